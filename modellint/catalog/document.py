@@ -1,0 +1,199 @@
+"""YAML with line numbers, checked against a JSON Schema; every error of a file is reported at once."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+KeyPath = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One error of a document: where it stands and what is wrong."""
+
+    path: Path
+    row: int
+    key: str
+    message: str
+
+    def __str__(self) -> str:
+        key = f"{self.key}: " if self.key else ""
+        return f"{self.path}:{self.row}: {key}{self.message}"
+
+
+class DocumentError(ValueError):
+    """A document cannot be used; `problems` holds all its errors, in the order of the file."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = sorted(problems, key=lambda p: (str(p.path), p.row, p.key))
+        super().__init__("\n".join(map(str, self.problems)))
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """The data of a YAML file, and the row on which each key stands."""
+
+    path: Path
+    data: Any
+    rows: Mapping[KeyPath, int]
+
+    def row(self, key: KeyPath) -> int:
+        """Return the 1-based row of `key`, or of its nearest ancestor that has one."""
+        while key not in self.rows and key:
+            key = key[:-1]
+        return self.rows.get(key, 1)
+
+    def problem(self, key: KeyPath, message: str) -> Problem:
+        """Return an error about `key`."""
+        return Problem(self.path, self.row(key), dotted(key), message)
+
+
+def dotted(key: KeyPath) -> str:
+    """Return `key` as a user writes it: `examples.bad[0].code`."""
+    text = ""
+    for part in key:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    return text
+
+
+def load_yaml(path: Path, text: str | None = None) -> Document:
+    """Read the YAML file `path` (or `text`, standing for it).
+
+    Raises `DocumentError` where it cannot be read, is not YAML or repeats a key.
+    """
+    if text is None:
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            raise DocumentError([Problem(path, 1, "", "is not UTF-8")]) from None
+        except OSError as error:
+            raise DocumentError([Problem(path, 1, "", f"cannot be read: {error.strerror}")]) from None
+    rows: dict[KeyPath, int] = {}
+    problems: list[Problem] = []
+    try:
+        loader = _Loader(text)
+        try:
+            root = loader.get_single_node()
+            if root is not None:
+                _note_rows(path, root, (), rows, problems)
+                data = None if problems else loader.construct_document(root)
+            else:
+                data = None
+        finally:
+            loader.dispose()
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise DocumentError(
+            [Problem(path, mark.line + 1 if mark else 1, "", f"is not valid YAML: {error.problem}")]
+        ) from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise DocumentError([Problem(path, 1, "", f"is not valid YAML: {reason}")]) from None
+    if problems:
+        raise DocumentError(problems)
+    return Document(path, data, rows)
+
+
+def _note_rows(
+    path: Path, node: Any, key: KeyPath, rows: dict[KeyPath, int], problems: list[Problem]
+) -> None:
+    rows.setdefault(key, node.start_mark.line + 1)
+    if isinstance(node, yaml.MappingNode):
+        for name, value in node.value:
+            child = (*key, str(name.value))
+            row = name.start_mark.line + 1
+            if child in rows:
+                problems.append(Problem(path, row, dotted(child), f"is given twice (first on line {rows[child]})"))
+            rows[child] = row
+            _note_rows(path, value, child, rows, problems)
+    elif isinstance(node, yaml.SequenceNode):
+        for index, value in enumerate(node.value):
+            _note_rows(path, value, (*key, index), rows, problems)
+
+
+@cache
+def _validator(schema_path: Path) -> Any:
+    from jsonschema import Draft202012Validator
+
+    return Draft202012Validator(json.loads(schema_path.read_text(encoding="utf-8")))
+
+
+def validate(document: Document, schema_path: Path) -> list[Problem]:
+    """Return every way in which `document` breaks the JSON Schema at `schema_path`."""
+    problems = []
+    for error in _leaves(_validator(schema_path).iter_errors(document.data)):
+        key = tuple(error.absolute_path)
+        if error.validator == "additionalProperties":
+            known = sorted(error.schema.get("properties", {}))
+            for name in sorted(set(error.instance) - set(known)):
+                if not any(_matches(name, pattern) for pattern in error.schema.get("patternProperties", {})):
+                    problems.append(document.problem((*key, name), "unknown key" + suggestion(name, known)))
+        else:
+            problems.append(document.problem(key, _explain(error)))
+    return problems
+
+
+def _matches(name: object, pattern: str) -> bool:
+    import re
+
+    return re.search(pattern, str(name)) is not None
+
+
+def _leaves(errors: Iterable[Any]) -> Iterable[Any]:
+    """Descend into `oneOf` and `anyOf`, to the branch that the author most likely meant."""
+    from jsonschema.exceptions import relevance
+
+    for error in errors:
+        if error.context:
+            branches: dict[Any, list[Any]] = {}
+            for inner in error.context:
+                branches.setdefault(inner.schema_path[0], []).append(inner)
+            deepest = min(branches.values(), key=lambda branch: (_is_type_error(branch), len(branch)))
+            if all(_is_type_error(branch) for branch in branches.values()):
+                yield error
+            else:
+                yield from _leaves(sorted(deepest, key=relevance))
+        else:
+            yield error
+
+
+def _is_type_error(branch: list[Any]) -> bool:
+    return any(inner.validator == "type" and not inner.path for inner in branch)
+
+
+def _explain(error: Any) -> str:
+    if error.validator == "required":
+        missing = [name for name in error.validator_value if name not in error.instance]
+        return "lacks " + ", ".join(repr(name) for name in missing)
+    if error.validator == "enum":
+        allowed = [str(value) for value in error.validator_value]
+        return f"{error.instance!r} is none of {', '.join(allowed)}" + suggestion(error.instance, allowed)
+    if error.validator == "type":
+        wanted = error.validator_value
+        wanted = " or ".join(wanted) if isinstance(wanted, list) else wanted
+        return f"must be {_article(wanted)}, not {error.instance!r:.60}"
+    if error.validator == "pattern":
+        return f"{error.instance!r} does not match {error.validator_value}"
+    if error.validator in ("anyOf", "oneOf"):
+        kinds = [inner.validator_value for inner in error.context if inner.validator == "type"]
+        return f"must be {' or '.join(_article(str(kind)) for kind in dict.fromkeys(map(str, kinds)))}"
+    return str(error.message)
+
+
+def _article(noun: str) -> str:
+    return f"an {noun}" if noun[:1] in "aeiou" else f"a {noun}"
+
+
+def suggestion(name: object, known: Iterable[str]) -> str:
+    """Return `; did you mean 'x'?` where one of `known` is close to `name`, else nothing."""
+    close = difflib.get_close_matches(str(name), list(known), 1, 0.6)
+    return f"; did you mean {close[0]!r}?" if close else ""
