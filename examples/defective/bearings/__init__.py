@@ -1,0 +1,1 @@
+"""Faults of rolling bearings, recognised in the vibration of the machine."""
