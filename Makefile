@@ -3,7 +3,7 @@
 #   make demo        modellint on a small real project with defects, and on its corrected twin
 #   make test        the tests
 #   make lint        ruff, mypy, import-linter, modellint on itself
-#   make docs        regenerate docs/rules/, and the tables and the demo's output in README.md
+#   make docs        regenerate docs/rules/ and the rule table in README.md; DEMO=1: the demo's output too
 #   make clean       remove .venv and everything that was generated
 #
 # torch is pinned in constraints.txt. Where the package index would hand out a CUDA build, choose another:
@@ -54,7 +54,7 @@ lint: $(STAMP)
 	$(BIN)/modellint check .
 
 docs: $(STAMP)
-	$(BIN)/python docs/generate.py
+	$(BIN)/python docs/generate.py $(if $(DEMO),--demo)
 
 clean:
 	rm -rf $(VENV) .demo build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .modellint_cache
