@@ -44,7 +44,7 @@ demo: $(STAMP)
 
 # Each worker imports torch (about 300 MB), hence the limit.
 test: $(STAMP)
-	$(BIN)/python -m pytest -n auto --maxprocesses 8 $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n auto --maxprocesses 8 --dist loadgroup $(PYTEST_ARGS)
 
 lint: $(STAMP)
 	$(BIN)/ruff check

@@ -71,6 +71,7 @@ def test_the_static_pass_finds_every_planted_defect_and_nothing_else(examples: P
 
 @pytest.mark.torch
 @pytest.mark.slow
+@pytest.mark.xdist_group("demo")  # one worker, one run of the demonstration
 class TestRunning:
     """Needs torch: trains both projects once, through the demonstration itself."""
 
