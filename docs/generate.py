@@ -1,7 +1,7 @@
 """Write what is generated: docs/rules/*.md and the rule table in README.md, from the YAML of the catalogue.
 
 `python docs/generate.py` writes what is stale. With `--check` it writes nothing, names what is stale and
-exits with 1. With `--demo` it also runs the demonstration, which needs torch, and puts its output into README.md.
+exits with 1. With `--demo` it also runs the demonstration, which needs torch, and updates README.md with it.
 """
 
 from __future__ import annotations
