@@ -1,0 +1,118 @@
+"""One analyzer serves a project: file in, findings out."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TypeAlias
+
+from modellint.catalog import ActiveRule, Framework
+from modellint.diagnostic import Confidence, Diagnostic, Position, Related, Span
+from modellint.sources import SourceFile
+from modellint.static.classes import Classes
+from modellint.static.context import FileContext, Finding
+from modellint.static.flow.values import Site
+from modellint.static.knowledge import Knowledge
+from modellint.static.project import Project
+
+Detector: TypeAlias = Callable[[FileContext, ActiveRule], Iterator[Finding]]
+_RECURSION = 8_000  # the interpreter follows nesting, and generated code nests deeply
+
+
+class RuleCrash(Exception):
+    """A rule failed on a file: a defect of modellint, told with its name."""
+
+    def __init__(self, code: str, path: Path, error: BaseException) -> None:
+        super().__init__(f"{path}: rule {code} crashed: {type(error).__name__}: {error}")
+        self.code = code
+        self.path = path
+
+
+@cache
+def detector(name: str) -> Detector:
+    """Return the detector that a rule's `detect.detector` names: one module of `modellint.static.detectors`."""
+    module = importlib.import_module(f"modellint.static.detectors.{name.replace('-', '_')}")
+    found: Detector = module.detect
+    return found
+
+
+class Analyzer:
+    """Checks the Python files of the project below `root`; `checked` are the files whose findings are reported."""
+
+    def __init__(
+        self,
+        rules: Mapping[str, ActiveRule],
+        frameworks: Sequence[Framework],
+        root: Path,
+        checked: Iterable[Path] | None = None,
+    ) -> None:
+        self._rules = [rule for rule in rules.values() if rule.rule.runs_on == "python"]
+        self._project = Project(root)
+        self._knowledge = Knowledge(frameworks)
+        self._classes = Classes(self._project, self._knowledge)
+        self._checked = None if checked is None else frozenset(checked)
+
+    def check(self, source: SourceFile) -> list[Diagnostic]:
+        """Return the findings of one file, in the order of the text.
+
+        Raises `SyntaxError` if it does not parse and `RuleCrash` where a rule failed.
+        """
+        limit = sys.getrecursionlimit()
+        sys.setrecursionlimit(max(limit, _RECURSION))
+        try:
+            module = self._project.add(source)
+            context = FileContext(module, self._project, self._classes, self._knowledge, self._checked)
+            lines = source.text.splitlines()
+            found: list[Diagnostic] = []
+            for rule in self._rules:
+                try:
+                    found += [_diagnostic(rule, f, lines, source) for f in detector(rule.rule.detector)(context, rule)]
+                except Exception as error:
+                    raise RuleCrash(rule.rule.code, source.path, error) from error
+            return sorted(dict.fromkeys(found), key=lambda d: d.sort_key)
+        finally:
+            sys.setrecursionlimit(limit)
+            if self._project.trim():
+                self._classes.clear()
+
+
+def _diagnostic(rule: ActiveRule, finding: Finding, lines: list[str], source: SourceFile) -> Diagnostic:
+    site = finding.site
+    # a finding cannot be surer than its rule
+    ceiling = rule.rule.confidence
+    confidence = finding.confidence if finding.confidence.rank <= ceiling.rank else Confidence(ceiling)
+    severity = rule.severity
+    if finding.severity is not None and finding.severity.rank < severity.rank:
+        severity = finding.severity
+    message = finding.message or rule.rule.message.format_map(finding.details)
+    return Diagnostic(
+        code=rule.rule.code,
+        name=rule.rule.name,
+        severity=severity,
+        confidence=confidence,
+        message=message,
+        filename=site.path,
+        span=Span.of(
+            site.row,
+            _column(lines, site.row, site.column),
+            site.end_row,
+            _column(lines, site.end_row, site.end_column),
+        ),
+        related=tuple(_related(place, text, lines, source) for place, text in finding.related),
+    )
+
+
+def _column(lines: list[str], row: int, offset: int) -> int:
+    """Turn the byte offset that `ast` counts into a 1-based column of code points."""
+    if row > len(lines) or lines[row - 1].isascii():
+        return offset + 1
+    return len(lines[row - 1].encode()[:offset].decode(errors="replace")) + 1
+
+
+def _related(site: Site, message: str, lines: list[str], source: SourceFile) -> Related:
+    same = site.path == str(source.path)
+    column = _column(lines, site.row, site.column) if same else site.column + 1
+    return Related(site.path, Position(site.row, column), message)

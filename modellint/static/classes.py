@@ -1,0 +1,252 @@
+"""What a class of the project is: a torch module or not, and whether its output depends on the mode."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from modellint.static.knowledge import Knowledge
+from modellint.static.project import ClassInfo, FunctionInfo, Project
+from modellint.static.project.facts import dotted_name, last_name, parameters
+
+YES, NO, UNKNOWN = "yes", "no", "unknown"
+_BUILTINS = frozenset(dir(builtins))
+_OPTIONAL_DROPOUT = frozenset({"MultiheadAttention", "RNN", "LSTM", "GRU"})
+
+
+class Dependence(NamedTuple):
+    """Whether a module behaves differently in training mode, and a layer that does."""
+
+    answer: str
+    detail: str = ""
+
+
+class Classes:
+    """Answers about classes, each worked out once."""
+
+    def __init__(self, project: Project, knowledge: Knowledge) -> None:
+        self.project = project
+        self.knowledge = knowledge
+        self._modules: dict[ClassInfo, bool] = {}
+        self._dependence: dict[ClassInfo | FunctionInfo, Dependence] = {}
+        self._forwards: dict[FunctionInfo, bool] = {}
+
+    def clear(self) -> None:
+        """Forget everything: the trees behind the answers were dropped."""
+        self._modules.clear()
+        self._dependence.clear()
+        self._forwards.clear()
+
+    def is_module(self, cls: ClassInfo) -> bool:
+        """Tell whether `cls` descends from a torch module, as far as that is in sight."""
+        if cls not in self._modules:
+            bases = self.project.ancestry(cls)[1]
+            self._modules[cls] = any(self.is_module_name(base) for base in bases)
+        return self._modules[cls]
+
+    def is_module_name(self, dotted: str) -> bool:
+        """Tell whether the outside class `dotted` is a torch module."""
+        return self.knowledge.module_bases.get(dotted) is not None
+
+    def dependence(self, cls: ClassInfo) -> Dependence:
+        """Tell whether the output of `cls` depends on the mode, its children included."""
+        if cls in self._dependence:
+            return self._dependence[cls]
+        self._dependence[cls] = Dependence(NO)  # a class that contains itself adds nothing
+        answer = self._of_class(cls)
+        self._dependence[cls] = answer
+        return answer
+
+    def _of_class(self, cls: ClassInfo) -> Dependence:
+        mine, outside = self.project.ancestry(cls)
+        result = Dependence(NO)
+        for base in outside:
+            if self.knowledge.mode_dependent.get(base):
+                return Dependence(YES, base.rsplit(".", 1)[-1])
+            if not self.is_module_name(base) and base != "object":
+                result = Dependence(UNKNOWN)
+        known: set[str] = set()
+        called: set[str] = set()
+        for owner in mine:
+            for method in owner.methods.values():
+                if "training" in method.words and method.name not in ("__init__", "train", "eval"):
+                    return Dependence(YES, f"{cls.name}.{method.name} asks for self.training")
+                found = self.of_function(method, owner)
+                if found.answer == YES:
+                    return found
+                if found.answer == UNKNOWN:
+                    result = found
+                known |= set(owner.methods) | set(_attributes(method))
+                called |= _called_attributes(method)
+        unseen = called - known
+        return Dependence(UNKNOWN) if unseen and result.answer == NO else result
+
+    def runs_forward(self, method: FunctionInfo) -> bool:
+        """Tell whether a method of a torch module computes with its submodules, itself or through other methods."""
+        if method not in self._forwards:
+            self._forwards[method] = False  # recursion adds nothing
+            self._forwards[method] = self._runs_forward(method)
+        return self._forwards[method]
+
+    def _runs_forward(self, method: FunctionInfo) -> bool:
+        me, cls = method.self_name, method.cls
+        if me is None or cls is None:
+            return False
+        for call in method.calls:
+            func = call.func
+            if isinstance(func, ast.Name) and func.id == me:
+                return True
+            if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == me:
+                other = self.project.method(cls, func.attr)
+                if func.attr == "forward" or (other is not None and self.runs_forward(other)):
+                    return True
+                if other is None and func.attr not in _MODULE_METHODS and call.args:
+                    return True
+        return False
+
+    def of_function(self, function: FunctionInfo, cls: ClassInfo | None = None) -> Dependence:
+        """Tell whether `function` builds modules that depend on the mode."""
+        if function in self._dependence:
+            return self._dependence[function]
+        self._dependence[function] = Dependence(NO)
+        result = Dependence(NO)
+        builds = function.name == "__init__" or "nn" in function.words
+        arguments = {argument.arg for argument, _ in parameters(function)}
+        for call in function.calls:
+            found = self.of_call(call, function, arguments if builds else set())
+            if found.answer == YES:
+                where = _owner_of(function, call)
+                result = Dependence(YES, found.detail + (f" in {where}" if where else ""))
+                break
+            if found.answer == UNKNOWN:
+                result = found
+        if result.answer == NO and function.name == "__init__" and _keeps_argument(function, arguments):
+            result = Dependence(UNKNOWN)
+        self._dependence[function] = result
+        return result
+
+    def of_call(self, call: ast.Call, scope: FunctionInfo, arguments: set[str]) -> Dependence:
+        """Tell whether `call` builds something that depends on the mode."""
+        text = dotted_name(call.func)
+        if text is None:
+            return Dependence(NO)
+        first = text.split(".")[0]
+        if first in ("self", "cls", "super"):
+            return Dependence(NO)
+        symbol = self.project.resolve_in(scope, text)
+        if symbol is None:
+            if first in arguments and "." not in text:
+                return Dependence(UNKNOWN)
+            return Dependence(NO)
+        target = symbol.target
+        if isinstance(target, ClassInfo):
+            return self.dependence(target) if self.is_module(target) else Dependence(NO)
+        if isinstance(target, FunctionInfo):
+            return self.of_function(target)
+        return self.of_external(symbol.dotted, call)
+
+    def of_external(self, dotted: str, call: ast.Call | None) -> Dependence:
+        """Tell whether the outside class or factory `dotted`, called as in `call`, depends on the mode."""
+        name = dotted.rsplit(".", 1)[-1]
+        if self.knowledge.mode_dependent.get(dotted):
+            chance = _argument(call, ("p", "dropout"), 0 if "Dropout" in name else None)
+            if _is_zero(chance):
+                return Dependence(NO)
+            number = f"(p={chance.value})" if isinstance(chance, ast.Constant) else ""
+            return Dependence(YES, f"{name}{number}")
+        if name in _OPTIONAL_DROPOUT and dotted.startswith("torch.nn."):
+            chance = _argument(call, ("dropout",), None)
+            return Dependence(NO) if chance is None or _is_zero(chance) else Dependence(YES, f"{name} dropout")
+        if self.knowledge.mode_free.get(dotted):
+            return Dependence(NO)
+        if self.knowledge.loaders.get(dotted) or self.knowledge.module_bases.get(dotted):
+            containers = ("Sequential", "ModuleList", "ModuleDict", "Module")
+            return Dependence(NO if dotted.startswith("torch.nn.") and name in containers else UNKNOWN)
+        builds_layers = name[:1].isupper() and not dotted.startswith("torch.")
+        return Dependence(UNKNOWN if builds_layers and first_part(dotted) not in _BUILTINS else NO)
+
+
+def first_part(dotted: str) -> str:
+    """Return `a` for `a.b.c`."""
+    return dotted.split(".", 1)[0]
+
+
+def _argument(call: ast.Call | None, names: tuple[str, ...], position: int | None) -> ast.expr | None:
+    if call is None:
+        return None
+    for keyword in call.keywords:
+        if keyword.arg in names:
+            return keyword.value
+    return call.args[position] if position is not None and len(call.args) > position else None
+
+
+def _is_zero(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and node.value in (0, None, False)
+
+
+def _attributes(method: FunctionInfo) -> Iterator[str]:
+    """Yield the attributes of `self` that `method` assigns or registers."""
+    me = method.self_name
+    if me is None or method.node is None:
+        return
+    for node in ast.walk(method.node):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            if isinstance(node.value, ast.Name) and node.value.id == me:
+                yield node.attr
+        elif isinstance(node, ast.Call) and last_name(node) in ("add_module", "register_module"):
+            if node.args and isinstance(node.args[0], ast.Constant):
+                yield str(node.args[0].value)
+
+
+def _called_attributes(method: FunctionInfo) -> set[str]:
+    """Return the attributes of `self` that `method` calls like modules."""
+    me = method.self_name
+    return {
+        call.func.attr
+        for call in method.calls
+        if isinstance(call.func, ast.Attribute)
+        and isinstance(call.func.value, ast.Name)
+        and call.func.value.id == me
+        and call.func.attr not in _MODULE_METHODS
+    }
+
+
+_MODULE_METHODS = frozenset(
+    "add_module apply bfloat16 buffers children cpu cuda double eval extra_repr float forward get_buffer get_parameter "
+    "get_submodule half load_state_dict modules named_buffers named_children named_modules named_parameters "
+    "parameters register_buffer register_forward_hook register_forward_pre_hook register_module register_parameter "
+    "requires_grad_ share_memory state_dict to to_empty train type xpu zero_grad".split()
+)
+"""The public methods of torch.nn.Module (its documentation lists them)."""
+
+
+def _keeps_argument(function: FunctionInfo, arguments: set[str]) -> bool:
+    """Tell whether `__init__` stores an argument as it is and a method calls it later: a child out of sight."""
+    cls = function.cls
+    if cls is None or function.node is None:
+        return False
+    called: set[str] = set()
+    for method in cls.methods.values():
+        called |= _called_attributes(method)
+    for node in ast.walk(function.node):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and node.value.id in arguments:
+            for target in node.targets:
+                if isinstance(target, ast.Attribute) and target.attr in called:
+                    return True
+    return False
+
+
+def _owner_of(function: FunctionInfo, call: ast.Call) -> str:
+    """Return the attribute of `self` whose assignment in `function` holds `call`, or an empty text."""
+    for statement in ast.walk(function.node) if function.node else ():
+        if (
+            isinstance(statement, ast.Assign)
+            and statement.lineno <= call.lineno
+            and (statement.end_lineno or 0) >= (call.end_lineno or 0)
+        ):
+            for target in statement.targets:
+                if isinstance(target, ast.Attribute):
+                    return target.attr
+    return ""

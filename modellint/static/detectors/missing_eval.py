@@ -1,0 +1,106 @@
+"""A forward on an inference path while the model may be in training mode."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from modellint.catalog import ActiveRule
+from modellint.diagnostic import Confidence, Severity
+from modellint.static.classes import NO, YES
+from modellint.static.context import FileContext, Finding
+from modellint.static.evidence import in_eval, in_train, is_inference, open_mode, wrong_call
+from modellint.static.flow.events import FORWARD, Event, Snapshot
+from modellint.static.flow.values import OFF, Site
+from modellint.static.merge import merged
+from modellint.static.sites import Place, places
+
+
+def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
+    """Report forwards of models that were left in training mode, one finding for one cause in one scope."""
+    yield from merged(found for place in places(context, FORWARD) for found in _judge(place))
+
+
+def _judge(place: Place) -> Iterator[tuple[object, Finding]]:
+    bad: list[tuple[Event, Snapshot]] = []
+    good: list[Event] = []
+    unclear = False
+    for event in place.events:
+        relevant = [s for s in event.snapshots if is_inference(event, s)]
+        wrong = [s for s in relevant if in_train(s)]
+        if wrong:
+            bad.append((event, wrong[0]))
+        elif relevant and all(in_eval(s) for s in relevant):
+            good.append(event)
+        elif relevant:
+            unclear = True
+    if not bad:
+        yield from _judge_open(place)
+        return
+    event, snapshot = bad[0]
+    if good and (call := wrong_call(event, good)) is not None:
+        for event, snapshot in bad:
+            call = wrong_call(event, good)
+            if call is not None and call.site.path == place.site.path:
+                yield _cause(event, snapshot), _finding(event, snapshot, call.site, Confidence.CERTAIN, True)
+        return
+    confidence = Confidence.CERTAIN
+    if good or (unclear and not event.key.chain):
+        confidence = Confidence.POSSIBLE  # the same code, under another condition, is right
+    elif event.function.cls is not None or event.key.chain or unclear:
+        confidence = Confidence.LIKELY
+    yield _cause(event, snapshot), _finding(event, snapshot, place.site, confidence, place.outside)
+
+
+def _judge_open(place: Place) -> Iterator[tuple[object, Finding]]:
+    """No caller in sight: the author's own no_grad says that this is inference, and nothing calls eval()."""
+    if place.outside:
+        return
+    for event in place.events:
+        for snapshot in event.snapshots:
+            if not open_mode(snapshot) or not is_inference(event, snapshot) or snapshot.obj.part:
+                continue
+            own_switch = snapshot.grad.state == OFF and snapshot.grad.site is not None
+            if not own_switch or event.function.cls is not None or event.key.chain:
+                continue
+            uses = event.uses & {"prediction", "number", "printed", "reported"}
+            confidence = Confidence.LIKELY if uses else Confidence.POSSIBLE
+            yield _cause(event, snapshot), _finding(event, snapshot, place.site, confidence, False)
+            return
+
+
+def _cause(event: Event, snapshot: Snapshot) -> object:
+    """What makes two findings one: the same scope, and the same thing that left the model in training mode."""
+    facts = frozenset((fact.site, fact.how) for fact in snapshot.modes)
+    return event.function, facts if any(site for site, _ in facts) else event.key.oid
+
+
+def _finding(event: Event, snapshot: Snapshot, site: Site, confidence: Confidence, at_call: bool) -> Finding:
+    obj = snapshot.obj
+    related: list[tuple[Site, str]] = []
+    reason = "nothing here calls eval()"
+    for fact in sorted(snapshot.modes, key=lambda f: (f.site or site)):
+        if fact.site is None:
+            continue
+        if fact.how.startswith("train"):
+            reason = f"train() on line {fact.site.row} put it there" if fact.site.path == site.path else "train() put it there"
+            related.append((fact.site, "put into training mode here"))
+        else:
+            reason = f"{fact.how.removesuffix('()')} returns it in training mode and nothing calls eval()"
+            related.append((fact.site, "created here, in training mode"))
+    if at_call:
+        related.append((event.site, "the forward"))
+    for step in reversed(event.key.chain):
+        if step.site != site:
+            related.append((step.site, f"called from here, by {step.caller.qualname}"))
+    active = {YES: "dropout and batch statistics are"}.get(obj.depends, "dropout and batch statistics would be")
+    if obj.detail:
+        active = f"{obj.detail} is"
+    no_grad = ": no_grad does not switch it off" if snapshot.grad.state == OFF and obj.detail else ""
+    info = obj.depends == NO
+    details = {
+        "model": event.text,
+        "reason": reason,
+        "active": f"{active} still active{no_grad}",
+    }
+    message = f"`{event.text}` runs in training mode ({reason}); nothing in it depends on the mode today" if info else None
+    return Finding(site, details, confidence, Severity.INFO if info else None, message, tuple(related))

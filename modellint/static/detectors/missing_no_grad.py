@@ -1,0 +1,88 @@
+"""An inference forward that records autograd."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from modellint.catalog import ActiveRule
+from modellint.diagnostic import Confidence
+from modellint.static.context import FileContext, Finding
+from modellint.static.evidence import (
+    PREDICTS,
+    has_loaded_weights,
+    in_eval,
+    in_train,
+    is_test_code,
+    named_for_inference,
+    records,
+    wrong_call,
+)
+from modellint.static.flow.events import FORWARD, Event, Snapshot
+from modellint.static.flow.values import ENTRY, ON, Site
+from modellint.static.merge import merged
+from modellint.static.sites import Place, places
+
+
+def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
+    """Report inference forwards under which autograd records, one finding for one cause in one scope."""
+    yield from merged(found for place in places(context, FORWARD) for found in _judge(place))
+
+
+def _judge(place: Place) -> Iterator[tuple[object, Finding]]:
+    bad: list[tuple[Event, Snapshot]] = []
+    good: list[Event] = []
+    for event in place.events:
+        wrong = [s for s in event.snapshots if records(s)]
+        if wrong and (confidence := _confidence(event, wrong[0])) is not None:
+            bad.append((event, wrong[0]))
+        elif not wrong and not event.training:
+            good.append(event)
+        elif event.training and not event.key.unrolled and event.key.chain == ():
+            good.append(event)
+    if not bad:
+        return
+    event, snapshot = bad[0]
+    confidence = _confidence(event, snapshot)
+    assert confidence is not None
+    site = place.site
+    if good:
+        call = wrong_call(event, good)
+        if call is None or call.site.path != site.path:
+            return
+        site = call.site
+    # a switch thrown on purpose is the business of the rule about autograd at inference
+    if snapshot.grad.state == ON and snapshot.grad.site is not None:
+        return
+    yield (event.function, "autograd"), _finding(event, snapshot, site, confidence)
+
+
+def _confidence(event: Event, snapshot: Snapshot) -> Confidence | None:
+    """Return how sure it is that this forward is inference and needs no graph; None without evidence."""
+    if event.training or event.wants_gradient or snapshot.obj.frozen:
+        return None
+    if event.result_dropped and not has_loaded_weights(snapshot):
+        return None
+    predicts = not PREDICTS.isdisjoint(event.uses)
+    named = named_for_inference(event)
+    if "volatile" in event.uses:
+        return Confidence.CERTAIN
+    if is_test_code(event):
+        return None
+    sets_eval = in_eval(snapshot) and any(fact.site is not None for fact in snapshot.modes)
+    if sets_eval and (predicts or (named and "returned" in event.uses)):
+        return Confidence.CERTAIN if predicts else Confidence.LIKELY
+    if has_loaded_weights(snapshot) and (predicts and (in_train(snapshot) or named)):
+        return Confidence.LIKELY
+    if named and predicts and ENTRY in {fact.mode for fact in snapshot.modes} and snapshot.grad.state == ENTRY:
+        return Confidence.POSSIBLE
+    return None
+
+
+def _finding(event: Event, snapshot: Snapshot, site: Site, confidence: Confidence) -> Finding:
+    related: list[tuple[Site, str]] = []
+    for fact in snapshot.modes:
+        if fact.site is not None and fact.mode == "eval":
+            related.append((fact.site, "put into evaluation mode here, which leaves autograd on"))
+    if site != event.site:
+        related.append((event.site, "the forward"))
+    return Finding(site, {"model": event.text}, confidence, related=tuple(related))

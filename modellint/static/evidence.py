@@ -1,0 +1,127 @@
+"""Is a forward inference? What speaks for it, and what its callers left the model in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from modellint.static.flow.events import CallSite, Event, Snapshot
+from modellint.static.flow.values import ENTRY, EVAL, LOADED, OFF, ON, RANDOM, TRAIN, kinds
+from modellint.static.project import FunctionInfo
+
+INFERENCE_NAME = re.compile(
+    r"(^|_)(eval\w*|valid\w*|val|test\w*|infer\w*|predict\w*|pred|demo|serve\w*|serving|detect\w*|classify\w*|"
+    r"recogni[sz]e\w*|generat\w*|sampl\w*|scor\w*|label\w*|answer\w*|transcri\w*|translat\w*|synthesi[sz]e\w*|"
+    r"embed\w*|encode\w*|extract\w*|visuali[sz]e\w*|bench\w*|speed\w*|decode\w*|submit\w*|process_image|caption\w*|"
+    r"summari[sz]e\w*|segment\w*|rank\w*|search\w*|retriev\w*|chat|reply|respond\w*|inpaint\w*|denoise\w*|enhance\w*)(_|$)"
+)
+TRAINING_NAME = re.compile(r"(^|_)(train\w*|fit|learn\w*|optimi[sz]e\w*|update\w*|loss\w*|pretrain\w*|finetune\w*)(_|$)")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+PREDICTS = frozenset({"prediction", "number", "printed", "reported"})
+
+
+def names_around(event: Event) -> Iterable[str]:
+    """Yield the names of the functions, classes and file that an event happened in, innermost first."""
+    for function in functions_around(event):
+        if function.node is not None:
+            yield function.name
+            outer = function.parent
+            while outer is not None and outer.node is not None:
+                yield outer.name
+                outer = outer.parent
+    root = event.root
+    if root.node is None:
+        yield root.module.path.stem
+
+
+def functions_around(event: Event) -> list[FunctionInfo]:
+    """Return the functions of the call chain, innermost first."""
+    return [event.function, *(step.caller for step in reversed(event.key.chain))]
+
+
+def is_test_code(event: Event) -> bool:
+    """Tell whether an event happened in a test suite, where names that speak of tests are no evidence."""
+    path = Path(event.root.module.path)
+    stem = path.stem
+    return (
+        stem.startswith("test_")
+        or stem.endswith("_test")
+        or stem == "conftest"
+        or "tests" in path.parts[-4:-1]
+        or any(name.startswith("test_") and "pytest" in event.root.module.imports for name in names_around(event))
+    )
+
+
+def named_for_inference(event: Event) -> bool:
+    """Tell whether the function is named for evaluation, prediction or the like, and not for training."""
+    if is_test_code(event):
+        return False
+    for name in names_around(event):
+        snake = _CAMEL.sub("_", name).lower()
+        if TRAINING_NAME.search(snake):
+            return False
+        if INFERENCE_NAME.search(snake):
+            return True
+    return False
+
+
+def has_loaded_weights(snapshot: Snapshot) -> bool:
+    """Tell whether weights were loaded into the model for certain."""
+    return snapshot.obj.weights == frozenset({LOADED})
+
+
+def in_train(snapshot: Snapshot) -> bool:
+    """Tell whether the model was in training mode for certain."""
+    return kinds(snapshot.modes) == {TRAIN}
+
+
+def in_eval(snapshot: Snapshot) -> bool:
+    """Tell whether the model was in evaluation mode for certain."""
+    return kinds(snapshot.modes) == {EVAL}
+
+
+def open_mode(snapshot: Snapshot) -> bool:
+    """Tell whether the mode is what the callers left."""
+    return kinds(snapshot.modes) == {ENTRY}
+
+
+def records(snapshot: Snapshot) -> bool:
+    """Tell whether autograd records, as far as the function and its callers in sight say."""
+    return snapshot.grad.state in (ON, ENTRY)
+
+
+def is_inference(event: Event, snapshot: Snapshot) -> bool:
+    """Tell whether there is evidence that this forward is inference: without evidence, no finding."""
+    if event.training or event.wants_gradient:
+        return False
+    predicts = not PREDICTS.isdisjoint(event.uses)
+    if is_test_code(event) and not has_loaded_weights(snapshot):
+        return False
+    if _is_shape_check(event, snapshot):
+        return False
+    if snapshot.grad.state == OFF:
+        return not TRAINING_NAME.search(event.function.name.lower()) or predicts
+    named = named_for_inference(event)
+    if "volatile" in event.uses:
+        return True
+    if has_loaded_weights(snapshot):
+        return predicts or named
+    return named and (predicts or "returned" in event.uses)
+
+
+def _is_shape_check(event: Event, snapshot: Snapshot) -> bool:
+    """A model with random weights, run at the bottom of the file that defines it, is tried out, not used."""
+    obj = snapshot.obj
+    if obj.weights != frozenset({RANDOM}) or isinstance(obj.cls, str) or obj.cls is None:
+        return event.result_dropped and obj.weights == frozenset({RANDOM})
+    return obj.cls.module is event.root.module and event.root.node is None
+
+
+def wrong_call(bad: Event, good: Iterable[Event]) -> CallSite | None:
+    """Return the call that leads to `bad` and to none of `good`: there the difference was made."""
+    shared = {good_event.key.chain[:depth] for good_event in good for depth in range(len(good_event.key.chain) + 1)}
+    for depth in range(1, len(bad.key.chain) + 1):
+        if bad.key.chain[:depth] not in shared:
+            return bad.key.chain[depth - 1]
+    return None

@@ -1,0 +1,143 @@
+"""Calls: evaluate what is called and with what, then hand over to what knows that kind of callee."""
+
+from __future__ import annotations
+
+import ast
+
+from modellint.static.flow.construct import construct
+from modellint.static.flow.externals import call_external
+from modellint.static.flow.machine import Machine
+from modellint.static.flow.names import symbol_value
+from modellint.static.flow.objects import call_method, call_object, class_of
+from modellint.static.flow.state import State
+from modellint.static.flow.targets import TAINT_HELD, part_of
+from modellint.static.flow.values import (
+    CONTAINER,
+    MODEL,
+    NOTHING,
+    OPAQUE,
+    Args,
+    BoundMethod,
+    ClassValue,
+    External,
+    FunctionValue,
+    GradContext,
+    ModuleValue,
+    Partial,
+    SavedMode,
+    Value,
+    join,
+    join_all,
+)
+
+
+def arguments(machine: Machine, node: ast.Call, state: State) -> Args:
+    """Evaluate the arguments of a call."""
+    positional = []
+    spread: Value | None = None
+    keywords: dict[str, Value] = {}
+    for item in node.args:
+        if isinstance(item, ast.Starred):
+            value = machine.eval(item.value, state)
+            spread = value if spread is None else join(spread, value)
+        else:
+            positional.append(machine.eval(item, state))
+    for keyword in node.keywords:
+        value = machine.eval(keyword.value, state)
+        if keyword.arg is None:
+            spread = value if spread is None else join(spread, value)
+        else:
+            keywords[keyword.arg] = value
+    return Args(tuple(positional), keywords, spread)
+
+
+def call_node(machine: Machine, node: ast.Call, state: State) -> Value:
+    """Evaluate a call expression."""
+    func = node.func
+    if isinstance(func, ast.Attribute):
+        callee = attribute(machine, machine.eval(func.value, state), func.attr, state, called=True)
+    else:
+        callee = machine.eval(func, state)
+    args = arguments(machine, node, state)
+    return call_value(machine, callee, args, node, state)
+
+
+def call_value(machine: Machine, callee: Value, args: Args, node: ast.Call, state: State) -> Value:
+    """Call everything that `callee` may be, and join what comes back."""
+    results: list[Value] = []
+    for symbol in callee.symbols:
+        if isinstance(symbol, BoundMethod):
+            results.append(call_method(machine, symbol.receiver, symbol.name, args, node, state))
+        elif isinstance(symbol, External):
+            results.append(call_external(machine, symbol.dotted, args, node, state))
+        elif isinstance(symbol, FunctionValue):
+            results.append(call_function(machine, symbol, args, node, state))
+        elif isinstance(symbol, ClassValue):
+            results.append(construct(machine, symbol, args, node, state))
+        elif isinstance(symbol, Partial):
+            given = symbol.args
+            merged = Args(given.positional + args.positional, {**given.keywords, **args.keywords}, args.starred)
+            results.append(call_value(machine, symbol.callee, merged, node, state))
+        elif isinstance(symbol, GradContext):  # used as a decorator: the function it is given
+            results.append(args.positional[0] if args.positional else NOTHING)
+    for oid in callee.refs:
+        results.append(call_object(machine, oid, args, node, state))
+    if not results:
+        return Value(taint=callee.taint | args.taint)
+    return join_all(results).with_taint(callee.taint)
+
+
+def call_function(machine: Machine, symbol: FunctionValue, args: Args, node: ast.Call, state: State) -> Value:
+    """Call a function of the project, or what the libraries' knowledge says about one of that name."""
+    if machine.knowledge.loaders.get(symbol.dotted) or machine.knowledge.grad_switches.get(symbol.dotted):
+        return call_external(machine, symbol.dotted, args, node, state)
+    return machine.call(symbol, None, args, node, state)
+
+
+def attribute(machine: Machine, owner: Value, name: str, state: State, called: bool = False) -> Value:
+    """Return `owner.name`; `called` where it is about to be called, so that a method needs no object of its own."""
+    parts: list[Value] = []
+    for symbol in owner.symbols:
+        if isinstance(symbol, External):
+            parts.append(Value(symbols=(External(f"{symbol.dotted}.{name}"),)))
+        elif isinstance(symbol, ModuleValue):
+            member = machine.project.member(symbol.symbol, name)
+            parts.append(NOTHING if member is None else symbol_value(machine, member, state))
+        elif isinstance(symbol, ClassValue):
+            parts.append(_class_attribute(machine, symbol, name))
+        else:
+            parts.append(Value(symbols=(BoundMethod(name, Value(symbols=(symbol,))),)))
+    for oid in owner.refs:
+        parts.append(_object_attribute(machine, oid, name, state, called))
+    if not parts:
+        # nothing is known of the owner but what it was computed from: its methods keep that
+        bound = BoundMethod(name, Value(taint=owner.taint, consts=owner.consts))
+        return Value(symbols=(bound,), taint=owner.taint)
+    return join_all(parts).with_taint(owner.taint)
+
+
+def _class_attribute(machine: Machine, symbol: ClassValue, name: str) -> Value:
+    method = machine.project.method(symbol.cls, name)
+    if method is None:
+        return Value(symbols=(External(f"{symbol.dotted}.{name}"),))
+    value = Value(symbols=(FunctionValue(method, None, name),))
+    if method.is_classmethod:
+        return Value(symbols=(Partial(value, Args((Value(symbols=(symbol,)),))),))
+    return value
+
+
+def _object_attribute(machine: Machine, oid: int, name: str, state: State, called: bool) -> Value:
+    obj = state.heap[oid]
+    me = Value(refs=frozenset({oid}))
+    if name == "training" and obj.kind in (MODEL, OPAQUE):
+        return Value(symbols=(SavedMode(obj.modes),))
+    if name in obj.attrs and name != TAINT_HELD:
+        return obj.attrs[name]
+    held = obj.attrs[TAINT_HELD].taint if TAINT_HELD in obj.attrs else frozenset()
+    cls = class_of(obj)
+    method = machine.project.method(cls, name) if cls is not None else None
+    if method is not None and method.is_property:
+        return machine.call(FunctionValue(method, None, name), me, Args(), method.node or me, state)  # type: ignore[arg-type]
+    if called or method is not None or obj.kind == CONTAINER:
+        return Value(symbols=(BoundMethod(name, me),), taint=held)
+    return part_of(machine, oid, name, state).with_taint(held)

@@ -1,0 +1,98 @@
+"""Conditions: which are known, and which can be told apart later because nothing changes them."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from modellint.static.flow.machine import Machine
+from modellint.static.flow.state import ConditionKey, State
+from modellint.static.flow.values import EVAL, MODEL, TRAIN, SavedMode, Value, kinds, only_constant
+
+_PURE = (ast.Name, ast.Attribute, ast.Constant, ast.Compare, ast.BoolOp, ast.UnaryOp, ast.cmpop, ast.boolop)
+_PURE_REST = (ast.unaryop, ast.expr_context)
+_MAX_KEY = 120
+_COMPARE: dict[type, Callable[[Any, Any], bool]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.In: lambda a, b: a in b,
+    ast.NotIn: lambda a, b: a not in b,
+}
+
+
+def truth(machine: Machine, test: ast.expr, state: State) -> bool | None:
+    """Return whether `test` holds, None where that is not known; its effects happen in `state`."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        inner = truth(machine, test.operand, state)
+        return None if inner is None else not inner
+    if isinstance(test, ast.BoolOp):
+        decisive = isinstance(test.op, ast.Or)
+        result: bool | None = not decisive
+        for operand in test.values:
+            known = truth(machine, operand, state)
+            if known is decisive:
+                return decisive
+            if known is None:
+                result = None
+        return result
+    return truth_of(machine.eval(test, state), state)
+
+
+def truth_of(value: Value, state: State) -> bool | None:
+    """Return whether `value` is true, None where that is not known."""
+    known = only_constant(value)
+    if known is not None:
+        try:
+            return bool(known[0])
+        except Exception:
+            return None
+    if value.consts is not None and value.consts and not value.refs and not value.symbols:
+        answers = {bool(c) for c in value.consts}
+        return answers.pop() if len(answers) == 1 else None
+    if len(value.symbols) == 1 and not value.refs and isinstance(value.symbols[0], SavedMode):
+        modes = kinds(value.symbols[0].modes)
+        return {frozenset({TRAIN}): True, frozenset({EVAL}): False}.get(frozenset(modes))
+    if value.refs and value.consts is None and all(state.heap[r].kind == MODEL for r in value.refs):
+        return True
+    return None
+
+
+def condition_key(machine: Machine, test: ast.expr) -> tuple[ConditionKey | None, bool]:
+    """Return what identifies the pure condition `test`, and whether it stands there unnegated."""
+    positive = True
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test, positive = test.operand, not positive
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.NotEq, ast.IsNot, ast.NotIn)):
+        opposite = {ast.NotEq: ast.Eq, ast.IsNot: ast.Is, ast.NotIn: ast.In}[type(test.ops[0])]
+        test, positive = ast.Compare(test.left, [opposite()], test.comparators), not positive
+    for node in ast.walk(test):
+        if not isinstance(node, _PURE) and not isinstance(node, _PURE_REST):
+            return None, positive
+    text = ast.unparse(test)
+    if len(text) > _MAX_KEY or isinstance(test, ast.Constant):
+        return None, positive
+    return (machine.frame.id, text), positive
+
+
+def compare(node: ast.Compare, left: Value, right: Value) -> bool | None:
+    """Return the outcome of a comparison of two values, None where it is not known."""
+    operation = _COMPARE[type(node.ops[0])]
+    a, b = only_constant(left), only_constant(right)
+    if a is not None and b is not None:
+        try:
+            return operation(a[0], b[0])
+        except Exception:
+            return None
+    # an object is not None
+    if isinstance(node.ops[0], (ast.Is, ast.IsNot)) and b == (None,) and left.consts is None:
+        if left.symbols and not left.refs:
+            return isinstance(node.ops[0], ast.IsNot)
+    return None

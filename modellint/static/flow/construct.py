@@ -1,0 +1,138 @@
+"""Objects come into being: instances of the project's classes, and torch modules from outside."""
+
+from __future__ import annotations
+
+import ast
+
+from modellint.static.classes import NO, UNKNOWN, YES, Dependence
+from modellint.static.flow.machine import Machine
+from modellint.static.flow.state import State
+from modellint.static.flow.values import (
+    CONTAINER,
+    INSTANCE,
+    MODEL,
+    RANDOM,
+    TRAIN,
+    UNKNOWN_MODES,
+    UNKNOWN_WEIGHTS,
+    Args,
+    ClassValue,
+    FunctionValue,
+    ModeFact,
+    Modes,
+    Obj,
+    Site,
+    Value,
+)
+from modellint.static.project import ClassInfo, FunctionInfo
+
+EFFECTIVE = frozenset(
+    "eval train no_grad inference_mode enable_grad set_grad_enabled requires_grad_ requires_grad load_state_dict load "
+    "from_pretrained training create_model deepcopy hub".split()
+)
+"""Words of a module's `__init__` or method that make it worth interpreting: it may change a mode, gradients or weights."""
+
+
+def training_from(site: Site, how: str) -> Modes:
+    """Return the modes of a module just built: torch.nn.Module.__init__ sets training to True."""
+    return frozenset({ModeFact(TRAIN, site, how)})
+
+
+def construct(machine: Machine, symbol: ClassValue, args: Args, node: ast.Call, state: State) -> Value:
+    """Build an instance of a class of the project."""
+    cls = symbol.cls
+    if machine.classes.is_module(cls):
+        depends = machine.classes.dependence(cls)
+        obj = Obj(
+            MODEL,
+            cls,
+            "",
+            machine.site(node),
+            symbol.cls.name,
+            training_from(machine.site(node), f"{cls.name}()"),
+            frozenset({RANDOM}),
+            {},
+            depends.answer,
+            depends.detail,
+            True,
+        )
+    else:
+        obj = Obj(INSTANCE, cls, "", machine.site(node), cls.name, UNKNOWN_MODES, UNKNOWN_WEIGHTS, {})
+    value = machine.allocate(node, state, obj, "new")
+    initialise(machine, cls, value, args, node, state)
+    return value
+
+
+def initialise(machine: Machine, cls: ClassInfo, value: Value, args: Args, node: ast.AST, state: State) -> None:
+    """Run `__init__` on a new object, for a torch module only where that can matter."""
+    init = machine.project.method(cls, "__init__")
+    if init is None:
+        return
+    if machine.classes.is_module(cls) and not effective(init):
+        return
+    boundary, machine.boundary = machine.boundary, None
+    machine.recorder.muted += 1
+    try:
+        machine.call(FunctionValue(init, None, "__init__"), value, args, node, state)
+    finally:
+        machine.recorder.muted -= 1
+        machine.boundary = boundary
+
+
+def effective(function: FunctionInfo) -> bool:
+    """Tell whether a method of a module may change modes, gradients or weights."""
+    return not EFFECTIVE.isdisjoint(function.words)
+
+
+def construct_external(machine: Machine, dotted: str, args: Args, node: ast.Call, state: State) -> Value:
+    """Build a torch module of a class outside the project."""
+    depends = machine.classes.of_external(dotted, node)
+    attrs: dict[str, Value] = {}
+    if dotted.startswith("torch.nn."):
+        for index, part in enumerate(args.positional):
+            inner = _modules_in(part, state)
+            if inner:
+                attrs[str(index)] = Value(refs=frozenset(inner))
+        depends = _with_parts(depends, attrs, args, state)
+    site = machine.site(node)
+    name = dotted.rsplit(".", 1)[-1]
+    obj = Obj(
+        MODEL,
+        dotted,
+        "",
+        site,
+        name,
+        training_from(site, f"{name}()"),
+        frozenset({RANDOM}),
+        attrs,
+        depends.answer,
+        depends.detail,
+        True,
+    )
+    return machine.allocate(node, state, obj, "new")
+
+
+def _modules_in(value: Value, state: State) -> list[int]:
+    found = []
+    for oid in value.refs:
+        obj = state.heap[oid]
+        if obj.kind == MODEL:
+            found.append(oid)
+        elif obj.kind == CONTAINER:
+            found += [r for v in obj.attrs.values() for r in v.refs if state.heap[r].kind == MODEL]
+    return found
+
+
+def _with_parts(depends: Dependence, attrs: dict[str, Value], args: Args, state: State) -> Dependence:
+    if depends.answer == YES:
+        return depends
+    for value in attrs.values():
+        for oid in value.refs:
+            part = state.heap[oid]
+            if part.depends == YES:
+                return Dependence(YES, part.detail or part.how)
+            if part.depends == UNKNOWN:
+                depends = Dependence(UNKNOWN)
+    if args.starred is not None and depends.answer == NO:
+        return Dependence(UNKNOWN)
+    return depends

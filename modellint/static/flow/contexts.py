@@ -1,0 +1,144 @@
+"""`with` blocks: autograd switches, the project's own context managers, and those of which nothing is known."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from modellint.static.flow.machine import Machine
+from modellint.static.flow.state import State, join_states
+from modellint.static.flow.targets import assign
+from modellint.static.flow.values import (
+    INSTANCE,
+    NONE,
+    NOTHING,
+    UNKNOWN,
+    UNKNOWN_MODES,
+    Args,
+    BoundMethod,
+    FunctionValue,
+    Grad,
+    GradContext,
+    Manager,
+    Value,
+)
+from modellint.static.project import ClassInfo
+
+_SPEAKS_OF_MODE = re.compile(r"eval|infer|train|mode|grad|frozen|freeze", re.I)
+
+
+def run_with(machine: Machine, items: list[ast.withitem], body: list[ast.stmt], state: State) -> list[State]:
+    """Run `body` inside the context managers `items`, and undo what they did to autograd behind it."""
+    if not items:
+        return machine.block(body, [state])
+    item, rest = items[0], items[1:]
+    saved = state.grad
+    frame = machine.frame
+    returned, broken, continued = len(frame.returns), len(frame.breaks), len(frame.continues)
+    value = machine.eval(item.context_expr, state)
+    manager = next((s for s in value.symbols if isinstance(s, Manager)), None)
+    if manager is not None:
+        after = _run_manager(machine, manager, item, rest, body, state)
+    else:
+        leave = enter_context(machine, value, item.context_expr, state)
+        if item.optional_vars is not None:
+            assign(machine, item.optional_vars, leave[0], state)
+        after = run_with(machine, rest, body, state)
+        for current in after:
+            _exit(machine, leave[1], item.context_expr, current)
+    for current in after:
+        current.grad = saved
+    for _, left in frame.returns[returned:]:
+        left.grad = saved
+    for left in frame.breaks[broken:] + frame.continues[continued:]:
+        left.grad = saved
+    return after
+
+
+def enter_context(
+    machine: Machine, value: Value, node: ast.expr, state: State
+) -> tuple[Value, list[tuple[int, ClassInfo]]]:
+    """Enter the context manager `value`; return what `as` binds, and the objects whose `__exit__` is to be called."""
+    switches = [s for s in value.symbols if isinstance(s, GradContext)]
+    if switches:
+        states = {s.grad for s in switches}
+        others = len(value.symbols) > len(switches) or value.refs
+        state.grad = Grad(states.pop() if len(states) == 1 and not others else UNKNOWN, switches[0].site)
+        return NOTHING, []
+    bound, managed = value, []
+    for oid in value.refs:
+        cls = state.heap[oid].cls
+        if state.heap[oid].kind == INSTANCE and isinstance(cls, ClassInfo):
+            enter = machine.project.method(cls, "__enter__")
+            if enter is not None:
+                me = Value(refs=frozenset({oid}))
+                bound = machine.call(FunctionValue(enter, None, "__enter__"), me, Args(), node, state)
+                managed.append((oid, cls))
+    if not managed:
+        _unknown_context(machine, node, state)
+    return bound, managed
+
+
+def _exit(machine: Machine, managed: list[tuple[int, ClassInfo]], node: ast.expr, state: State) -> None:
+    for oid, cls in managed:
+        leave = machine.project.method(cls, "__exit__")
+        if leave is not None:
+            me = Value(refs=frozenset({oid}))
+            machine.call(FunctionValue(leave, None, "__exit__"), me, Args((NONE, NONE, NONE)), node, state)
+
+
+def _unknown_context(machine: Machine, node: ast.expr, state: State) -> None:
+    """A context manager out of sight that speaks of modes may set them, and autograd, to anything."""
+    if not isinstance(node, ast.Call) or not _SPEAKS_OF_MODE.search(ast.unparse(node.func)):
+        return
+    func = node.func
+    owners = [func.value] if isinstance(func, ast.Attribute) else []
+    for argument in [*owners, *node.args, *(k.value for k in node.keywords)]:
+        for oid in machine.eval(argument, state).refs:
+            state.heap[oid] = state.heap[oid]._replace(modes=UNKNOWN_MODES)
+            for name, held in state.heap[oid].attrs.items():
+                for inner in held.refs:
+                    if name != "<held>":
+                        state.heap[inner] = state.heap[inner]._replace(modes=UNKNOWN_MODES)
+    known = machine.eval(func, state)
+    if not any(isinstance(s, BoundMethod) and s.name in ("train", "eval") for s in known.symbols):
+        state.grad = Grad(UNKNOWN, machine.site(node))
+
+
+def _run_manager(
+    machine: Machine,
+    manager: Manager,
+    item: ast.withitem,
+    rest: list[ast.withitem],
+    body: list[ast.stmt],
+    state: State,
+) -> list[State]:
+    """Run a `@contextmanager` function with the block in the place of its `yield`."""
+    ends: list[State] = []
+    home = machine.frame
+    depth = len(machine.frames)
+
+    def on_yield(value: Value, current: State) -> None:
+        inner = machine.frames[depth:]
+        del machine.frames[depth:]
+        try:
+            if item.optional_vars is not None:
+                assign(machine, item.optional_vars, value, current)
+            after = run_with(machine, rest, body, current)
+        finally:
+            machine.frames.extend(inner)
+        if after:
+            joined = join_states(after)
+            current.variables, current.heap, current.path = joined.variables, joined.heap, joined.path
+        ends.append(current)
+
+    function = manager.function
+    if len(machine.frames) >= 12:
+        return run_with(machine, rest, body, state)
+    frame = machine.enter(function, manager.receiver, manager.args, home.chain, state)
+    frame.on_yield = on_yield
+    try:
+        machine.run_body(frame, function, state)
+    finally:
+        machine.frames.pop()
+    return [state] if ends else run_with(machine, rest, body, state)

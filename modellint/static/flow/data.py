@@ -1,0 +1,182 @@
+"""Values computed from forwards: what becomes of them decides whether a forward was training or inference."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from modellint.static.flow.machine import Machine
+from modellint.static.flow.state import State
+from modellint.static.flow.targets import iterate, store
+from modellint.static.flow.values import (
+    ELEMENT,
+    LEAF,
+    NOTHING,
+    UNKNOWN_MODES,
+    VOLATILE,
+    Args,
+    BoundMethod,
+    FunctionValue,
+    Value,
+    join_all,
+    only_constant,
+)
+
+PREDICTIONS = {
+    "argmax": "prediction",
+    "argmin": "prediction",
+    "topk": "prediction",
+    "argsort": "prediction",
+    "tolist": "prediction",
+    "item": "number",
+    "numpy": "prediction",
+    "__float__": "number",
+}
+"""Methods of a tensor that turn it into a prediction or a number."""
+
+SETS_MODE = re.compile(r"eval|infer|freeze|unfreeze|set_mode|train_mode|setup|prepare|initiali[sz]e|fuse|to_test", re.I)
+"""Names of functions out of sight that may set the mode of a model they are given."""
+
+LOADS = re.compile(r"load|restore|resume|checkpoint|pretrained|weights", re.I)
+METRIC = re.compile(
+    r"accura|metric|score|\biou|_iou|iou_|miou|f1|auc|precision|recall|bleu|wer\b|psnr|ssim|eval|correct|meter|"
+    r"save|write|dump|imshow|imwrite|plot|draw|visuali|decode|nms|postprocess|report|submit|to_csv|confusion",
+    re.I,
+)
+"""Names of functions that are given predictions, or publish them."""
+
+_RUNS_CALLBACK = frozenset({"map", "imap", "starmap", "step", "checkpoint", "submit", "apply_async", "filter", "run"})
+
+
+def result_of(machine: Machine, number: int | None, args: Args, state: State) -> Value:
+    """Return the result of the forward `number`."""
+    if number is None:
+        return Value(taint=args.taint)
+    event = machine.recorder.events[number]
+    taint = args.taint
+    if LEAF in taint or any("<leaf>" in state.heap[oid].attrs for v in args.every() for oid in v.refs):
+        event.wants_gradient = True
+    if VOLATILE in taint:
+        event.uses.add("volatile")
+    return Value(taint=taint | {number})
+
+
+def backward(machine: Machine, taint: frozenset[int]) -> None:
+    """A gradient is computed from `taint`; if it is not in sight what from, from any forward of this function."""
+    recorder = machine.recorder
+    if any(number >= 0 for number in taint):
+        recorder.mark_training(taint)
+        return
+    chain = machine.frame.chain
+    for event in recorder.events:
+        if event.key.chain[: len(chain)] == chain:
+            event.training = True
+
+
+def method(machine: Machine, receiver: Value, name: str, args: Args, node: ast.Call, state: State) -> Value:
+    """Call a method of a value that is no object: a tensor, a number, a text."""
+    taint = receiver.taint | args.taint
+    if name == "backward":
+        backward(machine, taint)
+        return NOTHING
+    known = only_constant(receiver)
+    if known is not None and isinstance(known[0], str):
+        return _text_method(known[0], name, args)
+    if name == "requires_grad_":
+        return Value(taint=taint | {LEAF})
+    if name in PREDICTIONS:
+        machine.recorder.use(taint, PREDICTIONS[name])
+    elif name in ("max", "min", "sort") and args.every():
+        machine.recorder.use(taint, "prediction")
+    elif name == "detach":
+        machine.recorder.use(taint, "detached")
+    else:
+        escape(machine, node, args, state, name)
+    run_callbacks(machine, name, args, node, state)
+    return Value(taint=taint)
+
+
+def _text_method(text: str, name: str, args: Args) -> Value:
+    if name in ("lower", "upper", "strip") and not args.every():
+        return Value(consts=frozenset({getattr(text, name)()}))
+    given = only_constant(args.positional[0]) if len(args.positional) == 1 else None
+    if name in ("startswith", "endswith") and given is not None and isinstance(given[0], str):
+        return Value(consts=frozenset({getattr(text, name)(given[0])}))
+    return Value(taint=args.taint)
+
+
+def escape(machine: Machine, node: ast.Call, args: Args, state: State, name: str = "") -> None:
+    """Arguments go to a function out of sight: a metric, or something that may change the models it is given."""
+    func = node.func
+    name = name or (func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else "")
+    taint = args.taint
+    if taint and METRIC.search(name):
+        machine.recorder.use(taint, "reported")
+    if taint and name in ("print", "info", "debug", "log"):
+        machine.recorder.use(taint, "printed")
+    if name == "backward":
+        backward(machine, taint)
+    sets, loads = SETS_MODE.search(name), LOADS.search(name)
+    if not sets and not loads:
+        return
+    for value in args.every():
+        for oid in value.refs:
+            obj = state.heap[oid]
+            if sets or any(key in args.keywords for key in ("eval", "eval_mode", "is_eval")):
+                obj = obj._replace(modes=UNKNOWN_MODES)
+            if loads:
+                obj = obj._replace(weights=frozenset({"loaded", "unknown"}))
+            state.heap[oid] = obj
+
+
+def run_callbacks(machine: Machine, name: str, args: Args, node: ast.Call, state: State) -> None:
+    """Run functions that are given to something which calls them: `map(model.predict, xs)`, `optimizer.step(closure)`."""
+    if name not in _RUNS_CALLBACK:
+        return
+    for index, value in enumerate(args.positional):
+        if any(isinstance(s, (FunctionValue, BoundMethod)) for s in value.symbols):
+            rest = tuple(iterate(machine, v, state, node) for v in args.positional[index + 1 :])
+            machine.call_value(value, Args(rest), node, state)
+
+
+def container_method(
+    machine: Machine, oid: int, name: str, args: Args, node: ast.Call, state: State
+) -> Value:
+    """Call a method of a list, tuple, set or dict."""
+    obj = state.heap[oid]
+    me = Value(refs=frozenset({oid}))
+    given = args.positional
+    if name in ("append", "add", "appendleft", "put", "push") and given:
+        store(state, oid, ELEMENT, given[0])
+        return NOTHING
+    if name in ("extend", "update") and given:
+        for inner in given[0].refs:
+            for key, value in state.heap[inner].attrs.items():
+                store(state, oid, key if obj.how == "dict" else ELEMENT, value)
+        return NOTHING
+    if name == "insert" and len(given) == 2:
+        store(state, oid, ELEMENT, given[1])
+        return NOTHING
+    if name in ("get", "pop", "setdefault"):
+        known = only_constant(given[0]) if given else None
+        if known and str(known[0]) in obj.attrs:
+            return obj.attrs[str(known[0])]
+        return join_all(obj.attrs.values())
+    if name == "items":
+        pair = {"0": NOTHING, "1": join_all(obj.attrs.values())}
+        inner_pair = machine.container(node, state, pair, "list")
+        holder = machine.number(("items", oid))
+        state.heap[holder] = obj._replace(attrs={ELEMENT: inner_pair}, how="list", name="")
+        return Value(refs=frozenset({holder}))
+    if name == "values":
+        holder = machine.number(("values", oid))
+        state.heap[holder] = obj._replace(how="list", name="")
+        return Value(refs=frozenset({holder}))
+    if name in ("keys", "index", "count"):
+        return NOTHING
+    if name == "copy":
+        return me
+    taint = frozenset[int]().union(*(v.taint for v in obj.attrs.values())) if obj.attrs else frozenset()
+    if name == "backward":
+        backward(machine, taint)
+    return Value(taint=taint | args.taint)

@@ -1,0 +1,248 @@
+"""Runs the flow analysis of one file: its top level, every function and method that matters, and their callers."""
+
+from __future__ import annotations
+
+from modellint.static.classes import Classes
+from modellint.static.flow.calls import call_value
+from modellint.static.flow.construct import initialise
+from modellint.static.flow.events import Event
+from modellint.static.flow.expressions import EXPRESSIONS
+from modellint.static.flow.machine import Exhausted, Frame, Machine, unknown_arguments
+from modellint.static.flow.state import State, join_states
+from modellint.static.flow.statements import STATEMENTS
+from modellint.static.flow.values import (
+    ENTRY,
+    ENTRY_MODES,
+    INSTANCE,
+    MODEL,
+    ON,
+    UNKNOWN_MODES,
+    UNKNOWN_WEIGHTS,
+    Args,
+    ClassValue,
+    FunctionValue,
+    Grad,
+    Obj,
+    Value,
+)
+from modellint.static.knowledge import Knowledge
+from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo, Project
+
+EFFECTS = frozenset(
+    "eval train no_grad inference_mode enable_grad set_grad_enabled requires_grad_ load_state_dict from_pretrained "
+    "volatile set_training_mode create_model jit hub onnx export convert argmax topk item tolist numpy backward".split()
+)
+"""Words without which nothing that happens in a function can end in a finding about modes or gradients."""
+
+_MODE_WORDS = frozenset({"eval", "train", "set_training_mode"})
+
+
+class FileAnalysis:
+    """The analysis of one file. `events` are what happened in it and in the code that it calls."""
+
+    def __init__(self, project: Project, classes: Classes, knowledge: Knowledge, module: ModuleInfo) -> None:
+        self.module = module
+        self._machine = Machine(project, classes, knowledge, EXPRESSIONS, STATEMENTS, call_value, module)
+        self._relevant: dict[FunctionInfo, bool] = {}
+        self._instances: dict[ClassInfo, State] = {}
+        self.exhausted: list[FunctionInfo] = []
+        self._base = self._run_top_level()
+
+    @property
+    def events(self) -> list[Event]:
+        """Everything noted so far."""
+        return self._machine.recorder.events
+
+    def run(self, only: frozenset[str] | None = None) -> None:
+        """Analyse every function that matters on its own; with `only`, those that mention one of these words."""
+        for function in self.module.functions:
+            outer = function.parent
+            if outer is not None and outer.node is not None and function.cls is None:
+                continue  # nested functions are run with what is around them
+            if only is not None and only.isdisjoint(function.words):
+                continue
+            if self.matters(function):
+                self._run_root(function, None, self._start(function))
+
+    def matters(self, function: FunctionInfo) -> bool:
+        """Tell whether `function`, or a function of the project that it calls, can have an effect."""
+        if function not in self._relevant:
+            self._relevant[function] = False
+            self._relevant[function] = self._matters(function)
+        return self._relevant[function]
+
+    def _matters(self, function: FunctionInfo) -> bool:
+        if self._is_hook(function):
+            return False
+        cls = function.cls
+        if cls is not None and function.name in ("forward", "__init__", "train", "eval"):
+            if self._machine.classes.is_module(cls):
+                return False
+        if not EFFECTS.isdisjoint(function.words):
+            return True
+        for call in function.calls:
+            symbol = self._machine.project.resolve_in(function, call.func)
+            if symbol is not None and isinstance(symbol.target, FunctionInfo) and self.matters(symbol.target):
+                return True
+        return False
+
+    def _is_hook(self, function: FunctionInfo) -> bool:
+        """Tell whether a framework calls this method, with mode and gradients already set."""
+        if function.cls is None:
+            return False
+        for base in self._machine.project.ancestry(function.cls)[1]:
+            hooks = self._machine.knowledge.hooks.get(base)
+            if hooks is not None and function.name in hooks.train + hooks.inference:
+                return True
+        return False
+
+    # -- starting points -----------------------------------------------------------------------------------
+
+    def _run_top_level(self) -> State:
+        machine = self._machine
+        state = State({}, {}, Grad(ON, None), {})
+        frame = Frame(machine.module_frame(self.module), self.module.body, None, ())
+        machine.frames.append(frame)
+        base = state
+        try:
+            ends = machine.block(self.module.body.body, [state])
+            ends += [left for _, left in frame.returns]
+            base = join_states(ends) if ends else State({}, {}, Grad(ON, None), {})
+        except (Exhausted, RecursionError):
+            self.exhausted.append(self.module.body)
+            base = State({}, {}, Grad(ON, None), {})
+        finally:
+            machine.frames.clear()
+            machine.recorder.muted = 0
+            machine.boundary = None
+        base.path = {}
+        return base
+
+    def _start(self, function: FunctionInfo) -> State:
+        """Return the state in which a function begins of which no caller is known."""
+        state = self._base.copy() if function.cls is None else self._instance(function.cls).copy()
+        if state.grad.state == ON:
+            # a switch thrown at the top level holds inside functions too; otherwise the callers decide
+            state.grad = Grad(ENTRY, None)
+        return state
+
+    def _self(self, cls: ClassInfo) -> int:
+        return self._machine.number(("self", cls))
+
+    def _instance(self, cls: ClassInfo) -> State:
+        """Return the state that `__init__`, and the methods which set up attributes, leave an instance in."""
+        if cls not in self._instances:
+            self._instances[cls] = self._base.copy()
+            self._instances[cls] = self._build_instance(cls)
+        return self._instances[cls]
+
+    def _build_instance(self, cls: ClassInfo) -> State:
+        machine = self._machine
+        state = self._base.copy()
+        oid = self._self(cls)
+        module = machine.classes.is_module(cls)
+        depends = machine.classes.dependence(cls) if module else None
+        state.heap[oid] = Obj(
+            MODEL if module else INSTANCE,
+            cls,
+            "self",
+            None,
+            cls.name,
+            ENTRY_MODES if module else UNKNOWN_MODES,
+            UNKNOWN_WEIGHTS,
+            {},
+            depends.answer if depends else "unknown",
+            depends.detail if depends else "",
+            module,
+        )
+        me = Value(refs=frozenset({oid}))
+        machine.recorder.muted += 1
+        try:
+            init = machine.project.method(cls, "__init__")
+            if init is not None and init.node is not None:
+                machine.frames.append(Frame(machine.module_frame(cls.module), cls.module.body, None, ()))
+                initialise(machine, cls, me, unknown_arguments(machine, init, state, me), init.node, state)
+                machine.frames.pop()
+            if module:  # what `__init__` leaves is not what the callers leave
+                state.heap[oid] = state.heap[oid]._replace(modes=ENTRY_MODES)
+            else:
+                self._set_up(cls, oid, state)
+        except (Exhausted, RecursionError):
+            self.exhausted.append(machine.frames[0].function if machine.frames else self.module.body)
+        finally:
+            machine.recorder.muted = 0
+            machine.frames.clear()
+            machine.boundary = None
+            machine.steps = 0
+        return state
+
+    def _set_up(self, cls: ClassInfo, oid: int, state: State) -> None:
+        """Take over the attributes that methods other than `__init__` give an instance before others use them."""
+        machine = self._machine
+        me = Value(refs=frozenset({oid}))
+        for method in list(cls.methods.values()):
+            if method.name.startswith("__") or method.node is None or not _assigns_model(method):
+                continue
+            after = state.copy()
+            machine.frames.append(Frame(machine.module_frame(cls.module), cls.module.body, None, ()))
+            value = FunctionValue(method, None, method.name, True)
+            machine.activate(value, me, unknown_arguments(machine, method, after, me), (), after)
+            machine.frames.pop()
+            before = state.heap[oid].attrs
+            fresh = {k: v for k, v in after.heap[oid].attrs.items() if k not in before}
+            if fresh:
+                for inner, obj in after.heap.items():
+                    state.heap.setdefault(inner, obj)
+                state.heap[oid] = state.heap[oid]._replace(attrs={**before, **fresh})
+
+    def _weaken(self, function: FunctionInfo, state: State) -> None:
+        """What another method may have changed between the constructor and this call, the callers know."""
+        cls = function.cls
+        if cls is None:
+            return
+        others = [m for m in cls.methods.values() if m is not function and m.name != "__init__"]
+        if all(_MODE_WORDS.isdisjoint(m.words) for m in others):
+            return
+        seen: set[int] = set()
+        queue = [self._self(cls)]
+        while queue:
+            oid = queue.pop()
+            if oid in seen or oid not in state.heap:
+                continue
+            seen.add(oid)
+            obj = state.heap[oid]
+            if obj.kind == MODEL or obj.modes != UNKNOWN_MODES:
+                state.heap[oid] = obj._replace(modes=obj.modes | ENTRY_MODES)
+            queue += [inner for value in obj.attrs.values() for inner in value.refs]
+
+    def _run_root(self, function: FunctionInfo, parent: int | None, state: State) -> None:
+        machine = self._machine
+        machine.steps = 0
+        receiver: Value | None = None
+        if function.cls is not None and function.is_classmethod:
+            receiver = Value(symbols=(ClassValue(function.cls, function.cls.name),))
+        elif function.cls is not None and not function.is_static:
+            self._weaken(function, state)
+            receiver = Value(refs=frozenset({self._self(function.cls)}))
+        callee = FunctionValue(function, parent, function.name, True)
+        try:
+            machine.activate(callee, receiver, unknown_arguments(machine, function, state, receiver), (), state)
+        except (Exhausted, RecursionError):
+            self.exhausted.append(function)
+            return
+        finally:
+            machine.frames.clear()
+            machine.recorder.muted = 0
+            machine.boundary = None
+        number = machine.number((function, ()))
+        for inner in function.nested:
+            if inner.cls is None and inner not in machine.called and self.matters(inner):
+                after = state.copy()
+                after.grad = Grad(ENTRY, None)
+                self._run_root(inner, number, after)
+
+
+def _assigns_model(method: FunctionInfo) -> bool:
+    """Tell whether a method looks as if it set up an attribute that others run later."""
+    name = method.name.lower()
+    return any(word in name for word in ("load", "build", "setup", "set_up", "init", "create", "prepare", "configure"))

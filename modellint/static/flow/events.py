@@ -1,0 +1,108 @@
+"""What the flow engine notes down for the rules: forwards and exports, with the state they happened in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from modellint.static.flow.values import Grad, Modes, Obj, Site
+from modellint.static.project import FunctionInfo
+
+FORWARD, EXPORT = "forward", "export"
+
+
+class CallSite(NamedTuple):
+    """One step of a call chain: where, in which function, and what is called there."""
+
+    site: Site
+    caller: FunctionInfo
+    callee: FunctionInfo
+
+
+class EventKey(NamedTuple):
+    """What makes two events the same: place, callers, constants of unrolled loops, conditions passed, object."""
+
+    kind: str
+    site: Site
+    chain: tuple[CallSite, ...]
+    unrolled: tuple[tuple[str, object], ...]
+    path: frozenset[tuple[tuple[int, str], bool]]
+    oid: int
+    detail: str
+
+
+class Snapshot(NamedTuple):
+    """The state in which an event happened once. `lap` counts the passes over the loops around it."""
+
+    modes: Modes
+    grad: Grad
+    obj: Obj
+    lap: int
+
+
+@dataclass(slots=True, eq=False)
+class Event:
+    """Something that happened to a model at one place, in one context.
+
+    `training` is set once the result reached a gradient; `uses` names what else became of it. `function` is
+    the function whose text holds the place, `text` how the model is written there.
+    """
+
+    key: EventKey
+    function: FunctionInfo
+    text: str
+    snapshots: list[Snapshot] = field(default_factory=list)
+    uses: set[str] = field(default_factory=set)
+    training: bool = False
+    wants_gradient: bool = False
+    result_dropped: bool = False
+
+    @property
+    def site(self) -> Site:
+        """Where it stands."""
+        return self.key.site
+
+    @property
+    def root(self) -> FunctionInfo:
+        """The function from which the analysis came here."""
+        return self.key.chain[0].caller if self.key.chain else self.function
+
+
+class Recorder:
+    """Collects the events of one analysis; `muted` while code runs only for its effects."""
+
+    def __init__(self) -> None:
+        self.muted = 0
+        self.events: list[Event] = []
+        self._numbers: dict[EventKey, int] = {}
+
+    def note(self, key: EventKey, function: FunctionInfo, text: str, snapshot: Snapshot) -> int | None:
+        """Record that `key` happened; return its number, None while muted."""
+        if self.muted:
+            return None
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = len(self.events)
+            self.events.append(Event(key, function, text))
+        snapshots = self.events[number].snapshots
+        if snapshot not in snapshots:
+            snapshots.append(snapshot)
+        return number
+
+    def use(self, taint: frozenset[int], name: str) -> None:
+        """Record that results of `taint` ended up as `name`."""
+        for number in taint:
+            if number >= 0:
+                self.events[number].uses.add(name)
+
+    def mark_training(self, taint: frozenset[int]) -> None:
+        """Record that a gradient is computed from the results `taint`."""
+        for number in taint:
+            if number >= 0:
+                self.events[number].training = True
+
+    def drop(self, site: Site, taint: frozenset[int]) -> None:
+        """Record that the results of `taint` computed at `site` are thrown away."""
+        for number in taint:
+            if number >= 0 and self.events[number].site == site:
+                self.events[number].result_dropped = True

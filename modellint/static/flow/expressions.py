@@ -1,0 +1,205 @@
+"""What each kind of expression evaluates to."""
+
+from __future__ import annotations
+
+import ast
+
+from modellint.static.flow.calls import attribute, call_node
+from modellint.static.flow.conditions import compare, truth, truth_of
+from modellint.static.flow.machine import Expressions, Machine
+from modellint.static.flow.state import State, join_states
+from modellint.static.flow.names import name_value
+from modellint.static.flow.targets import assign, element, elements, index_key, iterate
+from modellint.static.flow.values import (
+    CONTAINER,
+    ELEMENT,
+    NOTHING,
+    Value,
+    constant,
+    join,
+    join_all,
+    only_constant,
+)
+
+
+def _constant(machine: Machine, node: ast.Constant, state: State) -> Value:
+    return constant(node.value)
+
+
+def _attribute(machine: Machine, node: ast.Attribute, state: State) -> Value:
+    return attribute(machine, machine.eval(node.value, state), node.attr, state)
+
+
+def _subscript(machine: Machine, node: ast.Subscript, state: State) -> Value:
+    owner = machine.eval(node.value, state)
+    return element(machine, owner, index_key(machine, node.slice, state), state, node)
+
+
+def _sequence(machine: Machine, node: ast.Tuple | ast.List | ast.Set, state: State) -> Value:
+    attrs: dict[str, Value] = {}
+    for index, item in enumerate(node.elts):
+        if isinstance(item, ast.Starred):
+            attrs[ELEMENT] = iterate(machine, machine.eval(item.value, state), state, item)
+        else:
+            attrs[str(index)] = machine.eval(item, state)
+    return machine.container(node, state, attrs, "list")
+
+
+def _dict(machine: Machine, node: ast.Dict, state: State) -> Value:
+    attrs: dict[str, Value] = {}
+    for key, item in zip(node.keys, node.values, strict=True):
+        value = machine.eval(item, state)
+        name = ELEMENT if key is None else index_key(machine, key, state)
+        attrs[name] = join(attrs[name], value) if name in attrs else value
+    return machine.container(node, state, attrs, "dict")
+
+
+def _comprehension(
+    machine: Machine, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, state: State
+) -> Value:
+    generator = node.generators[0]
+    iterable = machine.eval(generator.iter, state)
+    items = elements(machine, generator.iter, iterable, state)
+    if items is None or len(node.generators) > 1:
+        items = [iterate(machine, iterable, state, generator.iter)]
+    results = []
+    for index, item in enumerate(items):
+        assign(machine, generator.target, item, state)
+        for inner in node.generators[1:]:
+            assign(machine, inner.target, iterate(machine, machine.eval(inner.iter, state), state, inner.iter), state)
+        for test in (test for g in node.generators for test in g.ifs):
+            machine.eval(test, state)
+        if isinstance(node, ast.DictComp):
+            key = index_key(machine, node.key, state)
+            results.append((key, machine.eval(node.value, state)))
+        else:
+            key = str(index) if len(items) > 1 else ELEMENT
+            results.append((key, machine.eval(node.elt, state)))
+    return machine.container(node, state, dict(results), "list" if not isinstance(node, ast.DictComp) else "dict")
+
+
+def _conditional(machine: Machine, node: ast.IfExp, state: State) -> Value:
+    known = truth(machine, node.test, state)
+    if known is not None:
+        return machine.eval(node.body if known else node.orelse, state)
+    other = state.copy()
+    value = join(machine.eval(node.body, state), machine.eval(node.orelse, other))
+    replace(state, join_states([state, other]))
+    return value
+
+
+def replace(state: State, after: State) -> None:
+    """Make `state` say what `after` says."""
+    state.variables, state.heap, state.grad, state.path = after.variables, after.heap, after.grad, after.path
+
+
+def _boolean(machine: Machine, node: ast.BoolOp, state: State) -> Value:
+    decisive = isinstance(node.op, ast.Or)
+    values = []
+    for operand in node.values:
+        value = machine.eval(operand, state)
+        known = truth_of(value, state)
+        if known is not (not decisive):
+            values.append(value)
+        if known is decisive:
+            break
+    return join_all(values) if values else constant(not decisive)
+
+
+def _not(machine: Machine, node: ast.UnaryOp, state: State) -> Value:
+    value = machine.eval(node.operand, state)
+    if isinstance(node.op, ast.Not):
+        known = truth_of(value, state)
+        return Value(taint=value.taint) if known is None else constant(not known)
+    return Value(taint=value.taint)
+
+
+def _compare(machine: Machine, node: ast.Compare, state: State) -> Value:
+    left = machine.eval(node.left, state)
+    if len(node.ops) == 1 and isinstance(node.ops[0], (ast.In, ast.NotIn)):
+        listed = node.comparators[0]
+        if isinstance(listed, (ast.List, ast.Tuple, ast.Set)):
+            options = [only_constant(machine.eval(item, state)) for item in listed.elts]
+            known = only_constant(left)
+            if known is not None and None not in options:
+                return constant((known in options) is isinstance(node.ops[0], ast.In))
+    rights = [machine.eval(comparator, state) for comparator in node.comparators]
+    if len(rights) == 1:
+        outcome = compare(node, left, rights[0])
+        if outcome is not None:
+            return constant(outcome)
+    return Value(taint=left.taint.union(*(right.taint for right in rights)))
+
+
+def _binary(machine: Machine, node: ast.BinOp, state: State) -> Value:
+    left, right = machine.eval(node.left, state), machine.eval(node.right, state)
+    taint = left.taint | right.taint
+    joined = left.refs | right.refs
+    if joined and all(state.heap[oid].kind == CONTAINER for oid in joined):
+        return Value(refs=joined, taint=taint)  # list + list
+    return Value(taint=taint)
+
+
+def _text(machine: Machine, node: ast.JoinedStr, state: State) -> Value:
+    for part in node.values:
+        if isinstance(part, ast.FormattedValue):
+            machine.recorder.use(machine.eval(part.value, state).taint, "printed")
+    return NOTHING
+
+
+def _lambda(machine: Machine, node: ast.Lambda, state: State) -> Value:
+    return Value(symbols=(machine.lambda_value(node),))
+
+
+def _walrus(machine: Machine, node: ast.NamedExpr, state: State) -> Value:
+    value = machine.eval(node.value, state)
+    assign(machine, node.target, value, state)
+    return value
+
+
+def _await(machine: Machine, node: ast.Await, state: State) -> Value:
+    return machine.eval(node.value, state)
+
+
+def _starred(machine: Machine, node: ast.Starred, state: State) -> Value:
+    return machine.eval(node.value, state)
+
+
+def _yield(machine: Machine, node: ast.Yield | ast.YieldFrom, state: State) -> Value:
+    value = NOTHING if node.value is None else machine.eval(node.value, state)
+    frame = machine.frame
+    machine.recorder.use(value.taint, "returned")
+    if frame.on_yield is not None:
+        frame.on_yield(value, state)
+    else:
+        frame.yielded.append(value)
+    return NOTHING
+
+
+EXPRESSIONS: Expressions = {
+    ast.Constant: _constant,
+    ast.Name: name_value,
+    ast.Attribute: _attribute,
+    ast.Subscript: _subscript,
+    ast.Call: call_node,
+    ast.Tuple: _sequence,
+    ast.List: _sequence,
+    ast.Set: _sequence,
+    ast.Dict: _dict,
+    ast.ListComp: _comprehension,
+    ast.SetComp: _comprehension,
+    ast.GeneratorExp: _comprehension,
+    ast.DictComp: _comprehension,
+    ast.IfExp: _conditional,
+    ast.BoolOp: _boolean,
+    ast.UnaryOp: _not,
+    ast.Compare: _compare,
+    ast.BinOp: _binary,
+    ast.JoinedStr: _text,
+    ast.Lambda: _lambda,
+    ast.NamedExpr: _walrus,
+    ast.Await: _await,
+    ast.Starred: _starred,
+    ast.Yield: _yield,
+    ast.YieldFrom: _yield,
+}

@@ -1,0 +1,376 @@
+"""Calls of what lies outside the project: builtins, torch, and libraries by what is known of them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from typing import TypeAlias
+
+from modellint.catalog.framework import Argument, GradSwitch, Loader
+from modellint.static.flow import data
+from modellint.static.flow.construct import construct_external
+from modellint.static.flow.events import EXPORT
+from modellint.static.flow.machine import Machine, switched_to
+from modellint.static.flow.objects import unknown_result
+from modellint.static.flow.state import State
+from modellint.static.flow.targets import iterate, set_attribute
+from modellint.static.flow.values import (
+    CONTAINER,
+    ELEMENT,
+    EVAL,
+    LEAF,
+    LOADED,
+    MODEL,
+    NOTHING,
+    OPAQUE,
+    RANDOM,
+    TRAIN,
+    UNKNOWN,
+    UNKNOWN_MODES,
+    VOLATILE,
+    Args,
+    External,
+    Grad,
+    GradContext,
+    ModeFact,
+    Obj,
+    Partial,
+    SuperProxy,
+    Value,
+    join_all,
+    only_constant,
+)
+
+Handler: TypeAlias = Callable[[Machine, Args, ast.Call, State], Value]
+IDENTITY = "modellint.identity"
+EXPORTS = frozenset(
+    {
+        "torch.onnx.export",
+        "torch.export.export",
+        "torch.export.export_for_training",
+        "torch.jit.trace",
+        "torch.jit.trace_module",
+        "torch.jit.script",
+        "torch.quantization.convert",
+        "torch.ao.quantization.convert",
+    }
+)
+_GRADIENT = re.compile(
+    r"^torch\.(autograd\.(grad|backward|functional\.\w+)|func\.(grad\w*|vjp|jvp|jac\w+|hessian|linearize))$"
+)
+_PREDICTION = re.compile(r"^(torch\.(argmax|topk|max|sort|argsort|argmin)|numpy\.|np\.|sklearn\.)")
+
+
+def call_external(machine: Machine, dotted: str, args: Args, node: ast.Call, state: State) -> Value:
+    """Evaluate a call of the outside name `dotted`."""
+    if dotted.startswith("builtins."):
+        handler = _BUILTINS.get(dotted[9:])
+        if handler is not None:
+            return handler(machine, args, node, state)
+        data.escape(machine, node, args, state, dotted[9:])
+        return Value(taint=args.taint)
+    handler = _FUNCTIONS.get(dotted)
+    if handler is not None:
+        return handler(machine, args, node, state)
+    knowledge = machine.knowledge
+    if (switch := knowledge.grad_switches.get(dotted)) is not None:
+        return _grad_switch(machine, switch, args, node, state)
+    if dotted in EXPORTS:
+        _export(machine, dotted, args, node, state)
+    if (wrapper := knowledge.wrappers.get(dotted)) is not None:
+        return _wrap(machine, wrapper.mode, wrapper.position, dotted, args, node, state)
+    if (loader := knowledge.loaders.get(dotted)) is not None:
+        return _load(machine, dotted, loader, args, node, state)
+    last = dotted.rsplit(".", 1)[-1]
+    if knowledge.is_library(dotted) and last[:1].isupper() and _is_module_class(machine, dotted):
+        return construct_external(machine, dotted, args, node, state)
+    if _GRADIENT.match(dotted):
+        data.backward(machine, args.taint)
+        for value in args.positional:
+            if value.symbols:
+                data.backward(machine, machine.call_value(value, Args(args.positional[1:]), node, state).taint)
+        return Value(taint=args.taint)
+    if dotted.startswith(("torch.", "numpy.", "math.")) and not dotted.startswith("torch.optim"):
+        if _PREDICTION.match(dotted):
+            machine.recorder.use(args.taint, "prediction")
+        leaf = only_constant(args.keywords.get("requires_grad", NOTHING)) == (True,)
+        data.run_callbacks(machine, last, args, node, state)
+        if last == "save":
+            data.escape(machine, node, args, state, last)
+        return Value(taint=args.taint | {LEAF} if leaf else args.taint)
+    data.escape(machine, node, args, state, last)
+    data.run_callbacks(machine, last, args, node, state)
+    return unknown_result(machine, node, args, state)
+
+
+def _is_module_class(machine: Machine, dotted: str) -> bool:
+    if machine.knowledge.module_bases.get(dotted) is None:
+        return False
+    return not dotted.startswith("torch.nn.utils.") and dotted not in ("torch.nn.Parameter", "torch.nn.Module")
+
+
+# -- knowledge ---------------------------------------------------------------------------------------------------
+
+
+def argument_of(args: Args, argument: Argument) -> Value | None:
+    """Return the value given for `argument`; its name may list alternatives separated by `|`."""
+    for name in (argument.name or "").split("|"):
+        if name in args.keywords:
+            return args.keywords[name]
+    return args.get(None, argument.position)
+
+
+def _grad_switch(machine: Machine, switch: GradSwitch, args: Args, node: ast.Call, state: State) -> Value:
+    known: object = None
+    if switch.argument is not None:
+        given = argument_of(args, switch.argument)
+        constant = only_constant(given) if given is not None else (switch.argument.default,)
+        known = constant[0] if constant else None
+    elif args.positional:  # `torch.no_grad(f)`
+        return args.positional[0]
+    site = machine.site(node)
+    context = GradContext(switched_to(switch.grad, known), site)
+    if switch.immediate:
+        state.grad = Grad(context.grad, site)
+    if context.grad == "on":
+        machine.switches.append((site, machine.frame.function))
+    return Value(symbols=(context,))
+
+
+def _wrap(
+    machine: Machine, mode: str, position: int, dotted: str, args: Args, node: ast.Call, state: State
+) -> Value:
+    """A wrapper is taken for what it wraps: it hands calls, modes and weights on."""
+    given = args.get(None, position)
+    if given is None:
+        given = next((args.keywords[n] for n in ("model", "module", "mod", "func") if n in args.keywords), None)
+    if given is None:
+        return Value(symbols=(External(IDENTITY),))  # `torch.compile(mode=...)` as a decorator
+    if dotted in ("copy.deepcopy", "copy.copy"):
+        return _copied(machine, given, node, state)
+    for oid in given.refs:
+        obj = state.heap[oid]
+        if obj.kind == OPAQUE:
+            obj = obj._replace(kind=MODEL, proven=True)
+        if mode == "eval":
+            obj = obj._replace(modes=frozenset({ModeFact(EVAL, machine.site(node), dotted)}))
+        elif mode == "mixed":
+            obj = obj._replace(modes=UNKNOWN_MODES)
+        state.heap[oid] = obj._replace(attrs={**obj.attrs, "module": Value(refs=frozenset({oid}))})
+    return given
+
+
+def _copied(machine: Machine, value: Value, node: ast.Call, state: State) -> Value:
+    refs = set()
+    for oid in value.refs:
+        copy = machine.number(("copy", oid, node.lineno, node.col_offset, machine.frame.chain))
+        attrs = {k: v for k, v in state.heap[oid].attrs.items() if oid not in v.refs}
+        state.heap[copy] = state.heap[oid]._replace(name="", attrs=attrs)
+        refs.add(copy)
+    return value._replace(refs=frozenset(refs))
+
+
+def _load(machine: Machine, dotted: str, loader: Loader, args: Args, node: ast.Call, state: State) -> Value:
+    """A model comes from a library."""
+    site = machine.site(node)
+    modes = UNKNOWN_MODES
+    if loader.mode in (TRAIN, EVAL):
+        modes = frozenset({ModeFact(loader.mode, site, f"{dotted}()")})
+    if loader.mode_argument is not None:
+        given = argument_of(args, loader.mode_argument)
+        known = only_constant(given) if given is not None else (loader.mode_argument.default,)
+        if known is None:
+            modes = UNKNOWN_MODES
+        elif known[0] is True:
+            modes = frozenset({ModeFact(EVAL, site, f"{dotted}()")})
+    weights = loader.weights
+    if loader.weights_argument is not None:
+        given = argument_of(args, loader.weights_argument)
+        known = only_constant(given) if given is not None else (loader.weights_argument.default,)
+        if known is not None:
+            weights = LOADED if known[0] else RANDOM
+        else:
+            weights = UNKNOWN if given is None or given.refs else LOADED
+    whole = dotted == "torch.load"  # usually a state dict, sometimes a module
+    obj = Obj(
+        OPAQUE if whole else MODEL, dotted, "", site, dotted, modes, frozenset({weights}), {}, UNKNOWN, "", not whole
+    )
+    model = machine.allocate(node, state, obj, "loaded")
+    if loader.returns is None:
+        return model
+    return machine.container(node, state, {str(loader.returns): model, ELEMENT: NOTHING}, "list")
+
+
+def _export(machine: Machine, dotted: str, args: Args, node: ast.Call, state: State) -> None:
+    given = args.get("model", 0) or args.get("mod", 0) or args.get("obj", 0)
+    if given is None or args.keywords.get("training") is not None:
+        return
+    detail = dotted
+    if dotted == "torch.onnx.export":
+        dynamo = only_constant(args.keywords.get("dynamo", NOTHING))
+        detail = f"{dotted}(dynamo={dynamo[0] if dynamo else None})"
+    for oid in given.refs:
+        if state.heap[oid].kind == MODEL:
+            machine.note(EXPORT, node, oid, state, ast.unparse(node.func), detail)
+
+
+# -- functions that the engine itself understands ------------------------------------------------------------------
+
+
+def _partial(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
+    if not args.positional:
+        return NOTHING
+    return Value(symbols=(Partial(args.positional[0], args._replace(positional=args.positional[1:])),))
+
+
+def _identity_maker(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
+    return Value(symbols=(External(IDENTITY),))
+
+
+def _first(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
+    return args.positional[0] if args.positional else NOTHING
+
+
+def _variable(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
+    taint = args.taint
+    if only_constant(args.keywords.get("requires_grad", NOTHING)) == (True,):
+        taint |= {LEAF}
+    if only_constant(args.keywords.get("volatile", NOTHING)) == (True,):
+        taint |= {VOLATILE}
+    return Value(taint=taint)
+
+
+def _nullcontext(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
+    return Value(symbols=(External(IDENTITY),))
+
+
+
+
+def _map(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
+    if len(args.positional) < 2:
+        return NOTHING
+    items = tuple(iterate(machine, v, state, node) for v in args.positional[1:])
+    result = machine.call_value(args.positional[0], Args(items), node, state)
+    return machine.container(node, state, {ELEMENT: result}, "list")
+
+
+def _zip(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
+    items = {str(index): iterate(machine, v, state, node) for index, v in enumerate(args.positional)}
+    return _rows(machine, items, node, state)
+
+
+def _enumerate(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
+    given = args.positional[0] if args.positional else NOTHING
+    return _rows(machine, {"0": NOTHING, "1": iterate(machine, given, state, node)}, node, state)
+
+
+def _rows(machine: Machine, items: dict[str, Value], node: ast.Call, state: State) -> Value:
+    row = machine.container(node, state, items, "list")
+    obj = state.heap[next(iter(row.refs))]
+    holder = machine.number(("rows", node.lineno, node.col_offset, machine.frame.module.path, machine.frame.chain))
+    state.heap[holder] = obj._replace(attrs={ELEMENT: row})
+    return Value(refs=frozenset({holder}), taint=row.taint)
+
+
+def _next(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
+    return iterate(machine, args.positional[0], state, node) if args.positional else NOTHING
+
+
+def _getattr(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
+    known = only_constant(args.positional[1]) if len(args.positional) > 1 else None
+    if known is None or not isinstance(known[0], str):
+        return unknown_result(machine, node, args, state)
+    made = ast.copy_location(ast.Attribute(node.args[0], known[0], ast.Load()), node)
+    return machine.eval(made, state)
+
+
+def _setattr(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
+    known = only_constant(args.positional[1]) if len(args.positional) == 3 else None
+    if known is not None and isinstance(known[0], str):
+        set_attribute(machine, args.positional[0], known[0], args.positional[2], state, node)
+    return NOTHING
+
+
+def _super(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
+    frame = machine.frame
+    function = frame.function
+    while function.cls is None and function.parent is not None:
+        function = function.parent
+    if function.cls is None or frame.receiver is None:
+        return NOTHING
+    return Value(symbols=(SuperProxy(function.cls, frame.receiver),))
+
+
+def _print(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
+    machine.recorder.use(args.taint, "printed")
+    return NOTHING
+
+
+def _number(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
+    machine.recorder.use(args.taint, "number")
+    return Value(taint=args.taint)
+
+
+def _collect(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
+    if not args.positional:
+        return machine.container(node, state, {}, "list")
+    given = args.positional[0]
+    if given.refs and all(state.heap[oid].kind == CONTAINER for oid in given.refs):
+        return given
+    if given.symbols:
+        return given
+    return machine.container(node, state, {ELEMENT: iterate(machine, given, state, node)}, "list").with_taint(given.taint)
+
+
+def _dict(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
+    if args.positional:
+        return args.positional[0]
+    return machine.container(node, state, dict(args.keywords), "dict")
+
+
+def _nothing(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
+    return Value(taint=args.taint)
+
+
+_BUILTINS: dict[str, Handler] = {
+    "map": _map,
+    "filter": lambda m, a, n, s: a.positional[1] if len(a.positional) > 1 else NOTHING,
+    "zip": _zip,
+    "enumerate": _enumerate,
+    "next": _next,
+    "iter": _first,
+    "reversed": _first,
+    "sorted": _first,
+    "list": _collect,
+    "tuple": _collect,
+    "set": _collect,
+    "dict": _dict,
+    "getattr": _getattr,
+    "setattr": _setattr,
+    "super": _super,
+    "print": _print,
+    "float": _number,
+    "int": _number,
+    "str": _number,
+    "round": _number,
+    "len": lambda m, a, n, s: NOTHING,
+    "range": _nothing,
+    "isinstance": lambda m, a, n, s: NOTHING,
+    "hasattr": lambda m, a, n, s: NOTHING,
+    "callable": lambda m, a, n, s: NOTHING,
+    "sum": lambda m, a, n, s: Value(taint=join_all(a.positional).taint),
+    "max": _nothing,
+    "min": _nothing,
+    "bool": lambda m, a, n, s: a.positional[0] if a.positional else NOTHING,
+}
+
+_FUNCTIONS: dict[str, Handler] = {
+    IDENTITY: _first,
+    "functools.partial": _partial,
+    "functools.wraps": _identity_maker,
+    "functools.lru_cache": _identity_maker,
+    "contextlib.nullcontext": _nullcontext,
+    "torch.autograd.Variable": _variable,
+    "torch.autograd.variable.Variable": _variable,
+}

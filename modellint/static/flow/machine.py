@@ -1,0 +1,451 @@
+"""The machine that interprets code: frames, calls of the project's own functions, and a budget that ends it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+from modellint.static.classes import Classes
+from modellint.static.flow.events import CallSite, EventKey, Recorder, Snapshot
+from modellint.static.flow.state import State, join_states, settle
+from modellint.static.flow.values import (
+    CONTAINER,
+    ELEMENT,
+    ENTRY_MODES,
+    NONE,
+    NOTHING,
+    OPAQUE,
+    UNKNOWN_MODES,
+    UNKNOWN_WEIGHTS,
+    Args,
+    FunctionValue,
+    Grad,
+    GradContext,
+    Manager,
+    Modes,
+    Obj,
+    Site,
+    Value,
+    join_all,
+)
+from modellint.static.knowledge import Knowledge
+from modellint.static.project import FunctionInfo, ModuleInfo, Project
+from modellint.static.project.facts import parameters
+
+MAX_DEPTH = 12
+MAX_STEPS = 25_000
+
+Expressions: TypeAlias = "Mapping[type, Callable[[Machine, Any, State], Value]]"
+Statements: TypeAlias = "Mapping[type, Callable[[Machine, Any, State], list[State]]]"
+
+
+class Exhausted(Exception):
+    """The budget of an analysis is spent; what was seen so far is not the whole truth."""
+
+
+class Frame:
+    """One activation of a function. `unrolled` holds the constants of the loops being unrolled around the code."""
+
+    __slots__ = (
+        "breaks",
+        "chain",
+        "continues",
+        "declared",
+        "function",
+        "id",
+        "lap",
+        "module",
+        "on_yield",
+        "parent",
+        "receiver",
+        "returns",
+        "unrolled",
+        "yielded",
+    )
+
+    def __init__(self, number: int, function: FunctionInfo, parent: int | None, chain: tuple[CallSite, ...]) -> None:
+        self.id = number
+        self.function = function
+        self.module: ModuleInfo = function.module
+        self.parent = parent
+        self.chain = chain
+        self.receiver: Value | None = None
+        self.returns: list[tuple[Value, State]] = []
+        self.breaks: list[State] = []
+        self.continues: list[State] = []
+        self.declared: dict[str, str] = {}
+        self.unrolled: tuple[tuple[str, object], ...] = ()
+        self.lap = 0
+        self.on_yield: Callable[[Value, State], None] | None = None
+        self.yielded: list[Value] = []
+
+
+class Boundary(NamedTuple):
+    """The call that entered a model's own methods: forwards inside are noted there."""
+
+    site: Site
+    function: FunctionInfo
+    chain: tuple[CallSite, ...]
+    text: str
+    oid: int
+
+
+class Machine:
+    """Interprets code over `State`. One machine serves one analysis; the tables say how each node is handled."""
+
+    def __init__(
+        self,
+        project: Project,
+        classes: Classes,
+        knowledge: Knowledge,
+        expressions: Expressions,
+        statements: Statements,
+        caller: Callable[[Machine, Value, Args, ast.Call, State], Value],
+        main: ModuleInfo,
+    ) -> None:
+        self.project = project
+        self.classes = classes
+        self.knowledge = knowledge
+        self.recorder = Recorder()
+        self.main = main
+        self.frames: list[Frame] = []
+        self.parents: dict[int, int | None] = {}
+        self.boundary: Boundary | None = None
+        self.owners: dict[int, tuple[int, str]] = {}
+        self.called: set[FunctionInfo] = set()
+        self.switches: list[tuple[Site, FunctionInfo]] = []
+        self.steps = 0
+        self._expressions = expressions
+        self._statements = statements
+        self._caller = caller
+        self._numbers: dict[object, int] = {}
+        self._decorators: dict[FunctionInfo, tuple[ast.expr, ...]] = {}
+        self._lambdas: dict[object, FunctionInfo] = {}
+
+    # -- identity ------------------------------------------------------------------------------------------
+
+    def number(self, key: object) -> int:
+        """Return the number of `key`: the same each time a loop comes back to it."""
+        return self._numbers.setdefault(key, len(self._numbers))
+
+    @property
+    def frame(self) -> Frame:
+        """The running activation."""
+        return self.frames[-1]
+
+    def site(self, node: ast.AST) -> Site:
+        """Return where `node` stands in the running function's file."""
+        return site_of(self.frame.module, node)
+
+    def allocate(self, node: ast.AST, state: State, obj: Obj, tag: str = "") -> Value:
+        """Put a new object into the heap, one for each place and call chain, and return a reference to it."""
+        frame = self.frame
+        oid = self.number((frame.module.path, node.lineno, node.col_offset, tag, frame.chain, frame.unrolled))  # type: ignore[attr-defined]
+        state.heap[oid] = obj
+        return Value(refs=frozenset({oid}))
+
+    def container(self, node: ast.AST | None, state: State, attrs: dict[str, Value], how: str) -> Value:
+        """Put a new container of the elements `attrs` into the heap; it is tainted by what it holds."""
+        assert node is not None
+        obj = Obj(CONTAINER, None, "", None, how, UNKNOWN_MODES, UNKNOWN_WEIGHTS, attrs)
+        taint: frozenset[int] = frozenset()
+        for value in attrs.values():
+            taint |= value.taint
+        return self.allocate(node, state, obj, "container").with_taint(taint)
+
+    def opaque(self, state: State, key: object, name: str, modes: Modes) -> Value:
+        """Return a reference to an object of which nothing is known, the same for the same `key`."""
+        oid = self.number(key)
+        if oid not in state.heap:
+            state.heap[oid] = Obj(OPAQUE, None, name, None, "", modes, UNKNOWN_WEIGHTS, {})
+        return Value(refs=frozenset({oid}))
+
+    # -- running -------------------------------------------------------------------------------------------
+
+    def eval(self, node: ast.expr, state: State) -> Value:
+        """Return what `node` may evaluate to; its effects happen in `state`."""
+        handler = self._expressions.get(type(node))
+        return NOTHING if handler is None else handler(self, node, state)
+
+    def call_value(self, callee: Value, args: Args, node: ast.Call, state: State) -> Value:
+        """Call everything that `callee` may be."""
+        return self._caller(self, callee, args, node, state)
+
+    def block(self, statements: Iterable[ast.stmt], states: list[State]) -> list[State]:
+        """Run `statements` from each of `states`; return the states that fall out at the end."""
+        for statement in statements:
+            if not states:
+                break
+            handler = self._statements.get(type(statement))
+            if handler is None:
+                continue
+            self.steps += len(states)
+            if self.steps > MAX_STEPS:
+                raise Exhausted
+            if len(states) == 1:
+                states = handler(self, statement, states[0])
+            else:
+                after: list[State] = []
+                for state in states:
+                    after += handler(self, statement, state)
+                states = settle(after)
+        return states
+
+    def note(self, kind: str, node: ast.AST, oid: int, state: State, text: str, detail: str = "") -> int | None:
+        """Record an event about the object `oid`, at the outermost call into the model's own methods."""
+        frame = self.frame
+        if self.boundary is not None:
+            place, function, chain, text, whole = self.boundary
+        else:
+            whole = oid
+            place, function, chain = self.site(node), frame.function, frame.chain
+        unrolled = tuple(item for f in self.frames for item in f.unrolled)
+        key = EventKey(kind, place, chain, unrolled, frozenset(state.path.items()), whole, detail)
+        obj = state.heap[oid]
+        lap = sum(f.lap for f in self.frames)
+        return self.recorder.note(key, function, text, Snapshot(obj.modes, state.grad, obj, lap))
+
+    # -- functions -----------------------------------------------------------------------------------------
+
+    def call(
+        self, callee: FunctionValue, receiver: Value | None, args: Args, node: ast.AST, state: State
+    ) -> Value:
+        """Interpret a call of one of the project's functions; its effects happen in `state`."""
+        function = callee.function
+        self.called.add(function)
+        if len(self.frames) >= MAX_DEPTH or sum(f.function is function for f in self.frames) > 1:
+            return Value(taint=args.taint)
+        decorators = self.wrapping_decorators(function) if not callee.raw else ()
+        if any(_is_context_manager(self, function, d) for d in decorators):
+            return Value(symbols=(Manager(callee._replace(raw=True), receiver, args),))
+        if decorators and (wrapped := self._decorate(callee, decorators, state)) is not None:
+            positional = args.positional if receiver is None else (receiver, *args.positional)
+            return self.call(wrapped, None, args._replace(positional=positional), node, state)
+        caller = self.frame
+        chain = (*caller.chain, CallSite(self.site(node), caller.function, function))
+        return self.activate(callee, receiver, args, chain, state)
+
+    def activate(
+        self, callee: FunctionValue, receiver: Value | None, args: Args, chain: tuple[CallSite, ...], state: State
+    ) -> Value:
+        """Run the body of a function in a frame of its own and return what it returns."""
+        frame = self.enter(callee, receiver, args, chain, state)
+        try:
+            return self.run_body(frame, callee, state)
+        finally:
+            self.frames.pop()
+
+    def enter(
+        self, callee: FunctionValue, receiver: Value | None, args: Args, chain: tuple[CallSite, ...], state: State
+    ) -> Frame:
+        """Push a frame for `callee` with its parameters bound."""
+        function = callee.function
+        number = self.number((function, chain))
+        parent = callee.frame if callee.frame is not None else self.module_frame(function.module)
+        frame = Frame(number, function, parent, chain)
+        self.parents[number] = parent
+        frame.receiver = receiver
+        bind(self, frame, args, state)
+        self.frames.append(frame)
+        return frame
+
+    def run_body(self, frame: Frame, callee: FunctionValue, state: State) -> Value:
+        """Run the body of the frame just entered; `state` becomes the state after the call."""
+        function = callee.function
+        saved, switched = state.grad, self.decorated_grad(function)
+        work = state.copy()
+        if switched is not None:
+            work.grad = switched
+        fell = self.block(function.body, [work])
+        ends = frame.returns + [(NONE, end) for end in fell]
+        if not ends:  # every path raises
+            return NOTHING
+        after = join_states([end for _, end in ends])
+        if not function.nested:
+            for key in [key for key in after.variables if key[0] == frame.id]:
+                del after.variables[key]
+        state.variables, state.heap = after.variables, after.heap
+        state.path = {key: value for key, value in after.path.items() if key[0] != frame.id}
+        state.grad = saved if switched is not None else after.grad
+        if frame.yielded:
+            return self.container(function.node, state, {ELEMENT: join_all(frame.yielded)}, "generator")
+        returned = [value for value, _ in ends]
+        return join_all(returned)
+
+    def module_frame(self, module: ModuleInfo) -> int:
+        """Return the number of the frame that holds the globals of `module`."""
+        number = self.number(("module", module.path))
+        self.parents.setdefault(number, None)
+        return number
+
+    def ensure_module(self, module: ModuleInfo, state: State) -> int:
+        """Run the top level of another module once, for its globals; return the number of its frame."""
+        number = self.module_frame(module)
+        marker = (number, "<executed>")
+        if module is not self.main and marker not in state.variables:
+            state.variables[marker] = NONE
+            frame = Frame(number, module.body, None, ())
+            self.frames.append(frame)
+            self.recorder.muted += 1
+            boundary, self.boundary = self.boundary, None
+            try:
+                ends = self.block(module.body.body, [state.copy()])
+                if ends:
+                    after = join_states(ends)
+                    state.variables, state.heap = after.variables, after.heap
+            finally:
+                self.boundary = boundary
+                self.recorder.muted -= 1
+                self.frames.pop()
+        return number
+
+    def lambda_value(self, node: ast.Lambda) -> FunctionValue:
+        """Return the function that a lambda is, closing over the running frame."""
+        key = (self.frame.module.path, node.lineno, node.col_offset)
+        if key not in self._lambdas:
+            body = ast.copy_location(ast.Return(node.body), node.body)
+            made = ast.copy_location(ast.FunctionDef("<lambda>", node.args, [body], [], None), node)
+            self._lambdas[key] = FunctionInfo(self.frame.module, "<lambda>", made, None, self.frame.function)
+        return FunctionValue(self._lambdas[key], self.frame.id, "<lambda>", True)
+
+    # -- decorators ----------------------------------------------------------------------------------------
+
+    def grad_switch(self, function: FunctionInfo, node: ast.expr) -> GradContext | None:
+        """Return the autograd switch that the decorator `node` of `function` is, called or bare."""
+        bare = node.func if isinstance(node, ast.Call) else node
+        symbol = self.project.resolve_in(function.parent or function.module.body, bare)
+        entry = symbol and self.knowledge.grad_switches.get(symbol.dotted)
+        if not symbol or entry is None:
+            return None
+        given: ast.expr | None = None
+        if isinstance(node, ast.Call):
+            given = node.args[0] if node.args else node.keywords[0].value if node.keywords else None
+        known = given.value if isinstance(given, ast.Constant) else None
+        if given is None and entry.argument is not None:
+            known = entry.argument.default
+        return GradContext(switched_to(entry.grad, known), site_of(function.module, node))
+
+    def decorated_grad(self, function: FunctionInfo) -> Grad | None:
+        """Return the state of autograd that the decorators of `function` set, None if they leave it alone."""
+        if function.node is None:
+            return None
+        for decorator in function.node.decorator_list:
+            switch = self.grad_switch(function, decorator)
+            if switch is not None:
+                return Grad(switch.grad, switch.site)
+        return None
+
+    def wrapping_decorators(self, function: FunctionInfo) -> tuple[ast.expr, ...]:
+        """Return the decorators of `function` that are functions of the project or make a context manager."""
+        if function not in self._decorators:
+            found = []
+            for node in function.node.decorator_list if function.node else ():
+                bare = node.func if isinstance(node, ast.Call) else node
+                symbol = self.project.resolve_in(function.parent or function.module.body, bare)
+                if symbol is None:
+                    continue
+                if isinstance(symbol.target, FunctionInfo) or symbol.dotted.endswith("contextmanager"):
+                    found.append(node)
+            self._decorators[function] = tuple(found)
+        return self._decorators[function]
+
+    def _decorate(
+        self, callee: FunctionValue, decorators: tuple[ast.expr, ...], state: State
+    ) -> FunctionValue | None:
+        """Apply the project's own decorators; None where what comes out is not in sight."""
+        home = Frame(self.module_frame(callee.function.module), callee.function.module.body, None, self.frame.chain)
+        value = Value(symbols=(callee._replace(raw=True),))
+        self.frames.append(home)
+        try:
+            for node in reversed(decorators):
+                decorator = self.eval(node, state)
+                functions = [s for s in decorator.symbols if isinstance(s, FunctionValue)]
+                if len(functions) != 1:
+                    return None
+                value = self.call(functions[0]._replace(raw=True), None, Args((value,)), node, state)
+        finally:
+            self.frames.pop()
+        functions = [s for s in value.symbols if isinstance(s, FunctionValue)]
+        return functions[0]._replace(raw=True) if len(functions) == 1 else None
+
+
+def switched_to(rule: str, argument: object) -> str:
+    """Return the state that a switch sets whose argument is the constant `argument` (None: not known)."""
+    if rule in ("on", "off"):
+        return rule
+    if not isinstance(argument, bool):
+        return "unknown"
+    return "on" if argument is (rule == "argument") else "off"
+
+
+def site_of(module: ModuleInfo, node: ast.AST) -> Site:
+    """Return where `node` stands in `module`."""
+    return Site(str(module.path), node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
+
+
+def _is_context_manager(machine: Machine, function: FunctionInfo, node: ast.expr) -> bool:
+    symbol = machine.project.resolve_in(function.parent or function.module.body, node)
+    return symbol is not None and symbol.dotted.endswith("contextmanager")
+
+
+def bind(machine: Machine, frame: Frame, args: Args, state: State) -> None:
+    """Give the parameters of the function of `frame` their values."""
+    function = frame.function
+    if function.node is None:
+        return
+    node = function.node.args
+    names = [argument.arg for argument in node.posonlyargs + node.args]
+    given = list(args.positional)
+    if frame.receiver is not None:
+        given.insert(0, frame.receiver)
+    variables = state.variables
+    for name, value in zip(names, given, strict=False):
+        variables[frame.id, name] = value
+    keywords = dict(args.keywords)
+    spread = args.starred
+    for argument, default in parameters(function):
+        name = argument.arg
+        if argument is node.vararg:
+            rest = join_all(given[len(names) :]) if len(given) > len(names) else spread or NOTHING
+            variables[frame.id, name] = rest
+        elif argument is node.kwarg:
+            variables[frame.id, name] = join_all(keywords.values()) if keywords else spread or NOTHING
+        elif name in keywords:
+            variables[frame.id, name] = keywords.pop(name)
+        elif name in names[: len(given)]:
+            continue
+        elif spread is not None:
+            variables[frame.id, name] = Value(taint=spread.taint)
+        elif default is not None:
+            variables[frame.id, name] = _default(machine, frame, default, state)
+        else:
+            variables[frame.id, name] = machine.opaque(
+                state, ("parameter", function, frame.chain, name), name, UNKNOWN_MODES
+            )
+
+
+def _default(machine: Machine, frame: Frame, default: ast.expr, state: State) -> Value:
+    if isinstance(default, ast.Constant):
+        return Value(consts=frozenset({default.value}))
+    home = Frame(machine.module_frame(frame.module), frame.module.body, None, frame.chain)
+    machine.frames.append(home)
+    try:
+        return machine.eval(default, state)
+    finally:
+        machine.frames.pop()
+
+
+def unknown_arguments(machine: Machine, function: FunctionInfo, state: State, receiver: Value | None) -> Args:
+    """Return arguments of which only the callers, out of sight, know anything."""
+    positional = []
+    keywords: dict[str, Value] = {}
+    node = function.node
+    assert node is not None
+    names = [argument.arg for argument in node.args.posonlyargs + node.args.args]
+    for name in names[1:] if receiver is not None else names:
+        positional.append(machine.opaque(state, ("argument", function, name), name, ENTRY_MODES))
+    for argument in node.args.kwonlyargs:
+        keywords[argument.arg] = machine.opaque(state, ("argument", function, argument.arg), argument.arg, ENTRY_MODES)
+    return Args(tuple(positional), keywords)
+

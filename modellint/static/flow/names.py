@@ -1,0 +1,58 @@
+"""From a name in the text to a value: variables of the frames around it, definitions, imports, builtins."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+
+from modellint.static.flow.machine import Machine
+from modellint.static.flow.state import State
+from modellint.static.flow.values import NOTHING, ClassValue, External, FunctionValue, ModuleValue, Value, constant
+from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo, Symbol
+
+_BUILTINS = frozenset(dir(builtins))
+
+
+def name_value(machine: Machine, node: ast.Name, state: State) -> Value:
+    """Return what a name holds."""
+    name = node.id
+    frame = machine.frame
+    variables = state.variables
+    number: int | None = frame.id
+    while number is not None:
+        value = variables.get((number, name))
+        if value is not None:
+            return value
+        number = machine.parents.get(number)
+    scope: FunctionInfo | None = frame.function
+    while scope is not None and scope.node is not None:
+        inner = scope.functions.get(name)
+        if inner is not None:
+            return Value(symbols=(FunctionValue(inner, frame.parent, name),))
+        if name in scope.classes:
+            return Value(symbols=(ClassValue(scope.classes[name], name),))
+        scope = scope.parent
+    symbol = machine.project.lookup(frame.module, name)
+    if symbol is not None:
+        return symbol_value(machine, symbol, state)
+    if name == "__name__":
+        main = frame.module is machine.main and not machine.recorder.muted
+        return constant("__main__") if main else NOTHING
+    if name in _BUILTINS:
+        return Value(symbols=(External(f"builtins.{name}"),))
+    return NOTHING
+
+
+def symbol_value(machine: Machine, symbol: Symbol, state: State) -> Value:
+    """Return the value of a resolved name."""
+    target = symbol.target
+    if symbol.variable is not None and isinstance(target, ModuleInfo):
+        number = machine.ensure_module(target, state)
+        return state.variables.get((number, symbol.variable), NOTHING)
+    if isinstance(target, ClassInfo):
+        return Value(symbols=(ClassValue(target, symbol.dotted),))
+    if isinstance(target, FunctionInfo):
+        return Value(symbols=(FunctionValue(target, None, symbol.dotted),))
+    if target is not None:
+        return Value(symbols=(ModuleValue(symbol),))
+    return Value(symbols=(External(symbol.dotted),))

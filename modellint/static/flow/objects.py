@@ -1,0 +1,370 @@
+"""Calls of objects and of their methods: modes change here, weights arrive, and forwards happen."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from modellint.static.flow import data
+from modellint.static.flow.construct import effective, training_from
+from modellint.static.flow.events import FORWARD
+from modellint.static.flow.machine import Boundary, Machine
+from modellint.static.flow.state import State
+from modellint.static.flow.targets import TAINT_HELD, part_of
+from modellint.static.flow.values import (
+    CONTAINER,
+    EVAL,
+    INSTANCE,
+    LEAF,
+    LOADED,
+    MODEL,
+    NOTHING,
+    OFF,
+    OPAQUE,
+    TRAIN,
+    UNKNOWN,
+    UNKNOWN_MODES,
+    Args,
+    Children,
+    FunctionValue,
+    ModeFact,
+    Modes,
+    Obj,
+    Parameters,
+    SavedMode,
+    SuperProxy,
+    Value,
+    join,
+    join_all,
+    only_constant,
+)
+from modellint.static.project import ClassInfo, FunctionInfo
+
+SAME = frozenset(
+    "to cuda cpu half float double bfloat16 type share_memory xpu apply to_empty requires_grad_ compile ipu hpu".split()
+)
+"""Methods of a module that return the module."""
+
+MODEL_NAME = re.compile(
+    r"^_*(\w*_)?(model|net|network|module|backbone|encoder|decoder|generator|discriminator|classifier|detector|"
+    r"segmenter|predictor_model|teacher|student|policy|actor|critic|agent_net|ema_model|unet|vae|resnet|bert|gpt|vit|clip|"
+    r"net[A-Z]\w?|\w+Net|\w*model\d*|G|D|G_\w+|D_\w+)$"
+)
+"""Names that people give to models; only used where nothing better is known of what is called."""
+
+FORWARD_METHOD = re.compile(
+    r"^(forward\w*|\w+_forward|encode\w*|decode\w*|predict\w*|infer\w*|generate\w*|sample\w*|embed\w*|extract\w*|"
+    r"classif\w*|detect\w*|segment\w*|evaluat\w*|transcrib\w*|translat\w*|synthes\w*|reconstruct\w*|score\w*|"
+    r"\w+_step|get_\w*(features?|embeddings?|logits|outputs?)|run|act|__call__)$"
+)
+"""Methods of a model out of sight that run it, by their names."""
+
+
+def class_of(obj: Obj) -> ClassInfo | None:
+    """Return the class of an object if it is in the project."""
+    return obj.cls if isinstance(obj.cls, ClassInfo) else None
+
+
+def looks_like_model(obj: Obj) -> bool:
+    """Tell whether an object of which nothing is known is probably a model."""
+    return obj.proven or MODEL_NAME.match(obj.name) is not None
+
+
+def call_object(machine: Machine, oid: int, args: Args, node: ast.Call, state: State) -> Value:
+    """Evaluate `object(...)`."""
+    obj = state.heap[oid]
+    if obj.kind == MODEL or (obj.kind == OPAQUE and looks_like_model(obj) and not obj.part):
+        return forward(machine, oid, args, node, state)
+    if oid in machine.owners and obj.kind == OPAQUE:  # `f = model.encode_image; f(x)`
+        owner, name = machine.owners[oid]
+        if owner in state.heap:
+            return call_on(machine, owner, name, args, node, state)
+    cls = class_of(obj)
+    if obj.kind == INSTANCE and cls is not None:
+        method = machine.project.method(cls, "__call__")
+        if method is not None:
+            return machine.call(FunctionValue(method, None, "__call__"), Value(refs=frozenset({oid})), args, node, state)
+    data.escape(machine, node, args, state)
+    return unknown_result(machine, node, args, state)
+
+
+def unknown_result(machine: Machine, node: ast.Call, args: Args, state: State) -> Value:
+    """Return what a call out of sight gives: a computed value, or an object of which nothing is known."""
+    if args.taint:
+        return Value(taint=args.taint)
+    obj = Obj(OPAQUE, None, "", machine.site(node), "call", UNKNOWN_MODES, frozenset({UNKNOWN}), {})
+    return machine.allocate(node, state, obj, "result")
+
+
+def call_method(
+    machine: Machine, receiver: Value, name: str, args: Args, node: ast.Call, state: State
+) -> Value:
+    """Evaluate `receiver.name(...)`."""
+    results = []
+    for symbol in receiver.symbols:
+        if isinstance(symbol, SuperProxy):
+            results.append(_call_super(machine, symbol, name, args, node, state))
+        elif isinstance(symbol, Children):
+            if name in ("train", "eval"):
+                # single parts are switched on purpose (dropout for Monte Carlo, frozen norms)
+                _touch_parts(symbol.owner, name, state)
+            elif name == "requires_grad_":
+                pass
+            results.append(receiver)
+        elif isinstance(symbol, Parameters):
+            if name == "requires_grad_" and only_constant(args.get("requires_grad", 0) or NOTHING) == (False,):
+                state.heap[symbol.owner] = state.heap[symbol.owner]._replace(frozen=True)
+            results.append(receiver)
+    for oid in receiver.refs:
+        results.append(call_on(machine, oid, name, args, node, state))
+    if not results:
+        return data.method(machine, receiver, name, args, node, state)
+    return join_all(results)
+
+
+def _touch_parts(owner: int, name: str, state: State) -> None:
+    obj = state.heap[owner]
+    if name == "train":
+        state.heap[owner] = obj._replace(modes=UNKNOWN_MODES)
+
+
+def _call_super(
+    machine: Machine, proxy: SuperProxy, name: str, args: Args, node: ast.Call, state: State
+) -> Value:
+    mine, _ = machine.project.ancestry(proxy.cls)
+    for cls in mine[1:]:
+        if name in cls.methods:
+            return machine.call(FunctionValue(cls.methods[name], None, name), proxy.receiver, args, node, state)
+    results = [_builtin(machine, oid, name, args, node, state) for oid in proxy.receiver.refs]
+    found = [r for r in results if r is not None]
+    return join_all(found) if found else Value(taint=args.taint)
+
+
+def call_on(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, state: State) -> Value:
+    """Evaluate a method call on one object."""
+    obj = state.heap[oid]
+    me = Value(refs=frozenset({oid}))
+    if obj.kind == CONTAINER:
+        return data.container_method(machine, oid, name, args, node, state)
+    held = obj.attrs.get(name)
+    if held is not None and (held.refs or held.symbols):
+        return machine.call_value(held, args, node, state)
+    cls = class_of(obj)
+    method = machine.project.method(cls, name) if cls is not None else None
+    if method is not None:
+        if obj.kind == MODEL:
+            return _own_method(machine, oid, method, args, node, state)
+        return machine.call(FunctionValue(method, None, name), me, args, node, state)
+    result = _builtin(machine, oid, name, args, node, state)
+    if result is not None:
+        return result
+    if obj.kind == MODEL or (obj.kind == OPAQUE and looks_like_model(obj)):
+        return _model_method(machine, oid, name, args, node, state)
+    return _opaque_method(machine, oid, name, args, node, state)
+
+
+def _own_method(
+    machine: Machine, oid: int, method: FunctionInfo, args: Args, node: ast.Call, state: State
+) -> Value:
+    """Call a method that the model's own class defines."""
+    me = Value(refs=frozenset({oid}))
+    target = FunctionValue(method, None, method.name)
+    if method.name == "forward":
+        return forward(machine, oid, args, node, state)
+    if method.name in ("train", "eval"):
+        result = machine.call(target, me, args, node, state)
+        # `train` is overridden to keep parts in eval, `eval` to add something: the whole follows all the same
+        _builtin(machine, oid, method.name, args, node, state)
+        return result if result.refs else me
+    if not machine.classes.runs_forward(method) or machine.boundary is not None:
+        return machine.call(target, me, args, node, state)
+    if not effective(method):
+        number = machine.note(FORWARD, node, oid, state, _text(node), method.name)
+        return data.result_of(machine, number, args, state)
+    frame = machine.frame
+    machine.boundary = Boundary(machine.site(node), frame.function, frame.chain, _text(node), oid)
+    try:
+        return machine.call(target, me, args, node, state)
+    finally:
+        machine.boundary = None
+
+
+def _text(node: ast.Call) -> str:
+    """Return how the callee is written, shortened."""
+    text = ast.unparse(node.func)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def forward(machine: Machine, oid: int, args: Args, node: ast.Call, state: State) -> Value:
+    """A forward of the model `oid`."""
+    obj = state.heap[oid]
+    if obj.kind == OPAQUE:
+        state.heap[oid] = obj = obj._replace(kind=MODEL)
+    if isinstance(obj.cls, str) and machine.knowledge.mode_free.get(obj.cls):
+        return Value(taint=args.taint)  # losses, activations, single layers
+    saved = state.grad
+    cls = class_of(obj)
+    own = machine.project.method(cls, "forward") if cls is not None else None
+    if own is not None:
+        switched = machine.decorated_grad(own)
+        if switched is not None:
+            state.grad = switched
+        elif not _GRAD_WORDS.isdisjoint(own.words):
+            state.grad = saved._replace(state=OFF if saved.state == OFF else UNKNOWN)
+    number = machine.note(FORWARD, node, oid, state, _text(node))
+    state.grad = saved
+    return data.result_of(machine, number, args, state)
+
+
+_GRAD_WORDS = frozenset({"no_grad", "inference_mode", "enable_grad", "set_grad_enabled"})
+
+
+def _builtin(
+    machine: Machine, oid: int, name: str, args: Args, node: ast.Call, state: State
+) -> Value | None:
+    """Evaluate the methods that every torch module has; None for any other."""
+    obj = state.heap[oid]
+    me = Value(refs=frozenset({oid}))
+    if name == "eval" and not args.every():
+        set_mode(oid, frozenset({ModeFact(EVAL, machine.site(node), "eval()")}), state)
+        return me
+    if name in ("train", "set_training_mode") and (modes := _train_argument(machine, obj, args, node)) is not None:
+        set_mode(oid, modes, state)
+        return me
+    if name == "requires_grad_":
+        if only_constant(args.get("requires_grad", 0) or NOTHING) == (False,):
+            state.heap[oid] = obj._replace(frozen=True)
+        elif obj.kind == OPAQUE and not obj.proven:
+            state.heap[oid] = obj._replace(attrs={**obj.attrs, "<leaf>": NOTHING})
+            return me.with_taint(frozenset({LEAF}))
+        return me
+    if name in SAME:
+        return me
+    if name == "load_state_dict":
+        if not _is_optimizer(obj):
+            _load_weights(machine, oid, node, state)
+        return NOTHING
+    if name in ("parameters", "named_parameters"):
+        state.heap[oid] = obj._replace(proven=True)
+        return Value(symbols=(Parameters(oid),))
+    if name in ("modules", "children", "named_modules", "named_children"):
+        state.heap[oid] = obj._replace(proven=True)
+        return Value(symbols=(Children(oid),))
+    if name in ("state_dict", "zero_grad", "buffers", "named_buffers", "register_forward_hook"):
+        return NOTHING
+    if name in ("forward", "__call__") and (obj.kind == MODEL or looks_like_model(obj)):
+        return forward(machine, oid, args, node, state)
+    if name == "backward":
+        # a value object, or an engine that is given the loss
+        taint = args.taint | (obj.attrs[TAINT_HELD].taint if TAINT_HELD in obj.attrs else frozenset())
+        data.backward(machine, taint)
+        return NOTHING
+    return None
+
+
+_NOT_MODELS = re.compile(r"optim|sched|scaler|sampler|loader|dataset|criterion|loss|trainer|logger|writer|args|opt$|cfg|config", re.I)
+
+
+def _is_optimizer(obj: Obj) -> bool:
+    return obj.kind != MODEL and _NOT_MODELS.search(obj.name) is not None
+
+
+def _train_argument(machine: Machine, obj: Obj, args: Args, node: ast.Call) -> Modes | None:
+    """Return the modes that `.train(...)` sets; None where this is no mode switch."""
+    if obj.kind == OPAQUE and _NOT_MODELS.search(obj.name) and not obj.proven:
+        return None
+    values = args.every()
+    if len(values) > 1:
+        return None
+    site = machine.site(node)
+    if not values:
+        return frozenset({ModeFact(TRAIN, site, "train()")})
+    known = only_constant(values[0])
+    if known is not None:
+        if not isinstance(known[0], bool):
+            return None
+        return frozenset({ModeFact(TRAIN if known[0] else EVAL, site, f"train({known[0]})")})
+    saved = [s for s in values[0].symbols if isinstance(s, SavedMode)]
+    if saved:
+        return saved[0].modes
+    if obj.kind == OPAQUE and not looks_like_model(obj):
+        return None
+    return frozenset({ModeFact(UNKNOWN, site, "train(...)")})
+
+
+def set_mode(oid: int, modes: Modes, state: State, seen: frozenset[int] = frozenset()) -> None:
+    """Put an object and the modules registered in it into a mode."""
+    obj = state.heap[oid]
+    kind = MODEL if obj.kind == OPAQUE else obj.kind
+    state.heap[oid] = obj._replace(kind=kind, modes=modes, proven=True)
+    seen |= {oid}
+    for value in obj.attrs.values():
+        for inner in value.refs:
+            if inner not in seen and state.heap[inner].kind in (MODEL, OPAQUE):
+                part = state.heap[inner]
+                if part.kind == MODEL or part.part:
+                    proven = part.proven
+                    set_mode(inner, modes, state, seen)
+                    if not proven and part.kind == OPAQUE:
+                        state.heap[inner] = state.heap[inner]._replace(kind=OPAQUE, proven=False)
+
+
+def _load_weights(machine: Machine, oid: int, node: ast.Call, state: State) -> None:
+    obj = state.heap[oid]
+    modes = obj.modes
+    if obj.how == "call" and modes == UNKNOWN_MODES:
+        # what a factory out of sight returned and still needs its weights was just built: in training mode
+        modes = training_from(obj.born or machine.site(node), "built here")
+    state.heap[oid] = obj._replace(
+        kind=MODEL if obj.kind == OPAQUE else obj.kind, weights=frozenset({LOADED}), proven=True, modes=modes
+    )
+
+
+def _model_method(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, state: State) -> Value:
+    """Call a method that no class in sight defines, on a model."""
+    obj = state.heap[oid]
+    known = machine.knowledge.method(name, obj.how)
+    if known is not None:
+        if known.mode == "eval":
+            set_mode(oid, frozenset({ModeFact(EVAL, machine.site(node), f"{name}()")}), state)
+        if not known.forward:
+            return unknown_result(machine, node, args, state)
+        saved = state.grad
+        if known.grad != "unchanged":
+            state.grad = saved._replace(state=known.grad)
+        number = machine.note(FORWARD, node, oid, state, _text(node), name)
+        state.grad = saved
+        return data.result_of(machine, number, args, state)
+    if name.startswith(("load", "restore", "resume", "init_weights", "from_")):
+        state.heap[oid] = obj._replace(weights=frozenset({LOADED, UNKNOWN}))
+        if any(k in args.keywords for k in ("eval", "eval_mode", "inference")):
+            state.heap[oid] = state.heap[oid]._replace(modes=UNKNOWN_MODES)
+        return Value(refs=frozenset({oid})) if not args.taint else Value(taint=args.taint)
+    if data.SETS_MODE.search(name):
+        state.heap[oid] = obj._replace(modes=UNKNOWN_MODES)
+        return unknown_result(machine, node, args, state)
+    runs = FORWARD_METHOD.match(name) is not None and bool(args.every())
+    if runs or (class_of(obj) is not None and args.positional):
+        part = part_of(machine, oid, name, state)
+        inner = next(iter(part.refs))
+        chosen = inner if class_of(obj) is not None and not runs else oid
+        number = machine.note(FORWARD, node, chosen, state, _text(node), name)
+        return data.result_of(machine, number, args, state)
+    data.escape(machine, node, args, state)
+    return Value(taint=args.taint) if args.taint else NOTHING
+
+
+def _opaque_method(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, state: State) -> Value:
+    """Call a method of an object of which nothing is known; it may keep what it is given."""
+    obj = state.heap[oid]
+    if oid in machine.owners and state.heap[machine.owners[oid][0]].kind == MODEL and not looks_like_model(obj):
+        pass
+    taint = args.taint
+    held = obj.attrs.get(TAINT_HELD)
+    if taint:
+        attrs = {**obj.attrs, TAINT_HELD: Value(taint=taint) if held is None else join(held, Value(taint=taint))}
+        state.heap[oid] = obj._replace(attrs=attrs)
+    data.escape(machine, node, args, state, name)
+    data.run_callbacks(machine, name, args, node, state)
+    result = unknown_result(machine, node, args, state)
+    return result if held is None else result.with_taint(held.taint)

@@ -1,0 +1,276 @@
+"""How each kind of statement changes a state. A handler returns the states that go on behind it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from modellint.static.flow.conditions import condition_key, truth
+from modellint.static.flow.contexts import run_with
+from modellint.static.flow.machine import Machine, Statements
+from modellint.static.flow.state import State, agree, join_states, settle
+from modellint.static.flow.targets import assign, delete, elements, iterate
+from modellint.static.flow.values import NONE, NOTHING, FunctionValue, Value, join
+
+MAX_LAPS = 3
+"""Passes over a loop; the effect of a mode change is stable after the second."""
+
+
+def _expression(machine: Machine, node: ast.Expr, state: State) -> list[State]:
+    value = machine.eval(node.value, state)
+    if machine.recorder.events and isinstance(node.value, ast.Call):
+        machine.recorder.drop(machine.site(node.value), value.taint)
+    return [state]
+
+
+def _assign(machine: Machine, node: ast.Assign, state: State) -> list[State]:
+    value = machine.eval(node.value, state)
+    for target in node.targets:
+        assign(machine, target, value, state)
+    return [state]
+
+
+def _annotated(machine: Machine, node: ast.AnnAssign, state: State) -> list[State]:
+    if node.value is not None:
+        assign(machine, node.target, machine.eval(node.value, state), state)
+    return [state]
+
+
+def _augmented(machine: Machine, node: ast.AugAssign, state: State) -> list[State]:
+    added = machine.eval(node.value, state)
+    before = machine.eval(_loaded(node.target), state)
+    assign(machine, node.target, join(before, added)._replace(consts=None), state)
+    return [state]
+
+
+def _loaded(target: ast.expr) -> ast.expr:
+    """Return `target` as an expression that reads it."""
+    if isinstance(target, ast.Name):
+        return ast.copy_location(ast.Name(target.id, ast.Load()), target)
+    if isinstance(target, ast.Attribute):
+        return ast.copy_location(ast.Attribute(target.value, target.attr, ast.Load()), target)
+    if isinstance(target, ast.Subscript):
+        return ast.copy_location(ast.Subscript(target.value, target.slice, ast.Load()), target)
+    return target
+
+
+def _delete(machine: Machine, node: ast.Delete, state: State) -> list[State]:
+    for target in node.targets:
+        delete(machine, target, state)
+    return [state]
+
+
+def _if(machine: Machine, node: ast.If, state: State) -> list[State]:
+    return _branch(machine, node.test, state, node.body, node.orelse)
+
+
+def _branch(
+    machine: Machine, test: ast.expr, state: State, body: list[ast.stmt], orelse: list[ast.stmt]
+) -> list[State]:
+    known = truth(machine, test, state)
+    key, positive = condition_key(machine, test)
+    if known is None and key is not None and key in state.path:
+        known = state.path[key] is positive
+    if known is not None:
+        return machine.block(body if known else orelse, [state])
+    other = state.copy()
+    if key is not None:
+        state.path[key] = positive
+        other.path[key] = not positive
+    then, otherwise = machine.block(body, [state]), machine.block(orelse, [other])
+    if key is None and then and otherwise:
+        return [join_states(then + otherwise)]
+    return settle(then + otherwise)
+
+
+def _match(machine: Machine, node: ast.Match, state: State) -> list[State]:
+    subject = machine.eval(node.subject, state)
+    after: list[State] = []
+    for case in node.cases:
+        branch = state.copy()
+        for name in ast.walk(case.pattern):
+            if isinstance(name, (ast.MatchAs, ast.MatchStar)) and name.name:
+                branch.variables[machine.frame.id, name.name] = Value(taint=subject.taint)
+        after += machine.block(case.body, [branch])
+    return [join_states([*after, state])]
+
+
+def _for(machine: Machine, node: ast.For | ast.AsyncFor, state: State) -> list[State]:
+    iterable = machine.eval(node.iter, state)
+    items = elements(machine, node.iter, iterable, state)
+    if items is not None:
+        return _unrolled(machine, node, items, state)
+
+    def bind_next(current: State) -> None:
+        assign(machine, node.target, iterate(machine, iterable, current, node.iter), current)
+
+    return _laps(machine, node.body, node.orelse, state, bind_next)
+
+
+def _unrolled(machine: Machine, node: ast.For | ast.AsyncFor, items: list[Value], state: State) -> list[State]:
+    """Run the body once for each of a few known elements; constants tell the events of the turns apart."""
+    frame = machine.frame
+    saved, outer_breaks, outer_continues = frame.unrolled, frame.breaks, frame.continues
+    frame.breaks, states = [], [state]
+    for index, item in enumerate(items):
+        frame.continues = []
+        named = item.consts is not None and len(item.consts) == 1
+        if named:
+            frame.unrolled = (*saved, (f"{node.lineno}:{index}", next(iter(item.consts or ()))))
+        for current in states:
+            assign(machine, node.target, item, current)
+        states = settle(machine.block(node.body, states) + frame.continues)
+        frame.unrolled = saved
+    ends = machine.block(node.orelse, states) + frame.breaks
+    frame.breaks, frame.continues = outer_breaks, outer_continues
+    return settle(ends)
+
+
+def _while(machine: Machine, node: ast.While, state: State) -> list[State]:
+    if truth(machine, node.test, state) is False:
+        return machine.block(node.orelse, [state])
+    endless = isinstance(node.test, ast.Constant) and bool(node.test.value)
+
+    def test_again(current: State) -> None:
+        machine.eval(node.test, current)
+
+    return _laps(machine, node.body, node.orelse, state, test_again, endless)
+
+
+def _laps(
+    machine: Machine,
+    body: list[ast.stmt],
+    orelse: list[ast.stmt],
+    state: State,
+    begin: Callable[[State], Any],
+    endless: bool = False,
+) -> list[State]:
+    """Run a loop lap by lap until a lap begins in a state that was seen before.
+
+    A loop is taken to run at least once, and its laps are kept apart: what the first lap leaves is how the second one
+    begins, not something that may or may not be so.
+    """
+    frame = machine.frame
+    outer_breaks, outer_continues, outer_lap = frame.breaks, frame.continues, frame.lap
+    frame.breaks = []
+    states, begun = [state], [state.copy()]
+    try:
+        for lap in range(MAX_LAPS):
+            frame.lap = outer_lap + lap
+            frame.continues = []
+            for current in states:
+                begin(current)
+            states = settle(machine.block(body, states) + frame.continues)
+            if not states or all(any(agree(seen, s) for seen in begun) for s in states):
+                break
+            begun += [s.copy() for s in states]
+    finally:
+        frame.lap = outer_lap
+    breaks = frame.breaks
+    frame.breaks, frame.continues = outer_breaks, outer_continues
+    if endless:
+        return settle(breaks)
+    return settle(machine.block(orelse, states) + breaks)
+
+
+def _try(machine: Machine, node: ast.Try, state: State) -> list[State]:
+    frame = machine.frame
+    marks = len(frame.returns), len(frame.breaks), len(frame.continues)
+    before = state.copy() if node.handlers else None
+    after = machine.block(node.body, [state])
+    ends: list[State] = []
+    if before is not None:
+        reached = join_states([before, *(s.copy() for s in after)])
+        for handler in node.handlers:
+            branch = reached.copy()
+            if handler.name:
+                branch.variables[frame.id, handler.name] = NOTHING
+            ends += machine.block(handler.body, [branch])
+    ends += machine.block(node.orelse, after)
+    if ends:
+        ends = [join_states(ends)]
+    if node.finalbody:
+        ends = machine.block(node.finalbody, ends)
+        for index in range(marks[0], len(frame.returns)):
+            value, left = frame.returns[index]
+            done = machine.block(node.finalbody, [left])
+            if done:
+                frame.returns[index] = value, join_states(done)
+        for leaving, mark in ((frame.breaks, marks[1]), (frame.continues, marks[2])):
+            leaving[mark:] = [s for left in leaving[mark:] for s in machine.block(node.finalbody, [left])]
+    return ends
+
+
+def _with(machine: Machine, node: ast.With | ast.AsyncWith, state: State) -> list[State]:
+    return run_with(machine, node.items, node.body, state)
+
+
+def _return(machine: Machine, node: ast.Return, state: State) -> list[State]:
+    value = NONE if node.value is None else machine.eval(node.value, state)
+    machine.recorder.use(value.taint, "returned")
+    machine.frame.returns.append((value, state))
+    return []
+
+
+def _raise(machine: Machine, node: ast.Raise, state: State) -> list[State]:
+    return []
+
+
+def _break(machine: Machine, node: ast.Break, state: State) -> list[State]:
+    machine.frame.breaks.append(state)
+    return []
+
+
+def _continue(machine: Machine, node: ast.Continue, state: State) -> list[State]:
+    machine.frame.continues.append(state)
+    return []
+
+
+def _assert(machine: Machine, node: ast.Assert, state: State) -> list[State]:
+    machine.eval(node.test, state)
+    return [state]
+
+
+def _function(machine: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef, state: State) -> list[State]:
+    frame = machine.frame
+    if frame.function.node is not None:  # those of a module are found by name
+        inner = frame.function.functions.get(node.name)
+        if inner is not None and inner.node is node:
+            value = FunctionValue(inner, frame.id, node.name)
+            state.variables[frame.id, node.name] = Value(symbols=(value,))
+    return [state]
+
+
+def _declare(machine: Machine, node: ast.Global | ast.Nonlocal, state: State) -> list[State]:
+    kind = "global" if isinstance(node, ast.Global) else "nonlocal"
+    machine.frame.declared.update(dict.fromkeys(node.names, kind))
+    return [state]
+
+
+STATEMENTS: Statements = {
+    ast.Expr: _expression,
+    ast.Assign: _assign,
+    ast.AnnAssign: _annotated,
+    ast.AugAssign: _augmented,
+    ast.Delete: _delete,
+    ast.If: _if,
+    ast.Match: _match,
+    ast.For: _for,
+    ast.AsyncFor: _for,
+    ast.While: _while,
+    ast.Try: _try,
+    ast.With: _with,
+    ast.AsyncWith: _with,
+    ast.Return: _return,
+    ast.Raise: _raise,
+    ast.Break: _break,
+    ast.Continue: _continue,
+    ast.Assert: _assert,
+    ast.FunctionDef: _function,
+    ast.AsyncFunctionDef: _function,
+    ast.Global: _declare,
+    ast.Nonlocal: _declare,
+}
+if hasattr(ast, "TryStar"):  # Python 3.11
+    STATEMENTS[ast.TryStar] = _try  # type: ignore[index]

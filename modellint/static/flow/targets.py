@@ -1,0 +1,211 @@
+"""Where values go: assignment to names, attributes, elements; and what a loop takes out of a container."""
+
+from __future__ import annotations
+
+import ast
+
+from modellint.static.flow.machine import Machine
+from modellint.static.flow.state import State
+from modellint.static.flow.values import (
+    CONTAINER,
+    ELEMENT,
+    EVAL,
+    Children,
+    LEAF,
+    MODEL,
+    NOTHING,
+    OPAQUE,
+    TRAIN,
+    UNKNOWN_MODES,
+    ModeFact,
+    Obj,
+    Parameters,
+    Value,
+    join,
+    join_all,
+    only_constant,
+)
+
+MAX_UNROLL = 6
+TAINT_HELD = "<held>"
+"""The attribute in which an object of unknown class keeps what forwards gave it."""
+
+
+def assign(machine: Machine, target: ast.expr, value: Value, state: State) -> None:
+    """Bind `value` to `target`."""
+    if isinstance(target, ast.Name):
+        state.forget_condition(target.id)
+        christen(target.id, value, state)
+        state.variables[variable_key(machine, target.id, state), target.id] = value
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        for index, item in enumerate(target.elts):
+            if isinstance(item, ast.Starred):
+                assign(machine, item.value, iterate(machine, value, state, target), state)
+            else:
+                assign(machine, item, element(machine, value, str(index), state, target), state)
+    elif isinstance(target, ast.Attribute):
+        state.forget_condition(target.attr)
+        christen(target.attr, value, state)
+        owner = machine.eval(target.value, state)
+        set_attribute(machine, owner, target.attr, value, state, target)
+        if target.attr == "requires_grad" and only_constant(value) == (True,):
+            taint_variable(machine, target.value, state)
+    elif isinstance(target, ast.Subscript):
+        owner = machine.eval(target.value, state)
+        key = index_key(machine, target.slice, state)
+        for oid in owner.refs:
+            store(state, oid, key, value)
+    elif isinstance(target, ast.Starred):
+        assign(machine, target.value, value, state)
+
+
+def christen(name: str, value: Value, state: State) -> None:
+    """Let an object without a name take that of the first variable that holds it."""
+    for oid in value.refs:
+        obj = state.heap[oid]
+        if not obj.name:
+            state.heap[oid] = obj._replace(name=name)
+
+
+def taint_variable(machine: Machine, node: ast.expr, state: State) -> None:
+    """Note that the tensor held by the name `node` requires a gradient."""
+    if isinstance(node, ast.Name):
+        key = (variable_key(machine, node.id, state), node.id)
+        state.variables[key] = state.variables.get(key, NOTHING).with_taint(frozenset({LEAF}))
+
+
+def variable_key(machine: Machine, name: str, state: State) -> int:
+    """Return the frame in which an assignment to `name` lands."""
+    frame = machine.frame
+    declared = frame.declared.get(name)
+    if declared == "global":
+        return machine.module_frame(frame.module)
+    if declared == "nonlocal":
+        parent = frame.parent
+        while parent is not None:
+            if (parent, name) in state.variables:
+                return parent
+            parent = machine.parents.get(parent)
+    return frame.id
+
+
+def set_attribute(machine: Machine, owner: Value, name: str, value: Value, state: State, node: ast.AST) -> None:
+    """Set the attribute `name` of every object that `owner` may be."""
+    for symbol in owner.symbols:
+        if isinstance(symbol, Parameters) and name == "requires_grad" and only_constant(value) == (False,):
+            obj = state.heap[symbol.owner]
+            state.heap[symbol.owner] = obj._replace(frozen=True)
+    for oid in owner.refs:
+        obj = state.heap[oid]
+        if name == "training" and obj.kind in (MODEL, OPAQUE):
+            known = only_constant(value)
+            if known and isinstance(known[0], bool):
+                fact = ModeFact(TRAIN if known[0] else EVAL, machine.site(node), "training =")
+                state.heap[oid] = obj._replace(modes=frozenset({fact}))
+            else:
+                state.heap[oid] = obj._replace(modes=UNKNOWN_MODES)
+        else:
+            state.heap[oid] = obj._replace(attrs={**obj.attrs, name: value})
+
+
+def store(state: State, oid: int, key: str, value: Value) -> None:
+    """Put `value` under `key` into the container `oid`; without a known key it joins all the others."""
+    obj = state.heap[oid]
+    attrs = dict(obj.attrs)
+    attrs[key] = join(attrs[key], value) if key == ELEMENT and key in attrs else value
+    state.heap[oid] = obj._replace(attrs=attrs, kind=CONTAINER if obj.kind == OPAQUE and not obj.proven else obj.kind)
+
+
+def delete(machine: Machine, target: ast.expr, state: State) -> None:
+    """Unbind `target`."""
+    if isinstance(target, ast.Name):
+        state.variables.pop((machine.frame.id, target.id), None)
+    elif isinstance(target, ast.Tuple):
+        for item in target.elts:
+            delete(machine, item, state)
+
+
+def index_key(machine: Machine, node: ast.expr, state: State) -> str:
+    """Return the key under which a container keeps the element `[node]`."""
+    known = only_constant(machine.eval(node, state))
+    if known is None or not isinstance(known[0], (str, int, bool)):
+        return ELEMENT
+    return known[0] if isinstance(known[0], str) else str(known[0])
+
+
+def element(machine: Machine, value: Value, key: str, state: State, node: ast.AST) -> Value:
+    """Return `value[key]`."""
+    parts = [Value(symbols=tuple(s for s in value.symbols if isinstance(s, (Parameters, Children))))]
+    parts = parts if parts[0].symbols else []
+    for oid in value.refs:
+        obj = state.heap[oid]
+        if obj.kind == CONTAINER:
+            if key in obj.attrs and key != ELEMENT:
+                parts.append(obj.attrs[key])
+            elif key == ELEMENT or ELEMENT in obj.attrs:
+                held = [v for k, v in obj.attrs.items() if k != TAINT_HELD] if key == ELEMENT else [obj.attrs[ELEMENT]]
+                parts.append(join_all(held))
+        elif key in obj.attrs:
+            parts.append(obj.attrs[key])
+        elif obj.kind in (MODEL, OPAQUE):
+            parts.append(part_of(machine, oid, f"[{key}]", state))
+    return join_all(parts).with_taint(value.taint) if parts else Value(taint=value.taint)
+
+
+def part_of(machine: Machine, oid: int, name: str, state: State) -> Value:
+    """Return the attribute `name` of an object, made up now: part of a model, or something of which nothing is known."""
+    obj = state.heap[oid]
+    inside = obj.kind in (MODEL, OPAQUE)
+    key = machine.number(("part", oid, name))
+    if key not in state.heap:
+        state.heap[key] = Obj(
+            OPAQUE,
+            None,
+            name,
+            obj.born,
+            obj.how,
+            obj.modes if inside else UNKNOWN_MODES,
+            obj.weights,
+            {},
+            proven=False,
+            part=inside,
+            frozen=obj.frozen,
+        )
+        machine.owners[key] = (oid, name)
+    value = Value(refs=frozenset({key}))
+    state.heap[oid] = obj._replace(attrs={**obj.attrs, name: value})
+    return value
+
+
+def elements(machine: Machine, node: ast.expr, value: Value, state: State) -> list[Value] | None:
+    """Return the elements that a loop runs over where they are few and all known, else None."""
+    if len(value.refs) != 1 or value.symbols:
+        return None
+    obj = state.heap[next(iter(value.refs))]
+    if obj.kind != CONTAINER or ELEMENT in obj.attrs or not 0 < len(obj.attrs) <= MAX_UNROLL:
+        return None
+    if obj.how == "dict":
+        return [Value(consts=frozenset({key})) for key in obj.attrs]
+    items = list(obj.attrs.values())
+    interesting = any(v.refs or (v.consts and any(isinstance(c, (str, bool)) for c in v.consts)) for v in items)
+    return items if interesting else None
+
+
+def iterate(machine: Machine, value: Value, state: State, node: ast.AST) -> Value:
+    """Return what one turn of a loop over `value` gets."""
+    parts = [Value(symbols=tuple(s for s in value.symbols if isinstance(s, (Parameters, Children))))]
+    for oid in value.refs:
+        obj = state.heap[oid]
+        if obj.kind == CONTAINER:
+            parts.append(join_all(v for k, v in obj.attrs.items() if k != TAINT_HELD))
+        elif obj.kind == OPAQUE and obj.name.endswith(("models", "nets", "networks", "ensemble", "s_model")):
+            parts.append(part_of(machine, oid, _singular(obj.name), state))
+        elif obj.kind == MODEL and not obj.cls:
+            parts.append(part_of(machine, oid, ELEMENT, state))
+    found = [part for part in parts if part != NOTHING]
+    return join_all(found).with_taint(value.taint) if found else Value(taint=value.taint)
+
+
+def _singular(name: str) -> str:
+    return name[:-1] if name.endswith("s") else "model"
+

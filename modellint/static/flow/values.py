@@ -1,0 +1,291 @@
+"""The lattice: what a name may hold, what an object may be, and how two of either join."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+from modellint.static.project import ClassInfo, FunctionInfo, Symbol
+
+# -- modes, weights, gradients ---------------------------------------------------------------------------------
+
+TRAIN, EVAL, MIXED, UNKNOWN, ENTRY = "train", "eval", "mixed", "unknown", "entry"
+"""Modes. ENTRY: whatever the callers of the analysed function left; only they can tell."""
+
+LOADED, RANDOM = "loaded", "random"
+"""Weights; UNKNOWN where nothing is known of them."""
+
+ON, OFF = "on", "off"
+"""Whether autograd records; ENTRY and UNKNOWN as above."""
+
+
+class Site(NamedTuple):
+    """A place in a file; 1-based row, 0-based column as in `ast`."""
+
+    path: str
+    row: int
+    column: int
+    end_row: int
+    end_column: int
+
+
+class ModeFact(NamedTuple):
+    """A mode and what put the object into it (`site` None: nothing in sight)."""
+
+    mode: str
+    site: Site | None
+    how: str
+
+
+class Grad(NamedTuple):
+    """The state of autograd and what set it."""
+
+    state: str
+    site: Site | None
+
+
+Modes: TypeAlias = "frozenset[ModeFact]"
+Facts: TypeAlias = "frozenset[str]"
+
+ENTRY_MODES: Modes = frozenset({ModeFact(ENTRY, None, "entry")})
+UNKNOWN_MODES: Modes = frozenset({ModeFact(UNKNOWN, None, "unknown")})
+UNKNOWN_WEIGHTS: Facts = frozenset({UNKNOWN})
+NO_FACTS: Facts = frozenset()
+
+
+def kinds(modes: Modes) -> set[str]:
+    """Return the modes alone, without what caused them."""
+    return {fact.mode for fact in modes}
+
+
+# -- values ----------------------------------------------------------------------------------------------------
+
+
+class External(NamedTuple):
+    """Something outside the project, by its qualified name."""
+
+    dotted: str
+
+
+class ClassValue(NamedTuple):
+    """A class of the project."""
+
+    cls: ClassInfo
+    dotted: str
+
+
+class FunctionValue(NamedTuple):
+    """A function of the project, with the frame whose variables it closes over; `raw` without its decorators."""
+
+    function: FunctionInfo
+    frame: int | None
+    dotted: str
+    raw: bool = False
+
+
+class BoundMethod(NamedTuple):
+    """`receiver.name`, not called yet."""
+
+    name: str
+    receiver: Value
+
+
+class ModuleValue(NamedTuple):
+    """A module or package of the project, or a name that could not be followed further."""
+
+    symbol: Symbol
+
+
+class GradContext(NamedTuple):
+    """A context manager or decorator that switches autograd."""
+
+    grad: str
+    site: Site
+
+
+class SavedMode(NamedTuple):
+    """The value of `model.training` when it was read."""
+
+    modes: Modes
+
+
+class Parameters(NamedTuple):
+    """What `model.parameters()` yields."""
+
+    owner: int
+
+
+class Children(NamedTuple):
+    """What `model.modules()` or `model.children()` yields: parts of the model, not named ones."""
+
+    owner: int
+
+
+class Partial(NamedTuple):
+    """A callable with some of its arguments given."""
+
+    callee: Value
+    args: Args
+
+
+class SuperProxy(NamedTuple):
+    """`super()` inside a method of `cls`."""
+
+    cls: ClassInfo
+    receiver: Value
+
+
+class Manager(NamedTuple):
+    """A call of a function written with `@contextmanager`, waiting for its `with`."""
+
+    function: FunctionValue
+    receiver: Value | None
+    args: Args
+
+
+AnySymbol: TypeAlias = (
+    "External | ClassValue | FunctionValue | BoundMethod | ModuleValue | GradContext | SavedMode | Parameters "
+    "| Children | Partial | SuperProxy | Manager"
+)
+
+LEAF, VOLATILE = -1, -2
+"""Taints beside the numbers of forwards: a tensor that requires a gradient, and one marked `volatile=True`."""
+
+
+class Value(NamedTuple):
+    """What an expression may evaluate to.
+
+    `refs` are objects of the heap, `symbols` things known by name, `consts` the only constants it can be (None:
+    not known to be a constant). `taint` holds the forwards whose results it was computed from.
+    """
+
+    refs: frozenset[int] = frozenset()
+    symbols: tuple[AnySymbol, ...] = ()
+    consts: frozenset[Any] | None = None
+    taint: frozenset[int] = frozenset()
+
+    def with_taint(self, taint: frozenset[int]) -> Value:
+        """Return the same value, computed from `taint` as well."""
+        return self if taint <= self.taint else self._replace(taint=self.taint | taint)
+
+
+NOTHING = Value()
+NONE = Value(consts=frozenset({None}))
+_MAX_SYMBOLS = 8
+
+
+def constant(value: Any) -> Value:
+    """Return the value of a literal."""
+    return Value(consts=frozenset({value}))
+
+
+def only_constant(value: Value) -> tuple[Any] | None:
+    """Return the one constant that `value` must be, in a tuple; None where it can be anything else."""
+    if value.consts is not None and len(value.consts) == 1 and not value.refs and not value.symbols:
+        return tuple(value.consts)  # type: ignore[return-value]
+    return None
+
+
+def join(a: Value, b: Value) -> Value:
+    """Return what is one of the two."""
+    if a is b or a == b:
+        return a
+    symbols = a.symbols + tuple(s for s in b.symbols if s not in a.symbols)
+    consts = None if a.consts is None or b.consts is None else a.consts | b.consts
+    # None beside an object is the usual "not set yet": the object decides
+    if (a == NONE and (b.refs or b.symbols)) or (b == NONE and (a.refs or a.symbols)):
+        consts = None
+    return Value(a.refs | b.refs, symbols[:_MAX_SYMBOLS], consts, a.taint | b.taint)
+
+
+def join_all(values: Iterable[Value]) -> Value:
+    """Return what is one of `values`; nothing known where there are none."""
+    result: Value | None = None
+    for value in values:
+        result = value if result is None else join(result, value)
+    return NOTHING if result is None else result
+
+
+class Args(NamedTuple):
+    """The arguments of a call. `starred` is what `*` and `**` arguments hold, joined."""
+
+    positional: tuple[Value, ...] = ()
+    keywords: Mapping[str, Value] = {}
+    starred: Value | None = None
+
+    def get(self, name: str | None, position: int | None) -> Value | None:
+        """Return an argument by keyword or by position."""
+        if name is not None and name in self.keywords:
+            return self.keywords[name]
+        if position is not None and position < len(self.positional):
+            return self.positional[position]
+        return None
+
+    def every(self) -> tuple[Value, ...]:
+        """Return all argument values."""
+        rest = () if self.starred is None else (self.starred,)
+        return (*self.positional, *self.keywords.values(), *rest)
+
+    @property
+    def taint(self) -> frozenset[int]:
+        """The forwards that any argument was computed from."""
+        result: frozenset[int] = frozenset()
+        for value in self.every():
+            if value.taint:
+                result |= value.taint
+        return result
+
+
+# -- objects ---------------------------------------------------------------------------------------------------
+
+MODEL, INSTANCE, CONTAINER, OPAQUE = "model", "instance", "container", "opaque"
+"""Kinds of objects. OPAQUE: nothing is known yet; a call of `.eval()` or the like makes it a MODEL."""
+
+ELEMENT = "*"
+"""The attribute of a container that stands for every element without a known index."""
+
+
+class Obj(NamedTuple):
+    """An object of the heap; immutable, so that states can share it.
+
+    `cls` is its class (of the project, or an outside name). `attrs` holds attributes, or the elements of a
+    container by the text of their index. `depends` says whether its output depends on the mode (`yes`, `no`,
+    `unknown`), `detail` names a layer that does. `proven` is set once something showed that it is a torch module.
+    `part` marks a part of a model reached by an attribute: it has the mode of the whole until told otherwise.
+    """
+
+    kind: str
+    cls: ClassInfo | str | None
+    name: str
+    born: Site | None
+    how: str
+    modes: Modes
+    weights: Facts
+    attrs: Mapping[str, Value]
+    depends: str = UNKNOWN
+    detail: str = ""
+    proven: bool = False
+    frozen: bool = False
+    part: bool = False
+
+
+def join_objects(a: Obj, b: Obj) -> Obj:
+    """Return an object that is in one of the two states."""
+    if a is b:
+        return a
+    if a.attrs is b.attrs:
+        attrs = a.attrs
+    else:
+        merged = dict(a.attrs)
+        for name, value in b.attrs.items():
+            merged[name] = join(merged[name], value) if name in merged else value
+        attrs = merged
+    return a._replace(
+        kind=a.kind if a.kind == b.kind or b.kind == OPAQUE else b.kind,
+        modes=a.modes | b.modes,
+        weights=a.weights | b.weights,
+        attrs=attrs,
+        depends=a.depends if a.depends == b.depends else UNKNOWN,
+        proven=a.proven or b.proven,
+        frozen=a.frozen and b.frozen,
+    )

@@ -1,0 +1,294 @@
+"""From a name to what it stands for, across the files of the project; the project's own index, no import of anything."""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from modellint.sources import SourceError, SourceFile, discover, read_source
+from modellint.static.project.facts import ClassInfo, FunctionInfo, Import, ModuleInfo, dotted_name, scan
+
+Target: TypeAlias = "ClassInfo | FunctionInfo | ModuleInfo | Path"
+# Trees are dropped between two files once the sources behind them pass this size: a tree takes 25 to 60
+# times the memory of its text.
+TREE_BUDGET = 3_000_000
+_MAX_HOPS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """What a name stands for.
+
+    `dotted` is the name it was imported by (`torch.nn.functional.dropout`), whichever local alias was used.
+    `target` is its definition in the project, a folder for a package without `__init__`, None for anything
+    outside; with `variable`, `target` is the module whose global it is.
+    """
+
+    dotted: str
+    target: Target | None = None
+    variable: str | None = None
+
+
+class Project:
+    """The files below `root`, parsed on demand. Not safe for concurrent use."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._modules: dict[Path, ModuleInfo | None] = {}
+        self._names: dict[tuple[Path, str], Symbol | None] = {}
+        self._found: dict[tuple[Path, str, int], Path | None] = {}
+        self._listings: dict[Path, frozenset[str]] = {}
+        self._texts: dict[Path, bytes] | None = None
+        self._mentions: dict[str, tuple[Path, ...]] = {}
+
+    def add(self, source: SourceFile) -> ModuleInfo:
+        """Parse `source` and make it the project's version of its file; raise `SyntaxError` if it does not parse."""
+        module = parse(source)
+        known = self._modules.get(source.path)
+        if known is not None:
+            self._names = {key: value for key, value in self._names.items() if key[0] != source.path}
+        self._modules[source.path] = module
+        return module
+
+    def load(self, path: Path) -> ModuleInfo | None:
+        """Return the parsed file `path`, None where it cannot be read or parsed."""
+        if path not in self._modules:
+            try:
+                self._modules[path] = parse(read_source(path))
+            except (SourceError, SyntaxError, ValueError, RecursionError, MemoryError, OSError):
+                self._modules[path] = None
+        return self._modules[path]
+
+    def trim(self) -> bool:
+        """Drop every tree if together they are too large; tell whether that happened."""
+        if sum(module.size for module in self._modules.values() if module) <= TREE_BUDGET:
+            return False
+        self._modules.clear()
+        self._names.clear()
+        return True
+
+    # -- names ---------------------------------------------------------------------------------------------
+
+    def lookup(self, module: ModuleInfo, name: str) -> Symbol | None:
+        """Return what the global `name` of `module` stands for; None for builtins and plain variables."""
+        key = (module.path, name)
+        if key not in self._names:
+            self._names[key] = None  # an import cycle ends here
+            self._names[key] = self._lookup(module, name, 0)
+        return self._names[key]
+
+    def _lookup(self, module: ModuleInfo, name: str, hops: int) -> Symbol | None:
+        own = module.body.classes.get(name) or module.body.functions.get(name)
+        if own is not None:
+            return Symbol(f"{self.dotted(module.path)}.{name}", own)
+        if hops > _MAX_HOPS:
+            return None
+        if (imported := module.imports.get(name)) is not None:
+            return self._follow(module, imported, hops)
+        for star in module.stars:
+            found = self._follow(module, Import(star.module, star.level, name), hops)
+            if found is not None and (found.target is not None or not star.level):
+                return found
+        return None
+
+    def _follow(self, module: ModuleInfo, imported: Import, hops: int) -> Symbol | None:
+        path = self.find(module.path, imported.module, imported.level)
+        prefix = "." * imported.level + imported.module
+        if imported.name is None:
+            return Symbol(prefix, self._module_at(path))
+        dotted = f"{prefix}.{imported.name}" if imported.module else f"{prefix}{imported.name}"
+        if path is None:
+            return Symbol(dotted)
+        return self._attribute_of(path, imported.name, dotted, hops + 1) or Symbol(dotted)
+
+    def _module_at(self, path: Path | None) -> Target | None:
+        return path if path is None or path.is_dir() else self.load(path)
+
+    def _attribute_of(self, path: Path, name: str, dotted: str, hops: int) -> Symbol | None:
+        """Return `name` of the module or package at `path`."""
+        folder = path if path.is_dir() else path.parent
+        if not path.is_dir() and (module := self.load(path)) is not None:
+            found = self._lookup(module, name, hops)
+            if found is not None and found.target is not None:
+                return Symbol(dotted, found.target, found.variable)
+            if found is not None:
+                return found
+            if name in module.body.words:
+                return Symbol(dotted, module, name)
+        if path.is_dir() or path.name == "__init__.py":
+            inner = self._in_folder(folder, name)
+            if inner is not None:
+                return Symbol(dotted, self._module_at(inner))
+        return None
+
+    def member(self, symbol: Symbol, name: str) -> Symbol | None:
+        """Return the attribute `name` of a module, package, class or outside name."""
+        dotted = f"{symbol.dotted}.{name}"
+        target = symbol.target
+        if symbol.variable is not None:
+            return None
+        if target is None:
+            return Symbol(dotted)
+        if isinstance(target, ModuleInfo):
+            return self._attribute_of(target.path, name, dotted, 1) or Symbol(dotted)
+        if isinstance(target, Path):
+            return self._attribute_of(target, name, dotted, 1) or Symbol(dotted)
+        return None
+
+    def resolve(self, module: ModuleInfo, node: object) -> Symbol | None:
+        """Return what an expression of names and attributes stands for at the top of `module`."""
+        text = node if isinstance(node, str) else dotted_name(node)  # type: ignore[arg-type]
+        if text is None:
+            return None
+        first, *rest = text.split(".")
+        symbol = self.lookup(module, first)
+        for name in rest:
+            if symbol is None:
+                return None
+            symbol = self.member(symbol, name)
+        return symbol
+
+    # -- files ---------------------------------------------------------------------------------------------
+
+    def dotted(self, path: Path) -> str:
+        """Return the dotted name of the module at `path`, as far up as there are packages."""
+        parts = [] if path.name == "__init__.py" else [path.stem]
+        folder = path.parent
+        while "__init__.py" in self._listing(folder) and folder != folder.parent:
+            parts.append(folder.name)
+            folder = folder.parent
+        return ".".join(reversed(parts)) or path.parent.name
+
+    def find(self, path: Path, dotted: str, level: int) -> Path | None:
+        """Return the file or folder that `dotted` means when imported from the file `path`."""
+        key = (path.parent, dotted, level)
+        if key not in self._found:
+            self._found[key] = self._find(path, dotted, level)
+        return self._found[key]
+
+    def _find(self, path: Path, dotted: str, level: int) -> Path | None:
+        if level:
+            folder = path.parent
+            for _ in range(level - 1):
+                folder = folder.parent
+            return self._descend(folder, dotted)
+        for folder in self._search_path(path):
+            found = self._descend(folder, dotted)
+            if found is not None:
+                return found
+        return None
+
+    def _search_path(self, path: Path) -> Iterator[Path]:
+        folder = path.parent
+        yield folder
+        while folder != self.root and folder != folder.parent and self.root in folder.parents:
+            folder = folder.parent
+            yield folder
+        if "src" in self._listing(self.root):
+            yield self.root / "src"
+
+    def _descend(self, folder: Path, dotted: str) -> Path | None:
+        here: Path | None = folder
+        for part in dotted.split(".") if dotted else ():
+            if here is None:
+                return None
+            if here.name == "__init__.py":
+                here = here.parent
+            here = self._in_folder(here, part)
+        if here is folder:  # `from . import x`
+            return folder / "__init__.py" if "__init__.py" in self._listing(folder) else folder
+        return here
+
+    def _in_folder(self, folder: Path, name: str) -> Path | None:
+        listing = self._listing(folder)
+        if name in listing:
+            inner = folder / name
+            if "__init__.py" in self._listing(inner):
+                return inner / "__init__.py"
+            if f"{name}.py" not in listing and any(n.endswith(".py") for n in self._listing(inner)):
+                return inner
+        return folder / f"{name}.py" if f"{name}.py" in listing else None
+
+    def _listing(self, folder: Path) -> frozenset[str]:
+        if folder not in self._listings:
+            try:
+                self._listings[folder] = frozenset(os.listdir(folder))
+            except OSError:
+                self._listings[folder] = frozenset()
+        return self._listings[folder]
+
+    def mentioning(self, word: str) -> tuple[Path, ...]:
+        """Return the project's Python files whose text holds `word`."""
+        if self._texts is None:
+            self._texts = {}
+            for path in discover([self.root]):
+                if path.suffix == ".py":
+                    try:
+                        self._texts[path] = path.read_bytes()
+                    except OSError:
+                        continue
+        if word not in self._mentions:
+            needle = word.encode()
+            self._mentions[word] = tuple(path for path, text in self._texts.items() if needle in text)
+        return self._mentions[word]
+
+    # -- classes -------------------------------------------------------------------------------------------
+
+    def ancestry(self, cls: ClassInfo) -> tuple[list[ClassInfo], list[str]]:
+        """Return the project classes that `cls` inherits from, itself first, and the outside names among its bases."""
+        mine: list[ClassInfo] = []
+        outside: list[str] = []
+        queue = [cls]
+        while queue:
+            current = queue.pop(0)
+            if current in mine:
+                continue
+            mine.append(current)
+            for base in current.bases:
+                symbol = self.resolve_in(current.scope, base)
+                if symbol is not None and isinstance(symbol.target, ClassInfo):
+                    queue.append(symbol.target)
+                else:
+                    name = symbol.dotted if symbol else dotted_name(base)
+                    outside.append(name or "?")
+        return mine, outside
+
+    def resolve_in(self, scope: FunctionInfo, node: object) -> Symbol | None:
+        """Like `resolve`, with the classes and functions defined in the functions around `scope` first."""
+        text = node if isinstance(node, str) else dotted_name(node)  # type: ignore[arg-type]
+        if text is None:
+            return None
+        if "." not in text:
+            inner: FunctionInfo | None = scope
+            while inner is not None and inner.node is not None:
+                own = inner.classes.get(text) or inner.functions.get(text)
+                if own is not None:
+                    return Symbol(text, own)
+                inner = inner.parent
+        return self.resolve(scope.module, text)
+
+    def method(self, cls: ClassInfo, name: str) -> FunctionInfo | None:
+        """Return the method `name` of `cls` or of the nearest project class it inherits it from."""
+        for owner in self.ancestry(cls)[0]:
+            if name in owner.methods:
+                return owner.methods[name]
+        return None
+
+
+def parse(source: SourceFile) -> ModuleInfo:
+    """Parse `source`; raise `SyntaxError` where it is no program of this Python."""
+    enabled = gc.isenabled()
+    gc.disable()  # the collector walks a growing tree again and again, for nothing
+    try:
+        tree = compile(source.text, str(source.path), "exec", _PARSE_FLAGS, dont_inherit=True)
+        return scan(source.path, tree, len(source.text))
+    finally:
+        if enabled:
+            gc.enable()
+
+
+_PARSE_FLAGS = 0x400  # ast.PyCF_ONLY_AST

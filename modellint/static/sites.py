@@ -1,0 +1,109 @@
+"""Events grouped by place: one place, all the contexts in which the project reaches it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from modellint.static.context import FileContext
+from modellint.static.flow.engine import FileAnalysis
+from modellint.static.flow.events import Event
+from modellint.static.flow.values import ENTRY, Site, kinds
+from modellint.static.project import FunctionInfo
+
+MAX_CALLER_FILES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place in the file under analysis, with everything that was seen to happen there.
+
+    `outside` are events whose own place is in a file that is not checked: `site` is then the call in this file
+    that leads there.
+    """
+
+    site: Site
+    events: tuple[Event, ...]
+    outside: bool
+
+
+def places(context: FileContext, kind: str) -> Iterator[Place]:
+    """Yield the places of this file at which events of `kind` are judged."""
+    mine = str(context.module.path)
+    here: dict[Site, list[Event]] = defaultdict(list)
+    elsewhere: dict[Site, list[Event]] = defaultdict(list)
+    for event in [*context.flow.events, *from_other_files(context)]:
+        if event.key.kind != kind:
+            continue
+        if event.site.path == mine:
+            here[event.site].append(event)
+        elif not context.is_checked(event.site.path):
+            call = next((s for s in reversed(event.key.chain) if s.site.path == mine), None)
+            if call is not None:
+                elsewhere[call.site].append(event)
+    for site, events in sorted(here.items()):
+        yield Place(site, tuple(judged_at_callers(events)), False)
+    for site, events in sorted(elsewhere.items()):
+        yield Place(site, tuple(e for e in events if not is_open(e)), True)
+
+
+def is_open(event: Event) -> bool:
+    """Tell whether what happened depends on what the callers of the analysed function left."""
+    return any(ENTRY in kinds(s.modes) for s in event.snapshots)
+
+
+def judged_at_callers(events: Iterable[Event]) -> Iterator[Event]:
+    """Leave out what only the callers can tell wherever a caller is in sight that tells it."""
+    listed = list(events)
+    called = {step.callee for event in listed for step in event.key.chain}
+    for event in listed:
+        root = event.root
+        if root.node is not None and root in called and (is_open(event) or _grad_open(event)):
+            continue
+        yield event
+
+
+def _grad_open(event: Event) -> bool:
+    return any(s.grad.state == ENTRY for s in event.snapshots)
+
+
+def from_other_files(context: FileContext) -> list[Event]:
+    """Return the events in this file that code of other files leads to, for functions that leave it to their callers."""
+    if context.outside_events is not None:
+        return context.outside_events
+    context.outside_events = []
+    asked = {
+        event.root
+        for event in context.flow.events
+        if event.site.path == str(context.module.path)
+        and event.root.node is not None
+        and not event.training
+        and (is_open(event) or _grad_open(event))
+    }
+    for path, words in _callers(context, asked).items():
+        module = context.project.load(path)
+        if module is None:
+            continue
+        analysis = FileAnalysis(context.project, context.classes, context.knowledge, module)
+        analysis.run(frozenset(words))
+        mine = str(context.module.path)
+        context.outside_events += [e for e in analysis.events if e.site.path == mine and e.key.chain]
+    return context.outside_events
+
+
+def _callers(context: FileContext, functions: Iterable[FunctionInfo]) -> dict[object, set[str]]:
+    """Return the files that mention one of `functions` and the file they are defined in, with the names mentioned."""
+    wanted: dict[object, set[str]] = defaultdict(set)
+    stem = context.module.path.stem if context.module.path.stem != "__init__" else context.module.path.parent.name
+    for function in functions:
+        name = function.name
+        if function.name.startswith("__") and function.cls is not None:
+            name = function.cls.name
+        files = [p for p in context.project.mentioning(name) if p != context.module.path]
+        importing = set(context.project.mentioning(function.cls.name if function.cls else stem))
+        files = [p for p in files if p in importing]
+        if len(files) <= MAX_CALLER_FILES:
+            for path in files:
+                wanted[path].add(name)
+    return wanted
