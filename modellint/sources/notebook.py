@@ -1,0 +1,121 @@
+"""Notebooks: the code cells of an `.ipynb` as one Python text, row for row."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from modellint.sources.python import SourceError, SourceFile, decode
+
+# Cell magics whose cell is still Python, after IPython's documentation; all others hold something else.
+_PYTHON_CELLS = {"capture", "debug", "ipytest", "prun", "python", "python3", "time", "timeit"}
+_MAGIC = re.compile(r"\s*(?:[%!?]|[\w.]+\s*\?{1,2}\s*$)")
+_ASSIGNED = re.compile(r"(\s*[\w.,\s\[\]'\"]+?=\s*)[%!](?!=)")
+_HELP = re.compile(r"[^#'\"]*\?\s*$")
+# What moves the bracket depth or opens a string; longest alternatives first.
+_LEXEME = re.compile(r"'''|\"\"\"|'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|#.*|[\[({]|[\])}]")
+
+
+def read_notebook(path: Path, data: bytes) -> SourceFile:
+    """Return the notebook `data` as one Python text; raise `SourceError` if it is no notebook.
+
+    A notebook of another language is empty: there is nothing in it to check.
+    """
+    try:
+        notebook = json.loads(decode(data))
+    except json.JSONDecodeError as error:
+        raise SourceError(f"is no notebook: {error.msg}", error.lineno, error.colno) from None
+    except RecursionError:
+        raise SourceError("is no notebook: nested too deeply") from None
+    if not isinstance(notebook, dict) or not isinstance(_cells(notebook), list):
+        raise SourceError("is no notebook: it has no list of cells")
+    rows: list[str] = []
+    starts: list[int] = []
+    if _language(notebook) in ("python", ""):
+        for cell in _cells(notebook):
+            if isinstance(cell, dict) and cell.get("cell_type") == "code":
+                starts.append(len(rows) + 1)
+                rows += python_rows(_text(cell))
+    return SourceFile(path, "".join(f"{row}\n" for row in rows), "notebook", tuple(starts))
+
+
+def _cells(notebook: dict[str, Any]) -> Any:
+    if "worksheets" in notebook and isinstance(notebook["worksheets"], list):  # format 3
+        sheets = [sheet for sheet in notebook["worksheets"] if isinstance(sheet, dict)]
+        return [cell for sheet in sheets for cell in sheet.get("cells", ())]
+    return notebook.get("cells")
+
+
+def _language(notebook: dict[str, Any]) -> str:
+    metadata = notebook.get("metadata")
+    for key, name in (("language_info", "name"), ("kernelspec", "language")):
+        entry = metadata.get(key) if isinstance(metadata, dict) else None
+        if isinstance(entry, dict) and isinstance(entry.get(name), str):
+            return str(entry[name]).lower()
+    return ""
+
+
+def _text(cell: dict[str, Any]) -> str:
+    source = cell.get("source", cell.get("input", ""))
+    text = "".join(map(str, source)) if isinstance(source, list) else str(source)
+    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", " ")
+
+
+def python_rows(text: str) -> list[str]:
+    """Return the rows of a code cell, those that only IPython understands replaced by `pass` or by nothing."""
+    rows = text.split("\n")
+    first = next((row for row in rows if row.strip()), "")
+    if first.startswith("%%"):
+        name = re.match(r"%%(\w*)", first)
+        if name is None or name[1] not in _PYTHON_CELLS:
+            return [""] * len(rows)
+    return list(_without_magics(rows))
+
+
+def _without_magics(rows: list[str]) -> Iterator[str]:
+    depth, quote, continued, magic = 0, "", False, False
+    for row in rows:
+        if magic:  # a magic goes on behind a backslash
+            magic = row.endswith("\\")
+            yield ""
+            continue
+        if not depth and not quote and not continued:
+            indent = row[: len(row) - len(row.lstrip())]
+            if row.lstrip().startswith("%%"):
+                yield ""
+                continue
+            if _MAGIC.match(row) or _HELP.match(row):
+                magic = row.endswith("\\")
+                yield f"{indent}pass"
+                continue
+            if match := _ASSIGNED.match(row):
+                magic = row.endswith("\\")
+                yield f"{match[1]}None"
+                continue
+        depth, quote = _scan(row, depth, quote)
+        continued = row.endswith("\\")
+        yield row
+
+
+def _scan(row: str, depth: int, quote: str) -> tuple[int, str]:
+    """Return bracket depth and open triple quote behind `row`."""
+    position = 0
+    while True:
+        if quote:
+            end = row.find(quote, position)
+            if end < 0:
+                return depth, quote
+            position, quote = end + 3, ""
+        match = _LEXEME.search(row, position)
+        if match is None:
+            return depth, ""
+        position = match.end()
+        if match[0] in ("'''", '"""'):
+            quote = match[0]
+        elif match[0] in "([{":
+            depth += 1
+        elif match[0] in ")]}":
+            depth = max(0, depth - 1)

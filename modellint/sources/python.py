@@ -1,0 +1,96 @@
+"""What a file is to the static pass: Python text with `\\n` line ends, whatever it looked like on disk."""
+
+from __future__ import annotations
+
+import codecs
+from bisect import bisect_right
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+
+class SourceError(ValueError):
+    """A file that cannot be turned into Python text; `row` and `column` are 1-based."""
+
+    def __init__(self, message: str, row: int = 1, column: int = 1) -> None:
+        super().__init__(message)
+        self.message = message
+        self.row = row
+        self.column = column
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file as it is analysed.
+
+    `path` is absolute. `text` is Python: for a notebook its code cells, one below the other, with what only
+    IPython understands replaced row by row. `cells` holds the first row of each code cell, in order.
+    """
+
+    path: Path
+    text: str
+    kind: Literal["python", "notebook"] = "python"
+    cells: tuple[int, ...] = ()
+
+    @property
+    def lines(self) -> list[str]:
+        """The rows of `text`. (`str.splitlines` would also split at form feeds, which Python does not.)"""
+        return self.text.split("\n")
+
+    def locate(self, row: int) -> tuple[int | None, int]:
+        """Return (1-based code cell or None, row inside it) of a row of `text`."""
+        if not self.cells:
+            return None, row
+        cell = max(1, bisect_right(self.cells, row))
+        return cell, row - self.cells[cell - 1] + 1
+
+
+def read_source(path: Path, data: bytes | None = None) -> SourceFile:
+    """Read `path`, or take `data` for its content.
+
+    Raises `SourceError` where the content is no text or no notebook, and `OSError` where it cannot be read.
+    """
+    if data is None:
+        data = path.read_bytes()
+    if path.suffix == ".ipynb":
+        from modellint.sources.notebook import read_notebook
+
+        return read_notebook(path, data)
+    return SourceFile(path, decode(data))
+
+
+def decode(data: bytes) -> str:
+    """Return the text of a Python file: byte order mark, PEP 263 cookie and line ends are dealt with.
+
+    Raises `SourceError` with the place of the first byte that the encoding does not have.
+    """
+    encoding = _encoding(data)
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError as error:
+        before = data[: error.start].replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        row, line = before.count(b"\n") + 1, before.rpartition(b"\n")[2]
+        column = len(line.removeprefix(codecs.BOM_UTF8).decode(encoding, errors="replace")) + 1
+        name = "UTF-8" if encoding.startswith("utf-8") else encoding
+        raise SourceError(f"is not {name}: byte 0x{data[error.start]:02x}", row, column) from None
+    text = text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+    if "\0" in text:
+        before_null = text[: text.index("\0")]
+        row, column = before_null.count("\n") + 1, len(before_null.rpartition("\n")[2]) + 1
+        raise SourceError("holds a null byte", row, column)
+    return text
+
+
+def _encoding(data: bytes) -> str:
+    if b"coding" not in b"".join(data[:400].splitlines()[:2]):
+        return "utf-8-sig" if data.startswith(codecs.BOM_UTF8) else "utf-8"
+    from io import BytesIO
+    from tokenize import detect_encoding
+
+    try:
+        encoding = detect_encoding(BytesIO(data).readline)[0]
+        codecs.lookup(encoding)
+        "".encode(encoding)  # codecs such as base64 and rot13 are known, and encode no text
+    except (SyntaxError, LookupError, UnicodeError) as error:
+        raise SourceError(f"has a wrong encoding declaration: {error}") from None
+    return encoding
