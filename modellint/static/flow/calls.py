@@ -13,6 +13,7 @@ from modellint.static.flow.state import State
 from modellint.static.flow.targets import TAINT_HELD, part_of
 from modellint.static.flow.values import (
     CONTAINER,
+    CUT,
     MODEL,
     NOTHING,
     OPAQUE,
@@ -29,6 +30,9 @@ from modellint.static.flow.values import (
     join,
     join_all,
 )
+
+
+_SHAPES = frozenset({"shape", "device", "dtype", "ndim"})
 
 
 def arguments(machine: Machine, node: ast.Call, state: State) -> Args:
@@ -109,6 +113,10 @@ def attribute(machine: Machine, owner: Value, name: str, state: State, called: b
             parts.append(Value(symbols=(BoundMethod(name, Value(symbols=(symbol,))),)))
     for oid in owner.refs:
         parts.append(_object_attribute(machine, oid, name, state, called))
+    if name in _SHAPES and not owner.symbols:
+        return NOTHING
+    if name == "data" and owner.taint:
+        return Value(taint=owner.taint | {CUT})
     if not parts:
         # nothing is known of the owner but what it was computed from: its methods keep that
         bound = BoundMethod(name, Value(taint=owner.taint, consts=owner.consts))

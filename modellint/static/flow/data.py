@@ -7,10 +7,11 @@ import re
 
 from modellint.static.flow.machine import Machine
 from modellint.static.flow.state import State
-from modellint.static.flow.targets import iterate, store
+from modellint.static.flow.targets import LEAF_HELD, iterate, store
 from modellint.static.flow.values import (
     ELEMENT,
-    LEAF,
+    CUT,
+    FIRST_LEAF,
     NOTHING,
     UNKNOWN_MODES,
     VOLATILE,
@@ -54,11 +55,13 @@ def result_of(machine: Machine, number: int | None, args: Args, state: State) ->
         return Value(taint=args.taint)
     event = machine.recorder.events[number]
     taint = args.taint
-    if LEAF in taint or any("<leaf>" in state.heap[oid].attrs for v in args.every() for oid in v.refs):
-        event.wants_gradient = True
+    held = [state.heap[oid].attrs.get(LEAF_HELD, NOTHING).taint for v in args.every() for oid in v.refs]
+    for leaf in taint.union(*held):
+        if leaf <= FIRST_LEAF:
+            event.leaves.add(machine.leaves[FIRST_LEAF - leaf])
     if VOLATILE in taint:
         event.uses.add("volatile")
-    return Value(taint=taint | {number})
+    return Value(taint=(taint - {CUT}) | {number})
 
 
 def backward(machine: Machine, taint: frozenset[int]) -> None:
@@ -83,17 +86,31 @@ def method(machine: Machine, receiver: Value, name: str, args: Args, node: ast.C
     if known is not None and isinstance(known[0], str):
         return _text_method(known[0], name, args)
     if name == "requires_grad_":
-        return Value(taint=taint | {LEAF})
+        return Value(taint=taint | {machine.leaf(node)})
     if name in PREDICTIONS:
         machine.recorder.use(taint, PREDICTIONS[name])
+        taint |= {CUT}
     elif name in ("max", "min", "sort") and args.every():
         machine.recorder.use(taint, "prediction")
     elif name == "detach":
         machine.recorder.use(taint, "detached")
+        taint |= {CUT}
     else:
         escape(machine, node, args, state, name)
+        if args.taint and not receiver.taint:
+            taint = after_unknown(Value(taint=taint), node).taint
     run_callbacks(machine, name, args, node, state)
     return Value(taint=taint)
+
+
+_KEEPS_GRAPH = re.compile(r"loss|criterion|nll|cross_entropy|mse|kl_div|objective|penalty|mean|sum", re.I)
+
+
+def after_unknown(value: Value, node: ast.Call) -> Value:
+    """Return what comes out of a function out of sight: only a loss is taken to keep the graph of what went in."""
+    if not value.taint or _KEEPS_GRAPH.search(ast.unparse(node.func)):
+        return value
+    return value._replace(taint=value.taint | {CUT})
 
 
 def _text_method(text: str, name: str, args: Args) -> Value:
@@ -116,6 +133,8 @@ def escape(machine: Machine, node: ast.Call, args: Args, state: State, name: str
         machine.recorder.use(taint, "printed")
     if name == "backward":
         backward(machine, taint)
+    elif taint:
+        machine.recorder.use(taint, "passed")
     sets, loads = SETS_MODE.search(name), LOADS.search(name)
     if not sets and not loads:
         return

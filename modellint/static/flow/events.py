@@ -8,7 +8,7 @@ from typing import NamedTuple
 from modellint.static.flow.values import Grad, Modes, Obj, Site
 from modellint.static.project import FunctionInfo
 
-FORWARD, EXPORT = "forward", "export"
+FORWARD, EXPORT, ACCUMULATE = "forward", "export", "accumulate"
 
 
 class CallSite(NamedTuple):
@@ -44,8 +44,9 @@ class Snapshot(NamedTuple):
 class Event:
     """Something that happened to a model at one place, in one context.
 
-    `training` is set once the result reached a gradient; `uses` names what else became of it. `function` is
-    the function whose text holds the place, `text` how the model is written there.
+    `training` is set once the result reached a gradient; `uses` names what else became of it; `leaves` are the places
+    where inputs were made to require a gradient. `function` is
+    the function whose text holds the place, `text` how the model is written there; `source` is the forward whose result is added up.
     """
 
     key: EventKey
@@ -54,13 +55,19 @@ class Event:
     snapshots: list[Snapshot] = field(default_factory=list)
     uses: set[str] = field(default_factory=set)
     training: bool = False
-    wants_gradient: bool = False
+    leaves: set[Site] = field(default_factory=set)
     result_dropped: bool = False
+    source: Event | None = None
 
     @property
     def site(self) -> Site:
         """Where it stands."""
         return self.key.site
+
+    @property
+    def wants_gradient(self) -> bool:
+        """Whether an input was made to require a gradient."""
+        return bool(self.leaves)
 
     @property
     def root(self) -> FunctionInfo:

@@ -12,6 +12,7 @@ from modellint.static.flow.names import name_value
 from modellint.static.flow.targets import assign, element, elements, index_key, iterate
 from modellint.static.flow.values import (
     CONTAINER,
+    CUT,
     ELEMENT,
     NOTHING,
     Value,
@@ -128,7 +129,8 @@ def _compare(machine: Machine, node: ast.Compare, state: State) -> Value:
         outcome = compare(node, left, rights[0])
         if outcome is not None:
             return constant(outcome)
-    return Value(taint=left.taint.union(*(right.taint for right in rights)))
+    taint = left.taint.union(*(right.taint for right in rights))
+    return Value(taint=taint | {CUT} if taint else taint)
 
 
 def _binary(machine: Machine, node: ast.BinOp, state: State) -> Value:

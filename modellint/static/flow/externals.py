@@ -19,7 +19,7 @@ from modellint.static.flow.values import (
     CONTAINER,
     ELEMENT,
     EVAL,
-    LEAF,
+    CUT,
     LOADED,
     MODEL,
     NOTHING,
@@ -92,16 +92,18 @@ def call_external(machine: Machine, dotted: str, args: Args, node: ast.Call, sta
                 data.backward(machine, machine.call_value(value, Args(args.positional[1:]), node, state).taint)
         return Value(taint=args.taint)
     if dotted.startswith(("torch.", "numpy.", "math.")) and not dotted.startswith("torch.optim"):
+        taint = args.taint
         if _PREDICTION.match(dotted):
-            machine.recorder.use(args.taint, "prediction")
+            machine.recorder.use(taint, "prediction")
+            taint |= {CUT}
         leaf = only_constant(args.keywords.get("requires_grad", NOTHING)) == (True,)
         data.run_callbacks(machine, last, args, node, state)
         if last == "save":
             data.escape(machine, node, args, state, last)
-        return Value(taint=args.taint | {LEAF} if leaf else args.taint)
+        return Value(taint=taint | {machine.leaf(node)} if leaf else taint)
     data.escape(machine, node, args, state, last)
     data.run_callbacks(machine, last, args, node, state)
-    return unknown_result(machine, node, args, state)
+    return data.after_unknown(unknown_result(machine, node, args, state), node)
 
 
 def _is_module_class(machine: Machine, dotted: str) -> bool:
@@ -133,8 +135,6 @@ def _grad_switch(machine: Machine, switch: GradSwitch, args: Args, node: ast.Cal
     context = GradContext(switched_to(switch.grad, known), site)
     if switch.immediate:
         state.grad = Grad(context.grad, site)
-    if context.grad == "on":
-        machine.switches.append((site, machine.frame.function))
     return Value(symbols=(context,))
 
 
@@ -235,7 +235,7 @@ def _first(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
 def _variable(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
     taint = args.taint
     if only_constant(args.keywords.get("requires_grad", NOTHING)) == (True,):
-        taint |= {LEAF}
+        taint |= {machine.leaf(node)}
     if only_constant(args.keywords.get("volatile", NOTHING)) == (True,):
         taint |= {VOLATILE}
     return Value(taint=taint)
@@ -309,7 +309,7 @@ def _print(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
 
 def _number(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
     machine.recorder.use(args.taint, "number")
-    return Value(taint=args.taint)
+    return Value(taint=args.taint | {CUT} if args.taint else args.taint)
 
 
 def _collect(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:

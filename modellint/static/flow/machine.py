@@ -13,6 +13,7 @@ from modellint.static.flow.values import (
     CONTAINER,
     ELEMENT,
     ENTRY_MODES,
+    FIRST_LEAF,
     NONE,
     NOTHING,
     OPAQUE,
@@ -55,6 +56,7 @@ class Frame:
         "function",
         "id",
         "lap",
+        "loops",
         "module",
         "on_yield",
         "parent",
@@ -77,6 +79,7 @@ class Frame:
         self.declared: dict[str, str] = {}
         self.unrolled: tuple[tuple[str, object], ...] = ()
         self.lap = 0
+        self.loops = 0
         self.on_yield: Callable[[Value, State], None] | None = None
         self.yielded: list[Value] = []
 
@@ -114,7 +117,7 @@ class Machine:
         self.boundary: Boundary | None = None
         self.owners: dict[int, tuple[int, str]] = {}
         self.called: set[FunctionInfo] = set()
-        self.switches: list[tuple[Site, FunctionInfo]] = []
+        self.leaves: list[Site] = []
         self.steps = 0
         self._expressions = expressions
         self._statements = statements
@@ -144,6 +147,13 @@ class Machine:
         oid = self.number((frame.module.path, node.lineno, node.col_offset, tag, frame.chain, frame.unrolled))  # type: ignore[attr-defined]
         state.heap[oid] = obj
         return Value(refs=frozenset({oid}))
+
+    def leaf(self, node: ast.AST) -> int:
+        """Return the taint of a tensor that `node` makes require a gradient."""
+        site = self.site(node)
+        if site not in self.leaves:
+            self.leaves.append(site)
+        return FIRST_LEAF - self.leaves.index(site)
 
     def container(self, node: ast.AST | None, state: State, attrs: dict[str, Value], how: str) -> Value:
         """Put a new container of the elements `attrs` into the heap; it is tainted by what it holds."""

@@ -10,12 +10,11 @@ from modellint.static.flow.construct import effective, training_from
 from modellint.static.flow.events import FORWARD
 from modellint.static.flow.machine import Boundary, Machine
 from modellint.static.flow.state import State
-from modellint.static.flow.targets import TAINT_HELD, part_of
+from modellint.static.flow.targets import LEAF_HELD, TAINT_HELD, part_of
 from modellint.static.flow.values import (
     CONTAINER,
     EVAL,
     INSTANCE,
-    LEAF,
     LOADED,
     MODEL,
     NOTHING,
@@ -85,7 +84,7 @@ def call_object(machine: Machine, oid: int, args: Args, node: ast.Call, state: S
         if method is not None:
             return machine.call(FunctionValue(method, None, "__call__"), Value(refs=frozenset({oid})), args, node, state)
     data.escape(machine, node, args, state)
-    return unknown_result(machine, node, args, state)
+    return data.after_unknown(unknown_result(machine, node, args, state), node)
 
 
 def unknown_result(machine: Machine, node: ast.Call, args: Args, state: State) -> Value:
@@ -235,8 +234,9 @@ def _builtin(
         if only_constant(args.get("requires_grad", 0) or NOTHING) == (False,):
             state.heap[oid] = obj._replace(frozen=True)
         elif obj.kind == OPAQUE and not obj.proven:
-            state.heap[oid] = obj._replace(attrs={**obj.attrs, "<leaf>": NOTHING})
-            return me.with_taint(frozenset({LEAF}))
+            leaf = machine.leaf(node)
+            state.heap[oid] = obj._replace(attrs={**obj.attrs, LEAF_HELD: Value(taint=frozenset({leaf}))})
+            return me.with_taint(frozenset({leaf}))
         return me
     if name in SAME:
         return me

@@ -8,10 +8,11 @@ from typing import Any
 
 from modellint.static.flow.conditions import condition_key, truth
 from modellint.static.flow.contexts import run_with
+from modellint.static.flow.events import ACCUMULATE, FORWARD
 from modellint.static.flow.machine import Machine, Statements
 from modellint.static.flow.state import State, agree, join_states, settle
 from modellint.static.flow.targets import assign, delete, elements, iterate
-from modellint.static.flow.values import NONE, NOTHING, FunctionValue, Value, join
+from modellint.static.flow.values import CUT, ENTRY, NONE, NOTHING, ON, FunctionValue, Value, join
 
 MAX_LAPS = 3
 """Passes over a loop; the effect of a mode change is stable after the second."""
@@ -40,8 +41,27 @@ def _annotated(machine: Machine, node: ast.AnnAssign, state: State) -> list[Stat
 def _augmented(machine: Machine, node: ast.AugAssign, state: State) -> list[State]:
     added = machine.eval(node.value, state)
     before = machine.eval(_loaded(node.target), state)
-    assign(machine, node.target, join(before, added)._replace(consts=None), state)
+    after = join(before, added)._replace(consts=None)
+    if isinstance(node.op, ast.Add) and machine.frame.loops and isinstance(node.target, ast.Name):
+        after = after.with_taint(_accumulated(machine, node, added, state))
+    assign(machine, node.target, after, state)
     return [state]
+
+
+def _accumulated(machine: Machine, node: ast.AugAssign, added: Value, state: State) -> frozenset[int]:
+    """Note that a loop adds up results together with their graphs; return the number of that as a taint."""
+    forwards = [number for number in added.taint if number >= 0]
+    if not forwards or CUT in added.taint or state.grad.state not in (ON, ENTRY):
+        return frozenset()
+    events = machine.recorder.events
+    source = next((n for n in forwards if events[n].key.kind == FORWARD), None)
+    if source is None:
+        return frozenset()
+    number = machine.note(ACCUMULATE, node, events[source].key.oid, state, ast.unparse(node.target))
+    if number is None:
+        return frozenset()
+    events[number].source = events[source]
+    return frozenset({number})
 
 
 def _loaded(target: ast.expr) -> ast.expr:
@@ -154,6 +174,7 @@ def _laps(
     frame = machine.frame
     outer_breaks, outer_continues, outer_lap = frame.breaks, frame.continues, frame.lap
     frame.breaks = []
+    frame.loops += 1
     states, begun = [state], [state.copy()]
     try:
         for lap in range(MAX_LAPS):
@@ -167,6 +188,7 @@ def _laps(
             begun += [s.copy() for s in states]
     finally:
         frame.lap = outer_lap
+        frame.loops -= 1
     breaks = frame.breaks
     frame.breaks, frame.continues = outer_breaks, outer_continues
     if endless:

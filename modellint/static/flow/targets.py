@@ -11,7 +11,6 @@ from modellint.static.flow.values import (
     ELEMENT,
     EVAL,
     Children,
-    LEAF,
     MODEL,
     NOTHING,
     OPAQUE,
@@ -27,6 +26,9 @@ from modellint.static.flow.values import (
 )
 
 MAX_UNROLL = 6
+LEAF_HELD = "<leaf>"
+"""The attribute that remembers that a tensor was made to require a gradient."""
+
 TAINT_HELD = "<held>"
 """The attribute in which an object of unknown class keeps what forwards gave it."""
 
@@ -49,7 +51,7 @@ def assign(machine: Machine, target: ast.expr, value: Value, state: State) -> No
         owner = machine.eval(target.value, state)
         set_attribute(machine, owner, target.attr, value, state, target)
         if target.attr == "requires_grad" and only_constant(value) == (True,):
-            taint_variable(machine, target.value, state)
+            taint_variable(machine, target.value, machine.leaf(target), state)
     elif isinstance(target, ast.Subscript):
         owner = machine.eval(target.value, state)
         key = index_key(machine, target.slice, state)
@@ -67,11 +69,11 @@ def christen(name: str, value: Value, state: State) -> None:
             state.heap[oid] = obj._replace(name=name)
 
 
-def taint_variable(machine: Machine, node: ast.expr, state: State) -> None:
+def taint_variable(machine: Machine, node: ast.expr, leaf: int, state: State) -> None:
     """Note that the tensor held by the name `node` requires a gradient."""
     if isinstance(node, ast.Name):
         key = (variable_key(machine, node.id, state), node.id)
-        state.variables[key] = state.variables.get(key, NOTHING).with_taint(frozenset({LEAF}))
+        state.variables[key] = state.variables.get(key, NOTHING).with_taint(frozenset({leaf}))
 
 
 def variable_key(machine: Machine, name: str, state: State) -> int:

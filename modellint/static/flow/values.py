@@ -148,8 +148,12 @@ AnySymbol: TypeAlias = (
     "| Children | Partial | SuperProxy | Manager"
 )
 
-LEAF, VOLATILE = -1, -2
-"""Taints beside the numbers of forwards: a tensor that requires a gradient, and one marked `volatile=True`."""
+VOLATILE, CUT = -1, -2
+"""Taints beside the numbers of forwards: a tensor marked `volatile=True`; a value whose graph was cut off.
+
+Numbers below `FIRST_LEAF` stand for tensors that were made to require a gradient, one for each place of the text."""
+
+FIRST_LEAF = -10
 
 
 class Value(NamedTuple):

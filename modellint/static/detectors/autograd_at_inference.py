@@ -1,0 +1,47 @@
+"""Autograd is switched on around an inference forward whose result never reaches a gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from modellint.catalog import ActiveRule
+from modellint.diagnostic import Confidence
+from modellint.static.context import FileContext, Finding
+from modellint.static.evidence import PREDICTS, in_eval, is_test_code, named_for_inference
+from modellint.static.flow.events import FORWARD, Event, Snapshot
+from modellint.static.flow.values import ON, Site
+from modellint.static.merge import merged
+from modellint.static.sites import places
+
+
+def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
+    """Report the switch: `enable_grad`, `set_grad_enabled(True)`, `inference_mode(False)`, `requires_grad_()`."""
+    listed = [(place, event) for place in places(context, FORWARD) for event in place.events]
+    needed = {s.grad.site for _, event in listed if event.training or event.wants_gradient for s in event.snapshots}
+    found = []
+    for _, event in listed:
+        if event.training or is_test_code(event):
+            continue
+        for snapshot in event.snapshots:
+            switch = _switch(event, snapshot)
+            if switch is None or switch in needed or switch.path != str(context.module.path):
+                continue
+            confidence = Confidence.CERTAIN if not event.leaves else Confidence.LIKELY
+            related = ((event.site, "the forward"),)
+            found.append(((switch,), Finding(switch, {"model": event.text}, confidence, related=related)))
+    yield from merged(found)
+
+
+def _switch(event: Event, snapshot: Snapshot) -> Site | None:
+    """Return what switched autograd on for a forward that is inference; None where a gradient may be wanted."""
+    predicts = not PREDICTS.isdisjoint(event.uses)
+    named = named_for_inference(event)
+    if not (in_eval(snapshot) and predicts) and not (named and (predicts or "returned" in event.uses)):
+        return None
+    if event.leaves:
+        if {"returned", "passed"} & event.uses or not predicts or len(event.leaves) > 1:
+            return None
+        return next(iter(event.leaves))
+    if snapshot.grad.state == ON and snapshot.grad.site is not None:
+        return snapshot.grad.site
+    return None

@@ -1,0 +1,56 @@
+"""A module with parameters, or one that depends on the mode, is constructed inside forward."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from modellint.catalog import ActiveRule
+from modellint.static.classes import YES
+from modellint.static.context import FileContext, Finding
+from modellint.static.guards import path_to, tied_to_mode
+from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project.facts import last_name
+
+
+def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
+    """Report constructor calls in forwards. The detector's option `parametrised` lists classes with weights."""
+    parametrised = set(rule.rule.detector_options["parametrised"])
+    for cls in context.module_classes():
+        for method in cls.methods.values():
+            if method.name != "forward" and not method.name.startswith("forward_"):
+                continue
+            for call in method.calls:
+                found = _built(context, method, call, parametrised)
+                if found and not _kept(method, call) and not tied_to_mode(method, call):
+                    yield Finding(context.site(call), {"built": ast.unparse(call.func), "why": found})
+
+
+def _built(context: FileContext, method: FunctionInfo, call: ast.Call, parametrised: set[str]) -> str:
+    """Return why the object that `call` builds does not belong into a forward, or an empty text."""
+    name = last_name(call.func)
+    if not name or not name[:1].isupper():
+        return ""
+    symbol = context.project.resolve_in(method, call.func)
+    if symbol is None:
+        return ""
+    if isinstance(symbol.target, ClassInfo):
+        if context.classes.is_module(symbol.target):
+            dependence = context.classes.dependence(symbol.target)
+            return "is in training mode every time" if dependence.answer == YES else ""
+        return ""
+    if context.classes.of_external(symbol.dotted, call).answer == YES:
+        return "is in training mode every time, whatever eval() says"
+    return "has new random weights every time" if symbol.dotted in parametrised else ""
+
+
+def _kept(method: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether what `call` builds is stored in `self`, as lazily built modules are."""
+    for node in path_to(method, call):
+        if isinstance(node, ast.Assign) and any(
+            isinstance(inner, ast.Attribute) for target in node.targets for inner in ast.walk(target)
+        ):
+            return True
+        if isinstance(node, ast.Call) and node is not call and last_name(node) in ("setattr", "add_module", "register_module"):
+            return True
+    return any(last_name(c) in ("setattr", "add_module", "register_module") for c in method.calls)

@@ -1,0 +1,51 @@
+"""A model is exported, traced or converted while in training mode."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from modellint.catalog import ActiveRule
+from modellint.diagnostic import Confidence, Severity
+from modellint.static.classes import NO
+from modellint.static.context import FileContext, Finding
+from modellint.static.evidence import has_loaded_weights, in_eval, in_train, is_test_code, open_mode, wrong_call
+from modellint.static.flow.events import EXPORT, FORWARD
+from modellint.static.merge import merged
+from modellint.static.sites import Place, places
+
+
+def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
+    """Report the exporters named in the detector's option `exporters` when their model is in training mode."""
+    exporters = set(rule.rule.detector_options["exporters"])
+    trained = {e.key.oid for e in context.flow.events if e.key.kind == FORWARD and e.training}
+    found = []
+    for place in places(context, EXPORT):
+        finding = _judge(place, exporters, trained)
+        if finding is not None:
+            found.append(((place.site,), finding))
+    yield from merged(found)
+
+
+def _judge(place: Place, exporters: set[str], trained: set[int]) -> Finding | None:
+    events = [e for e in place.events if e.key.detail in exporters and not is_test_code(e)]
+    bad = [(e, s) for e in events for s in e.snapshots if in_train(s)]
+    good = [e for e in events if all(in_eval(s) for s in e.snapshots)]
+    if not bad:
+        if any(open_mode(s) for e in events for s in e.snapshots):
+            event = events[0]
+            return Finding(place.site, {"exporter": event.text}, Confidence.POSSIBLE)
+        return None
+    event, snapshot = bad[0]
+    site = place.site
+    if good:
+        call = wrong_call(event, good)
+        if call is None or call.site.path != site.path:
+            return None
+        site = call.site
+    if event.key.detail == "torch.jit.script" and not has_loaded_weights(snapshot):
+        return None  # scripted for speed, and trained then
+    if event.key.oid in trained and not has_loaded_weights(snapshot) and event.key.detail == "torch.jit.script":
+        return None
+    related = tuple((f.site, f"in training mode since {f.how}") for f in snapshot.modes if f.site is not None)
+    severity = Severity.INFO if snapshot.obj.depends == NO else None
+    return Finding(site, {"exporter": event.text}, severity=severity, related=related)

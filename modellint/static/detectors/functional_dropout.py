@@ -1,0 +1,181 @@
+"""Functional dropout, attention dropout or batch norm that does not follow `self.training`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from modellint.catalog import ActiveRule
+from modellint.diagnostic import Confidence
+from modellint.static.context import FileContext, Finding
+from modellint.static.guards import assignments, tied_to_mode, value_tied_to_mode
+from modellint.static.project import FunctionInfo
+from modellint.static.project.facts import last_name
+
+
+def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
+    """Report calls whose randomness or batch statistics stay on in evaluation mode.
+
+    The detector's options: `functions` maps a qualified name to {training: position or null, default: the value of
+    `training` when it is not given, p: position or null, weight-ok: true where a parameter as input is no defect};
+    `keywords` lists keyword arguments which are a dropout probability wherever they are passed inside a forward.
+    """
+    functions: Mapping[str, Mapping[str, Any]] = rule.rule.detector_options["functions"]
+    keywords: list[str] = rule.rule.detector_options["keywords"]
+    names = {name.rsplit(".", 1)[-1] for name in functions}
+    for scope in context.scopes:
+        for call in scope.calls:
+            name = last_name(call.func)
+            if name in names:
+                qualified = context.qualified(scope, call.func)
+                entry = functions.get(qualified) if qualified else None
+                if entry is not None:
+                    yield from _judge(context, scope, call, entry)
+                    continue
+            for keyword in call.keywords:
+                if keyword.arg in keywords and _runs_in_forward(scope) and not (name or "A")[:1].isupper():
+                    if _hands_on(context, scope, call) and _always_on(context, scope, call, keyword.value):
+                        yield _finding(context, call, f"{keyword.arg}={ast.unparse(keyword.value)}", Confidence.LIKELY)
+
+
+def _runs_in_forward(scope: FunctionInfo) -> bool:
+    return scope.cls is not None and scope.name != "__init__"
+
+
+def _hands_on(context: FileContext, scope: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether the callee is an attention function held in an attribute or a variable: it cannot know the mode."""
+    symbol = context.project.resolve_in(scope, call.func)
+    if symbol is not None:
+        return symbol.target is None and not context.knowledge.is_library(symbol.dotted)
+    assert scope.cls is not None
+    if not context.classes.is_module(scope.cls):
+        return False
+    func = call.func
+    if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == scope.self_name:
+        return context.project.method(scope.cls, func.attr) is None and _holds_function(scope, func.attr)
+    return False
+
+
+def _holds_function(scope: FunctionInfo, attribute: str) -> bool:
+    """Tell whether `self.attribute` is, by its name or assignment, a function and no module of its own."""
+    assert scope.cls is not None
+    for method in scope.cls.methods.values():
+        for node in ast.walk(method.node) if method.node else ():
+            if isinstance(node, ast.Assign) and any(
+                isinstance(t, ast.Attribute) and t.attr == attribute for t in node.targets
+            ):
+                made = last_name(node.value) if isinstance(node.value, ast.Call) else None
+                return made is None or not made[:1].isupper()
+    return True
+
+
+def _judge(
+    context: FileContext, scope: FunctionInfo, call: ast.Call, entry: Mapping[str, Any]
+) -> Iterator[Finding]:
+    if any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords):
+        return
+    chance = _argument(call, "dropout_p" if entry.get("attention") else "p", entry.get("p"))
+    if isinstance(chance, ast.Constant) and chance.value in (0, 0.0, None, False):
+        return
+    if entry.get("attention"):
+        if chance is not None and _always_on(context, scope, call, chance):
+            yield _finding(context, call, f"dropout_p={ast.unparse(chance)}", Confidence.CERTAIN)
+        return
+    if entry.get("weight-ok") and call.args and "weight" in ast.unparse(call.args[0]).lower():
+        return  # weight standardisation looks at a parameter, never at the batch
+    training = _argument(call, entry.get("keyword", "training"), entry.get("training"))
+    if tied_to_mode(scope, call):
+        return
+    written = ast.unparse(call.func)
+    if training is None:
+        if entry["default"]:
+            yield _finding(context, call, f"{written}(...) without training=", Confidence.CERTAIN)
+    elif isinstance(training, ast.Constant):
+        if training.value is True:
+            deliberate = not _ties_elsewhere(scope, call)
+            yield _finding(
+                context,
+                call,
+                f"{written}(..., training=True)",
+                Confidence.POSSIBLE if deliberate else Confidence.CERTAIN,
+            )
+    elif _always_true(scope, training):
+        yield _finding(context, call, f"training={ast.unparse(training)}, which is always true,", Confidence.CERTAIN)
+
+
+def _always_true(scope: FunctionInfo, node: ast.expr) -> bool:
+    """Tell whether `node` is `self.train`, the method, or `~self.training`, which is -1 or -2."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
+        return isinstance(node.operand, ast.Attribute) and node.operand.attr == "training"
+    if isinstance(node, ast.Attribute) and node.attr == "train" and isinstance(node.value, ast.Name):
+        return node.value.id == scope.self_name and "train" not in _stored_attributes(scope)
+    return False
+
+
+def _stored_attributes(scope: FunctionInfo) -> set[str]:
+    found: set[str] = set()
+    for method in scope.cls.methods.values() if scope.cls else ():
+        for node in ast.walk(method.node) if method.node else ():
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                found.add(node.attr)
+    return found
+
+
+def _always_on(context: FileContext, scope: FunctionInfo, call: ast.Call, chance: ast.expr) -> bool:
+    """Tell whether a dropout probability keeps its value in evaluation mode."""
+    if tied_to_mode(scope, call) or (not isinstance(chance, ast.Constant) and value_tied_to_mode(scope, chance)):
+        return False
+    if isinstance(chance, ast.Constant):
+        return chance.value not in (0, 0.0, None, False)
+    if isinstance(chance, ast.IfExp):
+        return not _is_zero_attribute(scope, chance.body) or not _is_zero_attribute(scope, chance.orelse)
+    if isinstance(chance, ast.Name):
+        values = [value for name, value in assignments(scope) if name == chance.id]
+        return any(not (isinstance(v, ast.Constant) and not v.value) for v in values)
+    return not _is_zero_attribute(scope, chance)
+
+
+def _is_zero_attribute(scope: FunctionInfo, node: ast.expr) -> bool:
+    """Tell whether `node` is zero, or an attribute of `self` that is zero or computed by a property."""
+    if isinstance(node, ast.Constant):
+        return node.value in (0, 0.0, None, False)
+    if not isinstance(node, ast.Attribute) or scope.cls is None:
+        return not isinstance(node, ast.Attribute)
+    method = scope.cls.methods.get(node.attr)
+    if method is not None:
+        return True
+    values = []
+    for other in scope.cls.methods.values():
+        for statement in ast.walk(other.node) if other.node else ():
+            if isinstance(statement, ast.Assign) and any(
+                isinstance(t, ast.Attribute) and t.attr == node.attr for t in statement.targets
+            ):
+                values.append(statement.value)
+    return bool(values) and all(isinstance(v, ast.Constant) and not v.value for v in values)
+
+
+def _ties_elsewhere(scope: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether the class ties a dropout or norm to `self.training` in another place."""
+    if scope.cls is None:
+        return False
+    for method in scope.cls.methods.values():
+        for other in method.calls:
+            if other is not call and any(
+                isinstance(node, ast.Attribute) and node.attr == "training"
+                for argument in [*other.args, *(k.value for k in other.keywords)]
+                for node in ast.walk(argument)
+            ):
+                return True
+    return False
+
+
+def _argument(call: ast.Call, name: str, position: int | None) -> ast.expr | None:
+    for keyword in call.keywords:
+        if keyword.arg == name:
+            return keyword.value
+    return call.args[position] if position is not None and position < len(call.args) else None
+
+
+def _finding(context: FileContext, call: ast.Call, written: str, confidence: Confidence) -> Finding:
+    return Finding(context.site(call), {"written": written}, confidence)

@@ -1,0 +1,84 @@
+"""`train` of a torch module is overridden in a way that breaks eval()."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from modellint.catalog import ActiveRule
+from modellint.static.context import FileContext, Finding
+from modellint.static.guards import walk_own
+from modellint.static.project import FunctionInfo
+from modellint.static.project.facts import last_name
+
+
+def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
+    """Report the `def` of overrides without `mode`, that do not pass it on, or that do not return self."""
+    for cls in context.module_classes():
+        method = cls.methods.get("train")
+        if method is None or method.node is None or method.is_static or method.is_property:
+            continue
+        problem = _problem(method)
+        if problem:
+            node = method.node
+            site = context.site(node)._replace(end_row=node.lineno, end_column=node.col_offset + len("def train"))
+            yield Finding(site, {"class": cls.name, "problem": problem})
+
+
+def _problem(method: FunctionInfo) -> str:
+    node = method.node
+    assert node is not None
+    if all(isinstance(s, ast.Raise) or _is_docstring(s) for s in node.body):
+        return ""
+    arguments = [*node.args.posonlyargs, *node.args.args][1:]
+    if not arguments and node.args.vararg is None:
+        return "takes no `mode`, so that eval(), which calls train(False), raises a TypeError"
+    required = len(arguments) - len(node.args.defaults)
+    if required > 1:
+        return "needs more arguments than the `mode` that eval() gives it"
+    mode = arguments[0].arg if arguments else None
+    passed_on = stored = False
+    for inner in walk_own(method):
+        if isinstance(inner, ast.Call) and last_name(inner) == "train":
+            if _is_super(inner, method):
+                passed_on = True
+                if mode and not _gives(inner) and not _asks(method, mode):
+                    return f"does not pass `{mode}` on to super().train(), so that eval() leaves it in training mode"
+            elif _gives(inner):
+                stored = True
+        if isinstance(inner, ast.Attribute) and inner.attr == "training" and isinstance(inner.ctx, ast.Store):
+            stored = True
+    if not passed_on and not stored:
+        return "does not call super().train(mode), so that no submodule ever changes its mode"
+    if not any(isinstance(inner, ast.Return) and inner.value is not None for inner in walk_own(method)):
+        return "does not return self, so that `model = model.eval()` gives None"
+    return ""
+
+
+def _is_docstring(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def _is_super(call: ast.Call, method: FunctionInfo) -> bool:
+    """Tell whether this is `super().train(...)` or `Base.train(self, ...)`."""
+    func = call.func
+    if not isinstance(func, ast.Attribute):
+        return False
+    if isinstance(func.value, ast.Call):
+        return last_name(func.value) == "super"
+    first = call.args[0] if call.args else None
+    return isinstance(first, ast.Name) and first.id == method.self_name
+
+
+def _gives(call: ast.Call) -> bool:
+    mine = 1 if call.args and isinstance(call.args[0], ast.Name) and call.args[0].id == "self" else 0
+    return len(call.args) > mine or bool(call.keywords)
+
+
+def _asks(method: FunctionInfo, mode: str) -> bool:
+    """Tell whether the body looks at `mode` in a condition."""
+    return any(
+        isinstance(inner, (ast.If, ast.IfExp))
+        and any(isinstance(n, ast.Name) and n.id == mode for n in ast.walk(inner.test))
+        for inner in walk_own(method)
+    )

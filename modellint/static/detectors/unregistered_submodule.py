@@ -1,0 +1,213 @@
+"""Modules kept where torch does not look for them: lists, tuples, dicts, closures."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from modellint.catalog import ActiveRule
+from modellint.static.classes import NO
+from modellint.static.context import FileContext, Finding
+from modellint.static.guards import walk_own
+from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project.facts import last_name
+
+_REGISTERS = frozenset({"add_module", "register_module", "setattr", "__setattr__"})
+_CONTAINERS = frozenset({"ModuleList", "ModuleDict", "Sequential"})
+_PLAIN = frozenset({"list", "tuple", "dict", "OrderedDict", "SimpleNamespace", "Namespace", "deque"})
+_GROWS = frozenset({"append", "extend", "insert", "update", "appendleft", "setdefault"})
+
+
+def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
+    """Report where a torch module stores modules with weights, or modules that depend on the mode, unregistered."""
+    for cls in context.module_classes():
+        reader = _ClassReader(context, cls)
+        if not reader.registers_by_hand:
+            yield from reader.findings()
+
+
+class _ClassReader:
+    """Looks through the methods of one class."""
+
+    def __init__(self, context: FileContext, cls: ClassInfo) -> None:
+        self.context = context
+        self.cls = cls
+        self.registers_by_hand = any(
+            last_name(call) in _REGISTERS for method in cls.methods.values() for call in method.calls
+        )
+        self.registered = self._mentioned_in_containers()
+
+    def _mentioned_in_containers(self) -> set[str]:
+        """Return the attributes and locals whose elements some ModuleList, ModuleDict or Sequential takes in."""
+        found = set()
+        for method in self.cls.methods.values():
+            for call in method.calls:
+                if last_name(call) in _CONTAINERS:
+                    for argument in [*call.args, *(k.value for k in call.keywords)]:
+                        for node in ast.walk(argument):
+                            if isinstance(node, ast.Attribute):
+                                found.add(f"self.{node.attr}")
+                            elif isinstance(node, ast.Name):
+                                found.add(node.id)
+        return found
+
+    def findings(self) -> Iterator[Finding]:
+        for method in self.cls.methods.values():
+            if method.node is None or method.self_name is None or method.is_static:
+                continue
+            if method.name.startswith("forward"):
+                continue
+            yield from self._in_method(method, method.self_name)
+
+    def _in_method(self, method: FunctionInfo, me: str) -> Iterator[Finding]:
+        local: dict[str, str] = {}  # local variable -> why its elements are modules out of torch's sight
+        named: set[str] = set()  # local variables that hold one module
+        reported: set[str] = set()
+        for node in sorted(walk_own(method), key=lambda n: getattr(n, "lineno", 0)):
+            if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                what = self._holds_modules(method, node.value, local, named)
+                for target in targets:
+                    if isinstance(target, ast.Name):
+                        if what:
+                            local[target.id] = what
+                        elif self._is_module(method, node.value, named):
+                            named.add(target.id)
+                    attribute = _attribute(target, me)
+                    if attribute is not None and what and f"self.{attribute}" not in self.registered:
+                        if not self._only_aliases(node.value):
+                            reported.add(attribute)
+                            yield self._finding(node, attribute, what)
+                    elif isinstance(target, ast.Subscript):
+                        attribute = _attribute(target.value, me)
+                        if attribute is not None and self._is_plain(attribute, me) and attribute not in reported:
+                            if self._is_module(method, node.value, named) and f"self.{attribute}" not in self.registered:
+                                reported.add(attribute)
+                                yield self._finding(node, attribute, "a dict")
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _GROWS:
+                given = node.args[-1] if node.args else None
+                if given is None:
+                    continue
+                holds = self._is_module(method, given, named) or bool(self._holds_modules(method, given, local, named))
+                owner = node.func.value
+                attribute = _attribute(owner, me)
+                if attribute is not None and attribute not in reported and holds and self._is_plain(attribute, me):
+                    if f"self.{attribute}" not in self.registered:
+                        reported.add(attribute)
+                        yield self._finding(node, attribute, "a list")
+                elif isinstance(owner, ast.Name) and holds and owner.id not in self.registered:
+                    local.setdefault(owner.id, "a list")
+
+    def _only_aliases(self, value: ast.expr) -> bool:
+        """`self.parts = [self.a, self.b]`: every element is registered already; `[teacher]` hides one on purpose."""
+        items = _elements(value)
+        if items is None:
+            return isinstance(value, ast.Name) and value.id in self.registered
+        names = [i for i in items if isinstance(i, (ast.Name, ast.Attribute))]
+        if len(names) == len(items) and all(isinstance(i, ast.Attribute) for i in names):
+            return True
+        return len(items) == 1 and not isinstance(value, (ast.Dict, ast.ListComp)) and _hides_on_purpose(items[0])
+
+    def _holds_modules(
+        self, method: FunctionInfo, value: ast.expr, local: dict[str, str], named: set[str]
+    ) -> str:
+        """Return what kind of plain container of modules `value` is, or an empty text."""
+        if isinstance(value, ast.Name):
+            return local.get(value.id, "") if value.id not in self.registered else ""
+        if isinstance(value, (ast.ListComp, ast.GeneratorExp, ast.SetComp)):
+            return "a list" if self._is_module(method, value.elt, named) else ""
+        if isinstance(value, ast.DictComp):
+            return "a dict" if self._is_module(method, value.value, named) else ""
+        if isinstance(value, ast.BinOp):
+            left = self._holds_modules(method, value.left, local, named)
+            return left or self._holds_modules(method, value.right, local, named)
+        if isinstance(value, ast.Lambda):
+            inside = {n.id for n in ast.walk(value.body) if isinstance(n, ast.Name)}
+            return "a lambda" if inside & named else ""
+        if isinstance(value, ast.Call) and last_name(value) in _PLAIN:
+            for item in [*value.args, *(k.value for k in value.keywords)]:
+                if self._is_module(method, item, named) or self._holds_modules(method, item, local, named):
+                    return f"a {last_name(value)}"
+            return ""
+        items = _elements(value)
+        if items and any(self._is_module(method, i, named) or self._nested(method, i, local, named) for i in items):
+            return {ast.Dict: "a dict", ast.Tuple: "a tuple"}.get(type(value), "a list")
+        return ""
+
+    def _nested(self, method: FunctionInfo, item: ast.expr, local: dict[str, str], named: set[str]) -> bool:
+        return isinstance(item, (ast.List, ast.Tuple, ast.Dict)) and bool(
+            self._holds_modules(method, item, local, named)
+        )
+
+    def _is_module(self, method: FunctionInfo, node: ast.expr, named: set[str]) -> bool:
+        """Tell whether `node` makes a module that has weights or depends on the mode."""
+        if isinstance(node, ast.Name):
+            return node.id in named
+        if isinstance(node, ast.Starred):
+            node = node.value
+        if isinstance(node, ast.Tuple):
+            return any(self._is_module(method, item, named) for item in node.elts)
+        if not isinstance(node, ast.Call):
+            return False
+        if isinstance(node.func, ast.Attribute) and node.func.attr in ("to", "cuda", "half", "float"):
+            return self._is_module(method, node.func.value, named)
+        symbol = self.context.project.resolve_in(method, node.func)
+        if symbol is None:
+            return False
+        if isinstance(symbol.target, ClassInfo):
+            return self.context.classes.is_module(symbol.target)
+        if symbol.target is not None or not symbol.dotted.startswith("torch.nn."):
+            return False
+        name = symbol.dotted.rsplit(".", 1)[-1]
+        if not name[:1].isupper() or symbol.dotted.count(".") != 2 or name.startswith("Parameter"):
+            return False
+        if name == "Sequential":
+            return any(self._is_module(method, a, named) for a in node.args) or any(
+                isinstance(a, ast.Starred) for a in node.args
+            )
+        return self.context.classes.of_external(symbol.dotted, node).answer != NO or _has_weights(name)
+
+    def _is_plain(self, attribute: str, me: str) -> bool:
+        """Tell whether `self.attribute` was made as a plain container in this class."""
+        for method in self.cls.methods.values():
+            for node in walk_own(method):
+                if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+                    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                    if any(_attribute(t, me) == attribute for t in targets):
+                        plain = isinstance(node.value, (ast.List, ast.Dict, ast.Tuple, ast.ListComp, ast.DictComp))
+                        return plain or (isinstance(node.value, ast.Call) and last_name(node.value) in _PLAIN)
+        return False
+
+    def _finding(self, node: ast.AST, attribute: str, what: str) -> Finding:
+        return Finding(self.context.site(node), {"attribute": f"self.{attribute}", "container": what})
+
+
+def _has_weights(name: str) -> bool:
+    stateless = ("Pool", "Pad", "Loss", "Softmax", "Shuffle", "Unshuffle", "Upsampl", "Distance", "Similarity")
+    if any(part in name for part in stateless) or name in _ACTIVATIONS:
+        return False
+    return name not in ("Identity", "Flatten", "Unflatten", "Fold", "Unfold", "LocalResponseNorm")
+
+
+_ACTIVATIONS = frozenset(
+    "ReLU ReLU6 ELU SELU CELU GELU GLU SiLU Mish Tanh Tanhshrink Sigmoid LogSigmoid Softmin Softplus Softshrink "
+    "Softsign Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU Threshold".split()
+)
+
+
+def _hides_on_purpose(item: ast.expr) -> bool:
+    if isinstance(item, (ast.Name, ast.Attribute)):
+        return True
+    return isinstance(item, ast.Call) and isinstance(item.func, ast.Attribute) and item.func.attr in ("eval", "requires_grad_")
+
+
+def _attribute(node: ast.expr, me: str) -> str | None:
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == me:
+        return node.attr
+    return None
+
+
+def _elements(value: ast.expr) -> list[ast.expr] | None:
+    if isinstance(value, (ast.List, ast.Tuple, ast.Set)):
+        return list(value.elts)
+    return list(value.values) if isinstance(value, ast.Dict) else None

@@ -1,0 +1,139 @@
+"""Conditions around a node: is what stands there tied to the training mode?"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from modellint.static.project import FunctionInfo
+from modellint.static.project.facts import parameters
+
+MODE_NAME = re.compile(r"(^|_)(is_)?train(ing|_mode)?($|_)|^(deterministic|inference|mode|stochastic|sample|sampling)$|dropout_switch|_switch$")
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+def path_to(function: FunctionInfo, target: ast.AST) -> list[ast.AST]:
+    """Return the nodes from the body of `function` down to `target`."""
+    row, column = target.lineno, target.col_offset  # type: ignore[attr-defined]
+    path: list[ast.AST] = []
+    nodes: list[ast.AST] = list(function.body)
+    while nodes:
+        for node in nodes:
+            if node is target:
+                return [*path, node]
+            if _spans(node, row, column, target):
+                path.append(node)
+                nodes = list(ast.iter_child_nodes(node))
+                break
+        else:
+            return path
+    return path
+
+
+def _spans(node: ast.AST, row: int, column: int, target: ast.AST) -> bool:
+    if not hasattr(node, "lineno"):
+        return any(inner is target for inner in ast.walk(node))
+    if (node.lineno, node.col_offset) > (row, column):  # type: ignore[attr-defined]
+        return False
+    end = (node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
+    return end >= (target.end_lineno, target.end_col_offset)  # type: ignore[attr-defined]
+
+
+def conditions(function: FunctionInfo, target: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
+    """Yield the conditions under which `target` runs, with whether each must hold or must not."""
+    path = path_to(function, target)
+    for outer, inner in zip([None, *path], path, strict=False):
+        if isinstance(outer, (ast.If, ast.While)):
+            if inner in outer.body:
+                yield outer.test, True
+            elif inner in outer.orelse:
+                yield outer.test, False
+        elif isinstance(outer, ast.IfExp):
+            if inner is outer.body:
+                yield outer.test, True
+            elif inner is outer.orelse:
+                yield outer.test, False
+        elif isinstance(outer, ast.BoolOp) and inner in outer.values:
+            holds = isinstance(outer.op, ast.And)
+            for value in outer.values[: outer.values.index(inner)]:  # type: ignore[arg-type]
+                yield value, holds
+        for before in _statements_before(outer if outer is not None else function, inner):
+            if isinstance(before, ast.If) and before.body and isinstance(before.body[-1], (ast.Return, ast.Raise, ast.Continue)):
+                yield before.test, False
+
+
+def _statements_before(outer: ast.AST | FunctionInfo, inner: ast.AST) -> list[ast.stmt]:
+    blocks = [outer.body] if isinstance(outer, FunctionInfo) else [
+        getattr(outer, name) for name in ("body", "orelse", "finalbody") if isinstance(getattr(outer, name, None), list)
+    ]
+    for block in blocks:
+        if inner in block:
+            return list(block[: block.index(inner)])  # type: ignore[arg-type]
+    return []
+
+
+def tied_to_mode(function: FunctionInfo, target: ast.AST) -> bool:
+    """Tell whether `target` runs only in training mode, or only when an argument asks for it."""
+    return any(speaks_of_mode(function, test) for test, _ in conditions(function, target))
+
+
+def speaks_of_mode(function: FunctionInfo, test: ast.expr) -> bool:
+    """Tell whether the outcome of `test` depends on `self.training` or on an argument named for the mode."""
+    own = {argument.arg for argument, _ in parameters(function)}
+    for node in ast.walk(test):
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
+            return False  # ~True and ~False are both true
+        if isinstance(node, ast.Attribute):
+            if node.attr == "training":
+                return True
+            if node.attr != "train" and MODE_NAME.search(node.attr):
+                return True
+        elif isinstance(node, ast.Name) and (MODE_NAME.search(node.id) or "training" in node.id):
+            return True
+    bare = test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else test
+    return isinstance(bare, ast.Name) and bare.id in own
+
+
+def value_tied_to_mode(function: FunctionInfo, value: ast.expr) -> bool:
+    """Tell whether an argument depends on the mode: directly, through a local variable, or because a caller gives it."""
+    own = {argument.arg for argument, _ in parameters(function)}
+    if isinstance(value, ast.Name):
+        if value.id in own:
+            return True
+        assigned = [v for name, v in assignments(function) if name == value.id]
+        if not assigned:
+            return True  # a global, a closure: not in sight
+        return any(speaks_of_mode(function, v) or _is_conditional(function, v) for v in assigned)
+    return speaks_of_mode(function, value)
+
+
+def _is_conditional(function: FunctionInfo, value: ast.expr) -> bool:
+    return tied_to_mode(function, value)
+
+
+def assignments(function: FunctionInfo) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the local variables that `function` assigns, with the assigned expressions."""
+    for node in walk_own(function):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                if isinstance(target, ast.Name):
+                    yield target.id, node.value
+                elif isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+                    for item, value in zip(target.elts, node.value.elts, strict=False):
+                        if isinstance(item, ast.Name):
+                            yield item.id, value
+        elif isinstance(node, (ast.AnnAssign, ast.AugAssign, ast.NamedExpr)) and isinstance(node.target, ast.Name):
+            if node.value is not None:
+                yield node.target.id, node.value
+
+
+def walk_own(function: FunctionInfo) -> Iterator[ast.AST]:
+    """Walk the nodes of a function without those of the functions inside it."""
+    stack: list[ast.AST] = list(reversed(function.body))
+    while stack:
+        node = stack.pop()
+        yield node
+        for child in ast.iter_child_nodes(node):
+            if not isinstance(child, (*_FUNCTIONS, ast.ClassDef)):
+                stack.append(child)
