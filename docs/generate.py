@@ -1,4 +1,5 @@
-"""Write what is generated: docs/rules/*.md and the rule table in README.md, from the YAML of the catalogue.
+"""Write what is generated: docs/rules/*.md and the rule table in README.md from the YAML of the catalogue, the
+tables of keys in docs/configuration.md from the JSON Schema of the settings.
 
 `python docs/generate.py` writes what is stale. With `--check` it writes nothing, names what is stale and
 exits with 1. With `--demo` it also runs the demonstration, which needs torch, and updates README.md with it.
@@ -7,17 +8,21 @@ exits with 1. With `--demo` it also runs the demonstration, which needs torch, a
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from modellint.catalog import Example, Rule, load_rules
 
 ROOT = Path(__file__).resolve().parent.parent
 RULES = ROOT / "docs" / "rules"
 README = ROOT / "README.md"
+CONFIGURATION = ROOT / "docs" / "configuration.md"
+SETTINGS = ROOT / "modellint" / "settings" / "schema.json"
 FAMILIES = {
     "core": "The tool itself",
     "mode": "Training mode",
@@ -56,11 +61,15 @@ def main() -> int:
 def generated(demo: str | None = None) -> dict[Path, str]:
     """Return every generated page by its path; README.md keeps the demonstration it has if `demo` is None."""
     rules = load_rules(ROOT / "rules")
-    readme = replace_block(README.read_text("utf-8"), "rules", "\n".join(table(rules, "docs/rules/")))
+    readme = replace_block(README.read_text("utf-8"), "rules", table(rules, "docs/rules/"))
     if demo is not None:
-        readme = replace_block(readme, "demo", f"```console\n$ make demo\n{demo.rstrip()}\n```")
+        readme = replace_block(readme, "demo", ["```console", "$ make demo", demo.rstrip(), "```"])
+    schema = json.loads(SETTINGS.read_text("utf-8"))
+    configuration = replace_block(CONFIGURATION.read_text("utf-8"), "keys", keys(schema))
+    model = schema["properties"]["models"]["items"]
+    configuration = replace_block(configuration, "model keys", keys(model, schema))
     pages = {RULES / f"{rule.name}.md": page(rule) for rule in rules.values()}
-    return {**pages, RULES / "README.md": index(rules), README: readme}
+    return {**pages, RULES / "README.md": index(rules), README: readme, CONFIGURATION: configuration}
 
 
 def demo_output() -> str:
@@ -69,13 +78,34 @@ def demo_output() -> str:
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
-def replace_block(text: str, name: str, content: str) -> str:
-    """Return `text` with `content` between the markers of block `name`."""
+def replace_block(text: str, name: str, lines: Iterable[str]) -> str:
+    """Return `text` with `lines` between the markers of block `name`."""
     begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
     pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
     if len(pattern.findall(text)) != 1:
-        sys.exit(f"README.md needs exactly one block between '{begin}' and '{end}'")
-    return pattern.sub(lambda _: f"{begin}\n{content}\n{end}", text)
+        sys.exit(f"exactly one block has to stand between '{begin}' and '{end}'")
+    return pattern.sub(lambda _: "\n".join([begin, *lines, end]), text)
+
+
+def keys(schema: dict[str, Any], whole: dict[str, Any] | None = None) -> Iterator[str]:
+    """Yield a Markdown table of the keys of an object in the JSON Schema `whole`."""
+    yield "| key | value | meaning |"
+    yield "|---|---|---|"
+    for key, about in schema["properties"].items():
+        kinds = dict.fromkeys(kind(part, whole or schema) for part in about.get("anyOf", [about]))
+        required = " Required." if key in schema.get("required", ()) else ""
+        yield f"| `{key}` | {' or '.join(kinds)} | {cell(about.get('description', ''))}{required} |"
+
+
+def kind(schema: dict[str, Any], whole: dict[str, Any]) -> str:
+    """Return in words which values a schema allows."""
+    if "$ref" in schema:
+        return kind(whole["$defs"][schema["$ref"].rsplit("/", 1)[-1]], whole)
+    if "enum" in schema:
+        return ", ".join(f"`{value}`" for value in schema["enum"])
+    if schema["type"] == "array":
+        return "list of " + {"string": "strings", "object": "tables"}[schema["items"]["type"]]
+    return {"object": "table"}.get(schema["type"], str(schema["type"]))
 
 
 def index(rules: Mapping[str, Rule]) -> str:
