@@ -1,4 +1,4 @@
-"""Write what is generated: docs/rules/*.md and the rule table in README.md from the YAML of the catalogue, the
+"""Write what is generated: docs/rules/*.md and the rule table in README.md from the catalogue's YAML, the
 tables of keys in docs/configuration.md from the JSON Schema of the settings.
 
 `python docs/generate.py` writes what is stale. With `--check` it writes nothing, names what is stale and
