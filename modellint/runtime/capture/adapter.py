@@ -1,0 +1,85 @@
+"""The one place that touches underscored or fast-moving parts of torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import torch
+from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
+from torch.overrides import TorchFunctionMode, resolve_name
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+
+__all__ = [
+    "GRADIENT_CALLS",
+    "TorchDispatchMode",
+    "TorchFunctionMode",
+    "function_name",
+    "is_seeded",
+    "register_module_forward_hook",
+    "register_module_forward_pre_hook",
+    "schema_names",
+    "set_grad_enabled",
+    "tensors",
+    "unobserved",
+    "written",
+]
+
+set_grad_enabled: Any = torch._C._set_grad_enabled
+"""What `enable_grad`, `no_grad` and `set_grad_enabled` call; a function mode sees it."""
+
+GRADIENT_CALLS: frozenset[Any] = frozenset({torch.autograd.grad, torch.Tensor.backward})
+"""Who calls these inside a forward wants the gradients that it records."""
+
+
+@cache
+def is_seeded(overload: Any) -> bool:
+    """Tell whether an operator draws random numbers (it may be inert with the arguments at hand)."""
+    return torch.Tag.nondeterministic_seeded in overload.tags
+
+
+@cache
+def schema_names(overload: Any) -> tuple[str, ...]:
+    """Return the names of an operator's arguments, in order."""
+    return tuple(argument.name for argument in overload._schema.arguments)
+
+
+@cache
+def written(overload: Any) -> tuple[tuple[int, str], ...]:
+    """Return position and name of the arguments that the operator writes to."""
+    return tuple(
+        (index, argument.name)
+        for index, argument in enumerate(overload._schema.arguments)
+        if argument.alias_info is not None and argument.alias_info.is_write
+    )
+
+
+@contextmanager
+def unobserved() -> Iterator[None]:
+    """Run torch code of our own in the middle of a recording without recording it."""
+    with torch._C.DisableTorchFunction(), _disable_current_modes():
+        yield
+
+
+def function_name(function: Callable[..., Any]) -> str:
+    """Return the public name of a function that a `TorchFunctionMode` was handed."""
+    return resolve_name(function) or getattr(function, "__name__", repr(function))
+
+
+def tensors(value: Any, depth: int = 0) -> Iterator[torch.Tensor]:
+    """Yield the tensors in nested lists, tuples, dicts, dataclasses and dict-like outputs."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif depth > 6 or value is None or isinstance(value, (str, bytes, int, float)):
+        return
+    elif isinstance(value, dict) or (hasattr(value, "values") and hasattr(value, "keys")):
+        for item in list(value.values()):
+            yield from tensors(item, depth + 1)
+    elif isinstance(value, (list, tuple, set)):
+        for item in value:
+            yield from tensors(item, depth + 1)
+    elif isinstance(getattr(value, "__dict__", None), dict) and not isinstance(value, (type, torch.nn.Module)):
+        for item in list(vars(value).values()):
+            yield from tensors(item, depth + 1)

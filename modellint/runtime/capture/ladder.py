@@ -1,0 +1,217 @@
+"""Choose the producer: record one forward, else follow symbolically, else walk; never refuse a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+from torch import nn
+
+from modellint.runtime.capture.draws import DrawFinder
+from modellint.runtime.capture.names import Names
+from modellint.runtime.capture.recorder import Recorder
+from modellint.runtime.capture.sites import SiteTable
+from modellint.runtime.capture.symbolic import Unfollowed, follow
+from modellint.runtime.capture.walk import mode_ops, walk
+from modellint.runtime.trace import Failure, HiddenDraw, Level, ModuleFact, Op
+from modellint.runtime.capture.state import RandomState, perturb, preserved
+
+_TRAINING_BATCH = "Expected more than 1 value per channel when training"
+
+
+@dataclass(slots=True)
+class Capture:
+    """What the ladder brings home; the worker puts it into a `Trace`."""
+
+    levels: list[Level] = field(default_factory=list)
+    modules: list[ModuleFact] = field(default_factory=list)
+    ops: list[Op] = field(default_factory=list)
+    hidden_draws: list[HiddenDraw] = field(default_factory=list)
+    failure: Failure | None = None
+    outputs: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """The model under trace and how it is called."""
+
+    model: nn.Module
+    entry: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    sites: SiteTable
+    built: Mapping[int, int | None]
+
+    def call(self) -> Any:
+        """Run the forward (or the method asked for) once."""
+        return self.entry(*self.args, **self.kwargs)
+
+
+@contextmanager
+def _inference() -> Iterator[None]:
+    with torch.inference_mode():
+        yield
+
+
+@contextmanager
+def _no_grad() -> Iterator[None]:
+    with torch.no_grad():
+        yield
+
+
+@contextmanager
+def _gradients() -> Iterator[None]:
+    with torch.enable_grad():
+        yield
+
+
+_MODES: tuple[tuple[str, Callable[[], Any]], ...] = (
+    ("inference_mode", _inference),
+    ("no_grad", _no_grad),
+    ("gradients on", _gradients),
+)
+
+
+def capture(subject: Subject | None, model: nn.Module, sites: SiteTable, built: Mapping[int, int | None],
+            *, given: bool, why_not: str) -> Capture:
+    """Climb the ladder. `subject` is None where there is no input; `given`: the user named the inputs."""
+    found = Capture()
+    facts = walk(model, built)
+    recorded: Recorder | None = None
+    if subject is None:
+        found.levels.append(Level("record", False, why_not))
+    else:
+        recorded = _record(subject, found, given=given)
+    if recorded is not None:
+        found.ops = [replace(op, grad=0) for op in recorded.ops] if recorded.uses_gradients else recorded.ops
+        facts = _merge(facts, recorded.calls)
+    if found.levels[-1].answered:
+        found.levels.append(_follow(model, sites, built, found, extra=True))
+    else:
+        found.levels.append(_follow(model, sites, built, found, extra=False))
+        if not found.levels[-1].answered:
+            found.ops += mode_ops(model, built)
+    found.levels.append(Level("walk", True))
+    found.modules = list(facts.values())
+    return found
+
+
+def _merge(facts: dict[str, ModuleFact], calls: Mapping[str, ModuleFact]) -> dict[str, ModuleFact]:
+    merged = dict(facts)
+    for path, call in calls.items():
+        before = merged.get(path)
+        merged[path] = call if before is None else replace(before, calls=call.calls, site=call.site)
+    return merged
+
+
+def _record(subject: Subject, found: Capture, *, given: bool) -> Recorder | None:
+    """Record one forward under the strictest gradient mode that it survives."""
+    failures: list[BaseException] = []
+    for name, mode in _MODES:
+        with preserved(subject.model) as snapshot:
+            recorder = Recorder(subject.model, Names(subject.model), subject.sites, subject.built)
+            recorder.before_writing = snapshot.keep
+            before = RandomState().fingerprints()
+            try:
+                with mode(), recorder.recording((subject.args, subject.kwargs)):
+                    recorder.finish(subject.call())
+            except Exception as error:
+                failures.append(error)
+                if isinstance(error, MemoryError) or _is_training_batch(error):
+                    break
+                continue
+            after = RandomState().fingerprints()
+        found.levels.append(Level("record", True, "" if name == "inference_mode" else f"under {name}"))
+        _judge_draws(subject, recorder, mode, before, after, found)
+        return recorder
+    error = failures[0]
+    if _is_training_batch(error):
+        found.levels.append(Level("record", False, f"the forward stopped: {_TRAINING_BATCH}"))
+        return recorder
+    message = shortened(error)
+    found.levels.append(Level("record", False, f"the forward raised {message}"))
+    if given:
+        frame, project = subject.sites.traceback(error)
+        kind = "memory" if is_memory(error) else "raised"
+        found.failure = Failure(kind, f"the forward raised {message}", frame, project)
+    return None
+
+
+def _is_training_batch(error: BaseException) -> bool:
+    return isinstance(error, ValueError) and str(error).startswith(_TRAINING_BATCH)
+
+
+def _judge_draws(
+    subject: Subject,
+    recorder: Recorder,
+    mode: Callable[[], Any],
+    before: Mapping[str, int],
+    after: Mapping[str, int],
+    found: Capture,
+) -> None:
+    """Run the forward again from other seeds where something was drawn: which draws come again, which are new?"""
+    live_draws = [
+        (index, op) for index, op in enumerate(recorder.ops) if op.within is None and op.live
+    ]
+    moved = {source for source, state in after.items() if before.get(source, state) != state}
+    hidden = moved - ({"torch", "torch.cuda"} if live_draws else set())
+    if not live_draws and not hidden:
+        return
+    with preserved(subject.model):
+        perturb(0x5EED)
+        again = Recorder(subject.model, Names(subject.model), subject.sites, subject.built)
+        finder = DrawFinder(subject.sites, hidden)
+        try:
+            with mode(), again.recording((subject.args, subject.kwargs)), finder.watching():
+                again.finish(subject.call())
+        except Exception:
+            return
+        ends = RandomState().fingerprints()
+    later: dict[tuple[str, int | None], list[int]] = {}
+    for index, op in enumerate(again.ops):
+        if op.draws:
+            later.setdefault((op.name, op.site), []).append(again.state_of(index))
+    for index, op in live_draws:
+        states = later.get((op.name, op.site))
+        recorder.ops[index] = replace(
+            op,
+            repeats=states is not None,
+            reseeded=states is not None and recorder.state_of(index) in states,
+            reaches=recorder.random_reaches or again.random_reaches,
+        )
+    # From another start to the same end: the model seeds that source itself.
+    found.hidden_draws = [draw for draw in finder.draws() if ends.get(draw.source) != after.get(draw.source)]
+
+
+def _follow(
+    model: nn.Module, sites: SiteTable, built: Mapping[int, int | None], found: Capture, *, extra: bool
+) -> Level:
+    try:
+        with preserved(model):
+            ops = follow(model, Names(model), sites, built)
+    except Unfollowed as error:
+        return Level("fx", False, str(error))
+    if not extra:
+        found.ops += ops
+        return Level("fx", True)
+    seen = {(op.module, op.base) for op in found.ops}
+    found.ops += [op for op in ops if (op.module, op.base) not in seen]
+    return Level("fx", True)
+
+
+def shortened(error: BaseException) -> str:
+    """Return `Type: message`, on one line, without the long tails that torch adds."""
+    lines = [line.strip() for line in str(error).strip().splitlines() if line.strip()]
+    text = lines[0] if lines else ""
+    if text.startswith("Error(s) in loading state_dict") and len(lines) > 1:
+        text += f" {lines[1]}"
+    return f"{type(error).__name__}: {text[:300]}" if text else type(error).__name__
+
+
+def is_memory(error: BaseException) -> bool:
+    """Tell whether an error means that memory ran out."""
+    text = str(error)
+    return isinstance(error, (MemoryError, torch.OutOfMemoryError)) or "can't allocate memory" in text

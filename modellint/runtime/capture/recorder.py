@@ -1,0 +1,337 @@
+"""Observe one forward: every operation with its module, its source line and what it depends on."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from typing import Any
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import nn
+
+from modellint.runtime.capture import adapter
+from modellint.runtime.capture.names import Names
+from modellint.runtime.capture.sites import SiteTable
+from modellint.runtime.capture.walk import called, describe
+from modellint.runtime.trace import INPUT, RANDOM, ModuleFact, Op
+
+_MARK = "_modellint_taint"
+_NOTABLE = ("dropout", "batch_norm", "attention", "rrelu", "lstm", "gru", "rnn_", "instance_norm", "group_norm")
+_TO_PYTHON = ("item", "tolist", "numpy", "__bool__", "__int__", "__float__", "__index__", "__array__")
+
+
+def _public(namespace: Any, *names: str) -> dict[Callable[..., Any], str]:
+    return {getattr(namespace, name): name for name in names if hasattr(namespace, name)}
+
+
+FUNCTION_NAMES = {
+    **_public(torch.nn.functional, "dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout"),
+    **_public(F, "feature_alpha_dropout", "batch_norm", "instance_norm", "multi_head_attention_forward", "rrelu"),
+    **_public(F, "gumbel_softmax", "scaled_dot_product_attention"),
+    **_public(torch, "dropout", "dropout_", "feature_dropout", "feature_dropout_", "alpha_dropout", "rrelu"),
+    **_public(torch, "alpha_dropout_", "native_dropout", "batch_norm", "instance_norm", "native_batch_norm"),
+    **_public(torch, "lstm", "gru", "rnn_tanh", "rnn_relu"),
+}
+"""Functions recorded whole: an error inside one, or the kernels of another gradient mode, cannot hide them."""
+
+_POSITIONS = {
+    "dropout": ("input", "p", "train"),
+    "dropout_": ("input", "p", "train"),
+    "feature_dropout": ("input", "p", "train"),
+    "feature_dropout_": ("input", "p", "train"),
+    "alpha_dropout_": ("input", "p", "train"),
+    "native_dropout": ("input", "p", "train"),
+    "lstm": ("input", "hx", "params", "has_biases", "num_layers", "dropout", "train", "bidirectional"),
+    "gru": ("input", "hx", "params", "has_biases", "num_layers", "dropout", "train", "bidirectional"),
+    "rnn_tanh": ("input", "hx", "params", "has_biases", "num_layers", "dropout", "train", "bidirectional"),
+    "rnn_relu": ("input", "hx", "params", "has_biases", "num_layers", "dropout", "train", "bidirectional"),
+    "rrelu": ("input", "lower", "upper", "training", "inplace"),
+    "scaled_dot_product_attention": ("query", "key", "value", "attn_mask", "dropout_p", "is_causal"),
+    "native_batch_norm": (
+        "input", "weight", "bias", "running_mean", "running_var", "training", "momentum", "eps",
+    ),
+    "torch.batch_norm": (
+        "input", "weight", "bias", "running_mean", "running_var", "training", "momentum", "eps",
+    ),
+    "torch.instance_norm": (
+        "input", "weight", "bias", "running_mean", "running_var", "use_input_stats", "momentum", "eps",
+    ),
+}  # fmt: skip
+
+
+class Recorder:
+    """Collects what one forward does. Use `recording()` around it; the results stay here afterwards."""
+
+    def __init__(self, model: nn.Module, names: Names, sites: SiteTable, built: Mapping[int, int | None]) -> None:
+        self.ops: list[Op] = []
+        self.calls: dict[str, ModuleFact] = {}
+        self.random_reaches = False
+        self.uses_gradients = False
+        self.before_writing: Callable[[torch.Tensor], None] = _nothing
+        self._draw_states: dict[int, int] = {}
+        self._model = model
+        self._names = names
+        self._sites = sites
+        self._built = built
+        self._stack: list[tuple[nn.Module, str]] = []
+        self._within: int | None = None
+        self._any_input = False
+        self._region = 0
+        self._marked: list[torch.Tensor] = []
+        self._storages = {_storage(parameter): parameter for parameter in model.parameters()}
+        self._storages.pop(0, None)
+        self._state = {id(tensor) for tensor in (*model.parameters(), *model.buffers())}
+
+    @contextmanager
+    def recording(self, inputs: Any) -> Iterator[None]:
+        """Observe everything that runs inside; `inputs` are the values whose influence is followed."""
+        for tensor in adapter.tensors(inputs):
+            self._any_input = True
+            self._mark(tensor, INPUT)
+        with ExitStack() as stack:
+            stack.callback(self._unmark)
+            for register, hook in (
+                (adapter.register_module_forward_pre_hook, self._enter),
+                (adapter.register_module_forward_hook, self._leave),
+            ):
+                options = {"always_call": True} if hook == self._leave else {}
+                handle = register(hook, **options)  # type: ignore[operator]
+                stack.callback(handle.remove)
+            stack.enter_context(_Functions(self))
+            stack.enter_context(_Dispatch(self))
+            yield
+
+    def finish(self, outputs: Any) -> None:
+        """Note which draws reach `outputs`, the model's own state or Python; call inside `recording()`."""
+        reached = any(self._taint_of(tensor) & RANDOM for tensor in adapter.tensors(outputs))
+        reached = reached or any(
+            self._taint_of(tensor) & RANDOM for tensor in (*self._model.parameters(), *self._model.buffers())
+        )
+        self.random_reaches = self.random_reaches or reached
+
+    def state_of(self, index: int) -> int:
+        """Return a fingerprint of the generator state from which the draw at `index` started."""
+        return self._draw_states.get(index, 0)
+
+    # Modules -----------------------------------------------------------------------------------------------
+
+    def _enter(self, module: nn.Module, args: Any) -> None:
+        parent = self._stack[-1][0] if self._stack else None
+        path, registered = self._names.path(module, parent)
+        fact = self.calls.get(path)
+        if fact is None:
+            fact = describe(module, path, self._built.get(id(module)), registered=registered)
+            fact = called(fact, 0, self._sites.site(sys._getframe(1)))
+        self.calls[path] = replace(fact, calls=fact.calls + 1, training=fact.training or module.training)
+        self._stack.append((module, path))
+
+    def _leave(self, module: nn.Module, args: Any, output: Any) -> None:
+        # An error that a caller catches unwinds several modules at once.
+        while self._stack:
+            if self._stack.pop()[0] is module:
+                break
+
+    # Operations --------------------------------------------------------------------------------------------
+
+    def operation(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Record one dispatched operator and run it."""
+        taint, first, wants_grad = self._inspect(args, kwargs)
+        if first is None and not self._any_input:
+            taint |= INPUT
+        draws = adapter.is_seeded(func)
+        name = str(func)
+        notable = draws or any(part in name for part in _NOTABLE)
+        index = len(self.ops)
+        self.ops.append(
+            Op(
+                name=name,
+                module=self._stack[-1][1] if self._stack else "",
+                site=self._sites.site(sys._getframe(2)),
+                args=_scalars(adapter.schema_names(func), args, kwargs) if notable else {},
+                taint=taint,
+                grad=self._region if wants_grad and torch.is_grad_enabled() else 0,
+                draws=draws,
+                within=self._within,
+                shape=_shape(first) if notable else (),
+                dtype=str(first.dtype).removeprefix("torch.") if notable and first is not None else None,
+                device=first.device.type if first is not None else None,
+            )
+        )
+        if draws:
+            self._draw_states[index] = _generator_state(args, kwargs)
+            if self._within is None:
+                self.ops[index] = replace(self.ops[index], in_init=_in_constructor(sys._getframe(2)))
+        for position, key in adapter.written(func):
+            for tensor in adapter.tensors(args[position] if position < len(args) else kwargs.get(key)):
+                if (parameter := self._storages.get(_storage(tensor))) is not None:
+                    self.before_writing(parameter)
+        result = func(*args, **kwargs)
+        outputs = list(adapter.tensors(result))
+        if self.ops[index].live:
+            taint |= RANDOM
+        if first is None and outputs:
+            self.ops[index] = replace(self.ops[index], device=outputs[0].device.type)
+        if self.ops[index].grad:
+            self.ops[index] = replace(self.ops[index], bytes=sum(t.numel() * t.element_size() for t in outputs))
+            taint |= _GRAD
+        if taint & RANDOM and any(part in name for part in ("_local_scalar_dense", "nonzero", "is_nonzero", "equal.")):
+            self.random_reaches = True
+        for tensor in outputs:
+            self._mark(tensor, taint)
+        for position, key in adapter.written(func):
+            for tensor in adapter.tensors(args[position] if position < len(args) else kwargs.get(key)):
+                self._mark(tensor, taint)
+        return result
+
+    def function(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Record one call of a public function, where it is a kind that we record whole, and run it."""
+        if func is adapter.set_grad_enabled and args and args[0] is True:
+            self._region += 1
+        elif func in adapter.GRADIENT_CALLS:
+            self.uses_gradients = True
+        name = FUNCTION_NAMES.get(func)
+        outer = self._within
+        if name is not None and outer is None:
+            taint, first, wants_grad = self._inspect(args, kwargs)
+            self._within = len(self.ops)
+            full = adapter.function_name(func)
+            self._draw_states[self._within] = _generator_state(args, kwargs)
+            self.ops.append(
+                Op(
+                    name=full,
+                    module=self._stack[-1][1] if self._stack else "",
+                    site=self._sites.site(sys._getframe(2)),
+                    args=function_scalars(func, name, full, args, kwargs),
+                    taint=taint,
+                    grad=self._region if wants_grad and torch.is_grad_enabled() else 0,
+                    draws="norm" not in name,
+                    shape=_shape(first),
+                    dtype=str(first.dtype).removeprefix("torch.") if first is not None else None,
+                    device=first.device.type if first is not None else None,
+                )
+            )
+        try:
+            result = func(*args, **kwargs)
+        finally:
+            self._within = outer
+        if (bare := getattr(func, "__name__", "")) == "__setitem__" and len(args) > 2:
+            self._mark(args[0], self._inspect(args[2:], {})[0])
+        elif bare in _TO_PYTHON and self._inspect(args, {})[0] & RANDOM:
+            self.random_reaches = True
+        return result
+
+    # Taint -------------------------------------------------------------------------------------------------
+
+    def _inspect(self, args: Any, kwargs: Mapping[str, Any]) -> tuple[int, torch.Tensor | None, bool]:
+        taint, first, wants_grad = 0, None, False
+        for value in (*args, *kwargs.values()):
+            for tensor in (value,) if isinstance(value, torch.Tensor) else _shallow(value):
+                first = tensor if first is None else first
+                taint |= getattr(tensor, _MARK, 0)
+                wants_grad = wants_grad or tensor.requires_grad
+        return taint & ~_GRAD, first, wants_grad or bool(taint & _GRAD)
+
+    @staticmethod
+    def _taint_of(tensor: torch.Tensor) -> int:
+        return int(getattr(tensor, _MARK, 0))
+
+    def _mark(self, tensor: Any, taint: int) -> None:
+        if not taint or not isinstance(tensor, torch.Tensor):
+            return
+        before = getattr(tensor, _MARK, None)
+        if before is None and (id(tensor) in self._state or not self._stack):
+            self._marked.append(tensor)
+        setattr(tensor, _MARK, (before or 0) | taint)
+
+    def _unmark(self) -> None:
+        for tensor in self._marked:
+            if hasattr(tensor, _MARK):
+                delattr(tensor, _MARK)
+        self._marked.clear()
+
+
+_GRAD = 4
+"""Taint bit: under inference mode nothing requires grad, so what would is followed by ourselves."""
+
+
+class _Dispatch(adapter.TorchDispatchMode):
+    def __init__(self, recorder: Recorder) -> None:
+        super().__init__()
+        self._recorder = recorder
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return self._recorder.operation(func, args, kwargs or {})
+
+
+class _Functions(adapter.TorchFunctionMode):
+    def __init__(self, recorder: Recorder) -> None:
+        super().__init__()
+        self._recorder = recorder
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return self._recorder.function(func, args, kwargs or {})
+
+
+def _nothing(tensor: torch.Tensor) -> None:
+    """Do nothing before a parameter is written."""
+
+
+def _storage(tensor: torch.Tensor) -> int:
+    """Return an identity shared by all views of one storage; 0 where a tensor has none."""
+    try:
+        return int(tensor.untyped_storage()._cdata)
+    except (NotImplementedError, RuntimeError, ValueError):
+        return 0
+
+
+def _shallow(value: Any) -> Iterator[torch.Tensor]:
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            if isinstance(item, torch.Tensor):
+                yield item
+            elif isinstance(item, (list, tuple)):
+                yield from _shallow(item)
+
+
+def _shape(tensor: torch.Tensor | None) -> tuple[int, ...]:
+    return tuple(int(size) for size in tensor.shape) if tensor is not None else ()
+
+
+def _scalars(names: tuple[str, ...], args: Any, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    found = {**dict(zip(names, args, strict=False)), **kwargs}
+    return {name: value for name, value in found.items() if isinstance(value, (bool, int, float))}
+
+
+def function_scalars(func: Any, name: str, full: str, args: Any, kwargs: Any) -> dict[str, Any]:
+    code = getattr(func, "__wrapped__", func)
+    code = getattr(code, "__code__", None)
+    if code is None:
+        return _scalars(_POSITIONS.get(full, _POSITIONS.get(name, ())), args, kwargs)
+    defaults = func.__defaults__ or ()
+    names = code.co_varnames[: code.co_argcount]
+    found = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
+    return _scalars((), (), {**found, **dict(zip(names, args, strict=False)), **kwargs})
+
+
+def _generator_state(args: Any, kwargs: Mapping[str, Any]) -> int:
+    """Return a fingerprint of the state from which a draw starts."""
+    generator = next(
+        (value for value in (*args, *kwargs.values()) if isinstance(value, torch.Generator)), None
+    )
+    generator = generator or torch.default_generator
+    with adapter.unobserved():
+        return hash(generator.get_state().numpy().tobytes())
+
+
+def _in_constructor(frame: Any) -> bool:
+    """Tell whether a draw initialises a module that is being built."""
+    for _ in range(12):
+        if frame is None:
+            return False
+        if frame.f_code.co_name == "__init__" and isinstance(frame.f_locals.get("self"), nn.Module):
+            return True
+        frame = frame.f_back
+    return False

@@ -1,0 +1,158 @@
+"""Take note of everything a forward may change, and put it back: after a trace the model is what it was."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import nn
+
+_TABLES = ("_parameters", "_buffers", "_modules")
+
+
+class Snapshot:
+    """The state of a model and of the process around it, at one moment."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self._modules = list(model.modules())
+        self._attributes = [_attributes(module) for module in self._modules]
+        self._tables = [{name: dict(vars(module)[name]) for name in _TABLES} for module in self._modules]
+        self._containers = [
+            (value, value.copy())
+            for attributes in self._attributes
+            for value in attributes.values()
+            if type(value) in (list, dict, set)
+        ]
+        self._buffers = [
+            (buffer, buffer.detach().clone())
+            for buffer in model.buffers()
+            if not isinstance(buffer, nn.parameter.UninitializedTensorMixin)
+        ]
+        self._parameters = [
+            (parameter, parameter._version, parameter.requires_grad, parameter.grad)
+            for parameter in model.parameters()
+        ]
+        self._saved: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
+        self._random = RandomState()
+        self._flags = _flags()
+
+    def keep(self, tensor: torch.Tensor) -> None:
+        """Copy a parameter before something writes to it (parameters are too big to copy beforehand)."""
+        if id(tensor) not in self._saved:
+            with torch.no_grad():
+                self._saved[id(tensor)] = (tensor, tensor.detach().clone())
+
+    @property
+    def parameters(self) -> list[torch.Tensor]:
+        """The parameters that `keep` should be told about."""
+        return [entry[0] for entry in self._parameters]
+
+    def restore(self) -> None:
+        """Put everything back, whatever happened in between."""
+        _restore_flags(self._flags)
+        for module, attributes, tables in zip(self._modules, self._attributes, self._tables, strict=True):
+            values = vars(module)
+            for name in [name for name in values if name not in attributes and name not in _TABLES]:
+                del values[name]
+            values.update(attributes)
+            for name, table in tables.items():
+                current = values[name]
+                current.clear()
+                current.update(table)
+        for value, before in self._containers:
+            value.clear()
+            value.extend(before) if isinstance(value, list) else value.update(before)
+        with torch.no_grad():
+            for tensor, before in (*self._buffers, *self._saved.values()):
+                if tensor.shape == before.shape and not torch.equal(tensor, before):
+                    _write(tensor, before)
+        for parameter, _, requires_grad, grad in self._parameters:
+            parameter.requires_grad_(requires_grad)
+            parameter.grad = grad
+        self._random.restore()
+
+
+def _write(tensor: torch.Tensor, before: torch.Tensor) -> None:
+    if tensor.is_inference():
+        with torch.inference_mode():
+            tensor.copy_(before)
+    else:
+        tensor.copy_(before)
+
+
+def _attributes(module: nn.Module) -> dict[str, Any]:
+    return {name: value for name, value in vars(module).items() if name not in _TABLES}
+
+
+class RandomState:
+    """The global random states of torch (every device in use), Python and numpy."""
+
+    def __init__(self) -> None:
+        self._torch = torch.get_rng_state()
+        self._cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
+        self._python = random.getstate()
+        numpy = sys.modules.get("numpy")
+        self._numpy = numpy.random.get_state() if numpy is not None else None
+
+    def restore(self) -> None:
+        """Set the global random states to these."""
+        torch.set_rng_state(self._torch)
+        if self._cuda is not None:
+            torch.cuda.set_rng_state_all(self._cuda)
+        random.setstate(self._python)
+        if self._numpy is not None:
+            sys.modules["numpy"].random.set_state(self._numpy)
+
+    def fingerprints(self) -> dict[str, int]:
+        """Return a number for each source that changes when it is drawn from."""
+        found = {"torch": hash(self._torch.numpy().tobytes()), "random": hash(self._python)}
+        if self._cuda is not None:
+            found["torch.cuda"] = hash(tuple(state.numpy().tobytes() for state in self._cuda))
+        if self._numpy is not None:
+            _, keys, position, has_gauss, cached = self._numpy
+            found["numpy.random"] = hash((keys.tobytes(), position, has_gauss, cached))
+        return found
+
+
+def perturb(seed: int) -> None:
+    """Give every global random state another start, so that what still repeats is seeded by the model."""
+    torch.manual_seed(seed)
+    random.seed(seed)
+    if (numpy := sys.modules.get("numpy")) is not None:
+        numpy.random.seed(seed % 2**32)
+
+
+def _flags() -> dict[str, Any]:
+    return {
+        "grad": torch.is_grad_enabled(),
+        "deterministic": torch.are_deterministic_algorithms_enabled(),
+        "warn_only": torch.is_deterministic_algorithms_warn_only_enabled(),
+        "benchmark": torch.backends.cudnn.benchmark,
+        "cudnn": torch.backends.cudnn.deterministic,
+        "dtype": torch.get_default_dtype(),
+        "precision": torch.get_float32_matmul_precision(),
+    }
+
+
+def _restore_flags(flags: dict[str, Any]) -> None:
+    torch.set_grad_enabled(flags["grad"])
+    torch.use_deterministic_algorithms(flags["deterministic"], warn_only=flags["warn_only"])
+    torch.backends.cudnn.benchmark = flags["benchmark"]
+    torch.backends.cudnn.deterministic = flags["cudnn"]
+    torch.set_default_dtype(flags["dtype"])
+    if torch.get_float32_matmul_precision() != flags["precision"]:
+        torch.set_float32_matmul_precision(flags["precision"])
+
+
+@contextmanager
+def preserved(model: nn.Module) -> Iterator[Snapshot]:
+    """Run a block and leave the model, the random states and the flags as they were."""
+    snapshot = Snapshot(model)
+    try:
+        yield snapshot
+    finally:
+        snapshot.restore()

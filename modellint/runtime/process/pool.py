@@ -1,0 +1,267 @@
+"""The parent's side: give jobs to child processes, hold them to their time, and tell how each one ended."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_BOOT = (
+    "import sys; sys.path[:1] = [] if sys.path[:1] == [''] else sys.path[:1]; sys.path.append(sys.argv.pop(1)); "
+    "from modellint.runtime.{module} import main; main(*map(int, sys.argv[1:]))"
+)
+_PACKAGE_PARENT = str(Path(__file__).resolve().parents[3])
+_OUTPUT_KEPT = 16_384
+_REPLY_LIMIT = 1 << 30
+_SERVER_START = 120.0
+
+
+class PoolError(RuntimeError):
+    """No child process can be started at all (torch is missing, for one); the message is one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a job ended: `reply` where the child answered, else `ended` says how it went away.
+
+    `ended` is `timeout`, `exit N` or `signal N`. `output` is the tail of what the child printed.
+    """
+
+    reply: Mapping[str, Any] | None
+    ended: str
+    output: str
+
+
+class Pool:
+    """Runs jobs, each in a process of its own. Use as a context manager; `run` may be called from several threads."""
+
+    def __init__(self, *, fork: bool | None = None) -> None:
+        self._fork = hasattr(os, "fork") and sys.platform != "win32" if fork is None else fork
+        self._server: subprocess.Popen[bytes] | None = None
+        self._control: socket.socket | None = None
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def start(self) -> None:
+        """Start the fork server and wait until torch is imported. Raises `PoolError`."""
+        with self._lock:
+            if not self._fork or self._server is not None:
+                return
+            ours, theirs = socket.socketpair()
+            self._server = subprocess.Popen(
+                [sys.executable, "-c", _BOOT.format(module="process.server"), _PACKAGE_PARENT, str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+            )
+            theirs.close()
+            ours.settimeout(_SERVER_START)
+            try:
+                ready = ours.recv(1)
+            except TimeoutError:
+                ready = b""
+            if not ready:
+                self._server.kill()
+                stderr = self._server.communicate()[1].decode(errors="replace").strip().splitlines()
+                self._server = None
+                raise PoolError(_why_no_server(stderr))
+            ours.settimeout(None)
+            self._control = ours
+
+    def close(self) -> None:
+        """End the server; children that still run were killed by those who waited for them."""
+        self._closed = True
+        if self._control is not None:
+            self._control.close()
+        if self._server is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._server.wait(2)
+            self._server.kill()
+            self._server.wait()
+            if self._server.stderr:
+                self._server.stderr.close()
+
+    def run(self, job: Mapping[str, Any], timeout: float) -> Outcome:
+        """Run one job in a child of its own for at most `timeout` seconds. Raises `PoolError`."""
+        if self._fork:
+            self.start()
+            return self._run_forked(job, timeout)
+        return _run_spawned(job, timeout)
+
+    def _run_forked(self, job: Mapping[str, Any], timeout: float) -> Outcome:
+        channel, theirs = socket.socketpair()
+        output_read, output_write = os.pipe()
+        status_read, status_write = os.pipe()
+        try:
+            with self._lock:
+                if self._control is None:
+                    raise PoolError("the worker process is gone")
+                try:
+                    socket.send_fds(self._control, [b"J"], [theirs.fileno(), output_write, status_write])
+                except OSError:
+                    raise PoolError("the worker process is gone") from None
+            theirs.close()
+            os.close(output_write)
+            os.close(status_write)
+            return _Conversation(channel, output_read, status_read, timeout).hold(job)
+        finally:
+            channel.close()
+            os.close(output_read)
+            os.close(status_read)
+
+
+class _Conversation:
+    """One job with one forked child, until it has answered or is gone."""
+
+    def __init__(self, channel: socket.socket, output: int, status: int, timeout: float) -> None:
+        self._channel = channel
+        self._output = output
+        self._status = status
+        self._deadline = time.monotonic() + timeout
+        self._reply = bytearray()
+        self._printed = bytearray()
+        self._told = bytearray()
+
+    def hold(self, job: Mapping[str, Any]) -> Outcome:
+        self._channel.setblocking(False)
+        pending = (json.dumps(job) + "\n").encode()
+        ended = ""
+        try:
+            with selectors.DefaultSelector() as selector:
+                selector.register(self._channel, selectors.EVENT_READ | selectors.EVENT_WRITE)
+                selector.register(self._output, selectors.EVENT_READ)
+                selector.register(self._status, selectors.EVENT_READ)
+                while not ended and not self._reply.endswith(b"\n"):
+                    left = self._deadline - time.monotonic()
+                    if left <= 0:
+                        ended = "timeout"
+                        break
+                    for key, events in selector.select(left):
+                        if key.fileobj is self._channel:
+                            if events & selectors.EVENT_WRITE:
+                                pending = self._send(pending)
+                                if not pending:
+                                    selector.modify(self._channel, selectors.EVENT_READ)
+                            if events & selectors.EVENT_READ and not self._receive():
+                                selector.unregister(self._channel)
+                        elif key.fd == self._output:
+                            if not self._print():
+                                selector.unregister(self._output)
+                        else:
+                            ended = self._listen()
+            while ended and ended != "timeout" and self._receive():
+                pass
+        finally:
+            self._kill()
+        os.set_blocking(self._output, False)
+        while self._print():
+            pass
+        reply = None
+        if self._reply.endswith(b"\n"):
+            reply = json.loads(self._reply)
+        return Outcome(reply, ended or "exit 0", self._printed.decode(errors="replace"))
+
+    def _send(self, pending: bytes) -> bytes:
+        try:
+            return pending[self._channel.send(pending) :]
+        except BlockingIOError:
+            return pending
+        except OSError:
+            return b""
+
+    def _receive(self) -> bool:
+        try:
+            data = self._channel.recv(1 << 20)
+        except BlockingIOError:
+            return False
+        except OSError:
+            data = b""
+        self._reply += data
+        return bool(data) and len(self._reply) < _REPLY_LIMIT
+
+    def _print(self) -> bool:
+        try:
+            data = os.read(self._output, 65_536)
+        except BlockingIOError:
+            return False
+        self._printed += data
+        del self._printed[:-_OUTPUT_KEPT]
+        return bool(data)
+
+    def _listen(self) -> str:
+        """Read the server's report; return how the child ended, or nothing while it runs."""
+        data = os.read(self._status, 256)
+        self._told += data
+        lines = self._told.split(b"\n")
+        if len(lines) > 2:
+            code = int(lines[1])
+            return f"exit {code}" if code >= 0 else f"signal {-code}"
+        return "" if data else "signal 9"
+
+    def _kill(self) -> None:
+        """End the child and whatever it has forked: it leads a process group of its own."""
+        first = bytes(self._told).split(b"\n")[0]
+        if not first and select_readable(self._status):
+            self._listen()
+            first = bytes(self._told).split(b"\n")[0]
+        if first:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(int(first), signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(int(first), signal.SIGKILL)
+
+
+def select_readable(descriptor: int, seconds: float = 1.0) -> bool:
+    """Tell whether `descriptor` can be read within `seconds`."""
+    with selectors.DefaultSelector() as selector:
+        selector.register(descriptor, selectors.EVENT_READ)
+        return bool(selector.select(seconds))
+
+
+def _run_spawned(job: Mapping[str, Any], timeout: float) -> Outcome:
+    """Run a job in a fresh interpreter: slower by the import of torch, and works everywhere."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", _BOOT.format(module="worker.spawned"), _PACKAGE_PARENT],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        answer, printed = child.communicate((json.dumps(job) + "\n").encode(), timeout)
+        ended = f"exit {child.returncode}" if child.returncode >= 0 else f"signal {-child.returncode}"
+    except subprocess.TimeoutExpired:
+        child.kill()
+        answer, printed = child.communicate()
+        ended = "timeout"
+    finally:
+        with contextlib.suppress(AttributeError, ProcessLookupError, PermissionError):
+            os.killpg(child.pid, signal.SIGKILL)
+    reply = None
+    if answer.endswith(b"\n"):
+        reply = json.loads(answer)
+    return Outcome(reply, ended, printed[-_OUTPUT_KEPT:].decode(errors="replace"))
+
+
+def _why_no_server(stderr: list[str]) -> str:
+    if any("No module named 'torch'" in line for line in stderr):
+        return "torch cannot be imported: install it beside modellint (pip install 'modellint[trace]')"
+    return f"the worker process did not start: {stderr[-1] if stderr else 'it said nothing'}"

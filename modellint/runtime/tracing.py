@@ -1,0 +1,142 @@
+"""Trace targets: the runtime pass as its callers use it. Never imports torch; the children do."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from modellint.catalog import ActiveRule
+from modellint.diagnostic import Diagnostic
+from modellint.runtime.inspect import inspect_failure, inspect_trace
+from modellint.runtime.process.limits import available_memory
+from modellint.runtime.process.pool import Outcome, Pool
+from modellint.runtime.specs import InputSpec, SpecError, parse_specs
+from modellint.runtime.target import Target, TargetError, parse_target
+from modellint.runtime.trace import Failure, Trace, failure_from_json, to_json, trace_from_json
+
+TIMEOUT = 300.0
+"""Seconds that one target may take, unless said otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One model to trace.
+
+    `inputs` are input specs, one string each; `mode` is as-is, eval or train; `method` is called instead of
+    the forward; `timeout` is in seconds, `memory` in megabytes beyond what the process has when it starts
+    (None: four fifths of what is free). Relative files count from `root`, which is also the child's working
+    directory. `name` is what a configuration calls the model.
+    """
+
+    target: str
+    inputs: tuple[str, ...] = ()
+    mode: str = "as-is"
+    method: str | None = None
+    timeout: float = TIMEOUT
+    memory: int | None = None
+    network: bool = False
+    root: Path | None = None
+    name: str | None = None
+    rules: Mapping[str, ActiveRule] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TargetReport:
+    """What came out of one request.
+
+    `problem` is one line where the request itself cannot be served or the target failed: the caller's exit
+    status is then 2. `notes` say what was done on the user's behalf; `output` is what the model printed.
+    """
+
+    request: Request
+    diagnostics: tuple[Diagnostic, ...] = ()
+    problem: str | None = None
+    notes: tuple[str, ...] = ()
+    output: str = ""
+    trace: Trace | None = None
+
+
+def trace_targets(
+    requests: Sequence[Request], rules: Mapping[str, ActiveRule], *, jobs: int = 1, pool: Pool | None = None
+) -> Iterator[TargetReport]:
+    """Trace the models of `requests`, `jobs` at a time, and yield the reports in the order of the requests.
+
+    A request whose own `rules` are set is judged by those instead. Raises `PoolError` where no child process
+    can be started at all.
+    """
+    own = Pool() if pool is None else None
+    runner = pool or own
+    assert runner is not None
+    try:
+        with ThreadPoolExecutor(max(1, jobs)) as threads:
+            yield from threads.map(lambda request: _trace(request, rules, runner, jobs), requests)
+    finally:
+        if own is not None:
+            own.close()
+
+
+def _trace(request: Request, rules: Mapping[str, ActiveRule], pool: Pool, jobs: int) -> TargetReport:
+    root = (request.root or Path.cwd()).resolve()
+    active = rules if request.rules is None else request.rules
+    try:
+        target = parse_target(request.target, root)
+        specs = parse_specs(request.inputs, root)
+    except (TargetError, SpecError) as error:
+        return TargetReport(request, problem=str(error))
+    memory = request.memory or (available_memory() or 0) // max(1, jobs) or None
+    outcome = pool.run(_job(request, target, specs, root, memory), request.timeout)
+    reply = outcome.reply or {}
+    if "problem" in reply:
+        return TargetReport(request, problem=reply["problem"], output=outcome.output)
+    if "trace" in reply:
+        trace = trace_from_json(reply["trace"])
+        found = tuple(inspect_trace(trace, active))
+        problem = f"{target.text}: {trace.failure.message}" if trace.failure else None
+        return TargetReport(request, found, problem, trace.notes, outcome.output, trace)
+    failure = failure_from_json(reply["failure"]) if "failure" in reply else _gone(outcome, request, memory)
+    diagnostics = tuple(inspect_failure(target, failure, active))
+    return TargetReport(request, diagnostics, f"{target.text}: {failure.message}", output=outcome.output)
+
+
+def _job(
+    request: Request, target: Target, specs: Sequence[InputSpec], root: Path, memory: int | None
+) -> dict[str, Any]:
+    return {
+        "target": {**to_json(replace(target, file=None)), "module": target.module, "file": str(target.file or "")},
+        "cwd": str(root),
+        "mode": request.mode,
+        "method": request.method,
+        "inputs": [spec.to_json() for spec in specs],
+        "memory": memory,
+        "network": request.network,
+    }
+
+
+def _gone(outcome: Outcome, request: Request, memory: int | None) -> Failure:
+    """Say how a child went away without an answer."""
+    last = _last_line(outcome.output)
+    if outcome.ended == "timeout":
+        return Failure("hung", f"gave no answer within {request.timeout:g} s and was stopped (--timeout){last}")
+    kind, _, number = outcome.ended.partition(" ")
+    if kind == "exit":
+        return Failure("exited", f"ended the process with exit status {number} before it was traced{last}")
+    name = signal.Signals(int(number)).name if int(number) in set(signal.Signals) else f"signal {number}"
+    if name in ("SIGKILL", "SIGABRT") and ("alloc" in outcome.output or name == "SIGKILL"):
+        limit = f" (limit {memory} MB beyond the start, --memory)" if memory else ""
+        return Failure("memory", f"was killed by {name}, most likely for want of memory{limit}{last}")
+    return Failure("crashed", f"crashed the interpreter with {name}{last}")
+
+
+def _last_line(output: str) -> str:
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    return f"; the last line it printed: {lines[-1][:200]}" if lines else ""
+
+
+def default_jobs(targets: int) -> int:
+    """Return how many targets to trace at a time: a model uses several cores by itself."""
+    return max(1, min(targets, (os.cpu_count() or 1) // 2 or 1, 4))

@@ -1,0 +1,1 @@
+"""What runs in the child process: load the target, make its inputs, capture, put everything back."""

@@ -1,0 +1,147 @@
+"""One job in the child: load, make inputs, capture, answer with a trace or with one line why not."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from modellint.runtime.process.limits import cut_network, limit_memory
+from modellint.runtime.specs import InputSpec
+from modellint.runtime.target import Target
+from modellint.runtime.trace import Failure, Frame, to_json
+
+Reply = Callable[[Mapping[str, Any]], None]
+
+
+def run(job: Mapping[str, Any], reply: Reply) -> None:
+    """Do one job and reply once: `trace`, `problem` (the user's request does not fit) or `failure`."""
+    from modellint.runtime.capture.ladder import is_memory, shortened
+    from modellint.runtime.capture.sites import SiteTable
+    from modellint.runtime.worker.inputs import InputProblem
+    from modellint.runtime.worker.load import LoadProblem, project_roots
+
+    cwd = Path(job["cwd"])
+    target = _target(job["target"])
+    sites = SiteTable(project_roots(target, cwd))
+    stage = ["importing the target"]
+    try:
+        reply({"trace": _trace(job, target, cwd, sites, stage)})
+    except (LoadProblem, InputProblem) as problem:
+        reply({"problem": str(problem)})
+    except SystemExit as error:
+        reply(_failure(Failure("exited", f"{stage[0]} called sys.exit({error.code!r})", *sites.traceback(error)), target))
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        kind = "memory" if is_memory(error) else "raised"
+        verb = "ran out of memory:" if kind == "memory" else "raised"
+        message = f"{stage[0]} {verb} {shortened(error)}{_hint(error, job)}"
+        frame, project = sites.traceback(error)
+        if isinstance(error, SyntaxError) and error.filename and error.lineno:
+            frame, project = Frame(error.filename, error.lineno, error.lineno, None, ""), None
+        reply(_failure(Failure(kind, message, frame, project), target))
+
+
+def _failure(failure: Failure, target: Target) -> dict[str, Any]:
+    return {"failure": to_json(failure), "file": str(target.file) if target.file else None}
+
+
+def _hint(error: BaseException, job: Mapping[str, Any]) -> str:
+    """Say what to do about an error whose cause is that the child has no network."""
+    names = {cls.__name__ for cls in type(error).__mro__}
+    offline = {"ConnectionError", "URLError", "gaierror", "LocalEntryNotFoundError", "OfflineModeIsEnabled"}
+    text = str(error)
+    if job["network"] or not (names & offline or "resolve" in text or "connect" in text.lower()):
+        return ""
+    return " (the network is cut off; give local weights, or allow it with --network)"
+
+
+def _target(data: Mapping[str, Any]) -> Target:
+    return Target(data["text"], data["name"], data["module"], Path(data["file"]) if data["file"] else None)
+
+
+def _trace(job: Mapping[str, Any], target: Target, cwd: Path, sites: Any, stage: list[str]) -> dict[str, Any]:
+    import torch
+
+    from modellint.runtime.capture.ladder import Subject, capture
+    from modellint.runtime.trace import Trace
+    from modellint.runtime.worker import inputs
+    from modellint.runtime.worker.load import load, noting_construction
+
+    built: dict[int, int | None] = {}
+    alive: list[Any] = []
+    with noting_construction(sites, built, alive):
+        loaded = load(target, job["mode"], cwd)
+    model = loaded.model
+    method = job["method"] or "forward"
+    entry = model if method == "forward" else getattr(model, method, None)
+    if not callable(entry):
+        raise inputs.InputProblem(f"{target.text}: {type(model).__name__} has no method {method!r}")
+    signature_of = model.forward if method == "forward" else entry
+    stage[0] = "making the example inputs"
+    specs = [InputSpec.from_json(item) for item in job["inputs"]]
+    arguments = None
+    if specs:
+        arguments = inputs.from_specs(specs, signature_of, inputs.device_of(model))
+    else:
+        arguments = inputs.from_example(loaded.module, model, signature_of)
+    given = arguments is not None
+    if arguments is None and not inputs.needs_input(signature_of):
+        arguments = inputs.Arguments((), {}, "no input is needed")
+    stage[0] = "tracing"
+    subject = None
+    if arguments is not None:
+        subject = Subject(model, entry, arguments.args, arguments.kwargs, sites, built)
+    described = inputs.describe_entry(signature_of)
+    why_not = f"no input was given for {described}"
+    found = capture(subject, model, sites, built, given=given, why_not=why_not)
+    return to_json(
+        Trace(
+            target=target.text,
+            home=loaded.home,
+            torch_version=torch.__version__,
+            device=str(inputs.device_of(model)),
+            root_training=model.training,
+            levels=tuple(found.levels),
+            modules=tuple(found.modules),
+            ops=tuple(found.ops),
+            sites=sites.sites,
+            hidden_draws=tuple(found.hidden_draws),
+            failure=found.failure,
+            batch=inputs.batch_size(arguments) if arguments is not None else None,
+            notes=loaded.notes,
+            signature=described,
+        )
+    )  # type: ignore[no-any-return]
+
+
+def main(job_fd: int, reply_fd: int) -> None:
+    """Read one job, answer it, and leave without running anybody's exit handlers."""
+    pid = os.getpid()
+    with open(job_fd, encoding="utf-8", closefd=False) as stream:
+        job = json.loads(stream.readline())
+    if not job["network"] and cut_network():
+        os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    limit_memory(job["memory"])
+    os.chdir(job["cwd"])
+    sys.argv = [job["target"]["file"] or job["target"]["module"]]
+    warnings.simplefilter("ignore")
+
+    def reply(message: Mapping[str, Any]) -> None:
+        if os.getpid() != pid:
+            # The model forked, and its child came back to us: only the first process answers.
+            os._exit(0)
+        data = (json.dumps(message) + "\n").encode()
+        while data:
+            data = data[os.write(reply_fd, data) :]
+
+    run(job, reply)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
+
