@@ -167,3 +167,11 @@ def _load(path: Path, base: Path) -> tuple[tuple[Path, Any], ...]:
         return ((base, GitIgnoreSpec.from_lines(lines)),)
     except ValueError:  # a pattern that pathspec refuses: git would skip it, too
         return ()
+
+
+def shown(path: Path) -> str:
+    """Return `path` as messages show it: relative to the working directory where it lies inside."""
+    try:
+        return path.relative_to(Path.cwd()).as_posix()
+    except (ValueError, OSError):
+        return str(path)

@@ -24,21 +24,20 @@ class Glob:
 
     def matches(self, path: Path) -> bool:
         """Tell whether the absolute `path`, or a folder around it, is meant."""
-        try:
-            relative = path.relative_to(self.base).as_posix()
-        except ValueError:  # outside of the base only an absolute pattern can mean it
-            relative = path.as_posix()
-            if not self.pattern.startswith("/"):
-                return False
-        if self.pattern.startswith("/"):
-            relative = path.as_posix()
+        relative = path.as_posix().lstrip("/")
+        if not self.pattern.startswith("/"):
+            try:
+                relative = path.relative_to(self.base).as_posix()
+            except ValueError:  # a name means something outside of the base, too, a place in it does not
+                if "/" in self.pattern.strip("/"):
+                    return False
         return self._regex.match(relative) is not None
 
 
 def _translate(pattern: str) -> str:
     """Return a regular expression that a relative POSIX path starts with, up to the end of a component."""
-    body = pattern.removeprefix("./").rstrip("/") or "*"
-    anchored = "/" in body
+    body = pattern.removeprefix("./").strip("/") or "*"
+    anchored = "/" in pattern.removeprefix("./").rstrip("/")
     parts = []
     position = 0
     while position < len(body):

@@ -27,11 +27,11 @@ def read_notebook(path: Path, data: bytes) -> SourceFile:
     try:
         notebook = json.loads(decode(data))
     except json.JSONDecodeError as error:
-        raise SourceError(f"is no notebook: {error.msg}", error.lineno, error.colno) from None
+        raise SourceError(f"no notebook: {error.msg}", error.lineno, error.colno) from None
     except RecursionError:
-        raise SourceError("is no notebook: nested too deeply") from None
+        raise SourceError("no notebook: nested too deeply") from None
     if not isinstance(notebook, dict) or not isinstance(_cells(notebook), list):
-        raise SourceError("is no notebook: it has no list of cells")
+        raise SourceError("no notebook: it has no list of cells")
     rows: list[str] = []
     starts: list[int] = []
     if _language(notebook) in ("python", ""):

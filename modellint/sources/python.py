@@ -72,12 +72,12 @@ def decode(data: bytes) -> str:
         row, line = before.count(b"\n") + 1, before.rpartition(b"\n")[2]
         column = len(line.removeprefix(codecs.BOM_UTF8).decode(encoding, errors="replace")) + 1
         name = "UTF-8" if encoding.startswith("utf-8") else encoding
-        raise SourceError(f"is not {name}: byte 0x{data[error.start]:02x}", row, column) from None
+        raise SourceError(f"not {name}: byte 0x{data[error.start]:02x}", row, column) from None
     text = text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
     if "\0" in text:
         before_null = text[: text.index("\0")]
         row, column = before_null.count("\n") + 1, len(before_null.rpartition("\n")[2]) + 1
-        raise SourceError("holds a null byte", row, column)
+        raise SourceError("a null byte", row, column)
     return text
 
 
@@ -92,5 +92,5 @@ def _encoding(data: bytes) -> str:
         codecs.lookup(encoding)
         "".encode(encoding)  # codecs such as base64 and rot13 are known, and encode no text
     except (SyntaxError, LookupError, UnicodeError) as error:
-        raise SourceError(f"has a wrong encoding declaration: {error}") from None
+        raise SourceError(f"wrong encoding declaration: {error}") from None
     return encoding

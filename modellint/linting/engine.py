@@ -1,0 +1,220 @@
+"""Discovery, prefilter, analysis, suppression: one file after the other."""
+
+from __future__ import annotations
+
+import platform
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from modellint.diagnostic import Diagnostic, Span
+from modellint.linting.refining import into_cells, visible
+from modellint.linting.suppressing import suppress, unused
+from modellint.settings import Resolver, Settings
+from modellint.sources import Prefilter, SourceError, SourceFile, discover, read_source, shown
+from modellint.sources.suppressions import find_suppressions, has_suppressions
+
+CANNOT_PARSE = "ML002"
+
+
+@dataclass(frozen=True, slots=True)
+class FileReport:
+    """What came out for one path.
+
+    `errors` are what kept modellint from doing its work (exit status 2), `notes` what a walk left out; both
+    are sentences that name the file. `source` is there where the file has findings.
+    """
+
+    path: Path
+    diagnostics: tuple[Diagnostic, ...] = ()
+    errors: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    source: SourceFile | None = None
+
+
+class Checker(Protocol):
+    """What the static pass looks like from here."""
+
+    def check(self, source: SourceFile) -> list[Diagnostic]:
+        """Return the raw findings of one file; raise `SyntaxError` if it does not parse."""
+        ...
+
+
+MakeChecker = Callable[[Settings, Path, frozenset[Path]], Checker]
+
+
+def make_analyzer(settings: Settings, root: Path, checked: frozenset[Path]) -> Checker:
+    """Return the static pass for the project at `root`; `checked` are the files whose findings are reported."""
+    from modellint.static import Analyzer
+
+    return Analyzer(settings.rules, settings.frameworks, root, checked)
+
+
+def check_paths(
+    paths: Iterable[Path],
+    resolver: Resolver,
+    *,
+    force_exclude: bool = False,
+    make_checker: MakeChecker = make_analyzer,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Iterator[FileReport]:
+    """Yield a report for every path that is checked, or that could not be, in the order of discovery.
+
+    Files named by `paths` are checked although `exclude` names them, unless `force_exclude`. `progress` hears
+    how many files of how many are done. Raises what `Resolver.for_folder` raises.
+    """
+    troubles: list[FileReport] = []
+
+    def excluded(path: Path) -> bool:
+        return resolver.for_folder(path.parent).excludes(path)
+
+    def missing(path: Path, problem: str) -> None:
+        troubles.append(FileReport(path, errors=(f"{shown(path)}: {problem}",)))
+
+    def skipped(path: Path, problem: str) -> None:
+        troubles.append(FileReport(path, notes=(f"{shown(path)}: {problem}, left out",)))
+
+    paths = list(paths)
+    files = list(discover(paths, excluded, missing, skipped))
+    if force_exclude:
+        files = [path for path in files if not excluded(path)]
+    yield from troubles
+    named = {Path.cwd() / path for path in paths}
+    engine = _Engine(resolver, make_checker, frozenset(files))
+    for done, path in enumerate(files):
+        progress(done, len(files))
+        yield engine.check(path, None, path in named)
+    progress(len(files), len(files))
+
+
+def check_text(
+    path: Path, data: bytes, resolver: Resolver, *, make_checker: MakeChecker = make_analyzer
+) -> FileReport:
+    """Check `data` as the content of the absolute `path`, which need not exist."""
+    return _Engine(resolver, make_checker, frozenset({path})).check(path, data, named=True)
+
+
+class _Engine:
+    """Holds one checker for each pair of settings and project root; serves one run."""
+
+    def __init__(self, resolver: Resolver, make_checker: MakeChecker, checked: frozenset[Path]) -> None:
+        self._resolver = resolver
+        self._make_checker = make_checker
+        self._checked = checked
+        self._checkers: dict[tuple[int, Path], Checker] = {}
+        self._prefilters: dict[int, Prefilter] = {}
+
+    def check(self, path: Path, data: bytes | None, named: bool) -> FileReport:
+        settings = self._resolver.for_folder(path.parent)
+        if data is None:
+            try:
+                data = path.read_bytes()
+            except OSError as error:
+                problem = f"cannot be read: {error.strerror or error}"
+                if named:
+                    return FileReport(path, errors=(f"{shown(path)}: {problem}",))
+                found = visible(_cannot_parse(path, settings, problem), path, settings)
+                return FileReport(path, tuple(found))
+        if self._prefilter(settings).wants(data):
+            return self._analyse(path, data, settings)
+        if has_suppressions(data):
+            return self._only_suppressions(path, data, settings)
+        return FileReport(path)
+
+    def _prefilter(self, settings: Settings) -> Prefilter:
+        if id(settings) not in self._prefilters:
+            roots = [root for framework in settings.frameworks for root in framework.roots]
+            rules = [active.rule for active in settings.rules.values() if active.rule.runs_on in ("python", "any")]
+            # ML001 is about comments, and those are looked for apart from the rest
+            triggers = [rule.triggers for rule in rules if rule.detector != "unused-suppression"]
+            self._prefilters[id(settings)] = Prefilter(roots, triggers)
+        return self._prefilters[id(settings)]
+
+    def _checker(self, path: Path, settings: Settings) -> Checker:
+        root = self._resolver.project_root(path.parent)
+        key = (id(settings), root)
+        if key not in self._checkers:
+            self._checkers[key] = self._make_checker(settings, root, self._checked)
+        return self._checkers[key]
+
+    def _analyse(self, path: Path, data: bytes, settings: Settings) -> FileReport:
+        source = SourceFile(path, "")
+        parsed = True
+        errors: tuple[str, ...] = ()
+        try:
+            source = read_source(path, data)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # what Python thinks of the user's string escapes
+                found = self._checker(path, settings).check(source)
+        except SourceError as error:
+            parsed = False
+            found = _cannot_parse(path, settings, error.message, error.row, error.column)
+        except SyntaxError as error:
+            parsed = False
+            found = _cannot_parse(path, settings, error.msg, error.lineno or 1, error.offset or 1)
+        except Exception as error:
+            # a crash of ours costs this file, not the run
+            parsed = False
+            found = []
+            if isinstance(error.__cause__ or error, RecursionError | MemoryError):
+                found = _cannot_parse(path, settings, "nested too deeply")
+            else:
+                errors = (_internal_error(path, error),)
+        suppressions = find_suppressions(source.text)
+        found, used = suppress(found, suppressions)
+        if parsed:
+            found += unused(path, suppressions, used, settings)
+        return _report(found, source, settings, errors)
+
+    def _only_suppressions(self, path: Path, data: bytes, settings: Settings) -> FileReport:
+        """Report the unused comments of a file in which no rule can find anything."""
+        try:
+            source = read_source(path, data)
+        except SourceError:
+            return FileReport(path)
+        found = list(unused(path, find_suppressions(source.text), set(), settings))
+        return _report(found, source, settings, ())
+
+
+def _report(
+    found: list[Diagnostic], source: SourceFile, settings: Settings, errors: tuple[str, ...]
+) -> FileReport:
+    left = [into_cells(diagnostic, source) for diagnostic in visible(found, source.path, settings)]
+    left.sort(key=lambda diagnostic: diagnostic.sort_key)
+    return FileReport(source.path, tuple(left), errors, source=source if left else None)
+
+
+def _cannot_parse(
+    path: Path, settings: Settings, reason: str, row: int = 1, column: int = 1
+) -> list[Diagnostic]:
+    active = settings.rules.get(CANNOT_PARSE)
+    if active is None:
+        return []
+    version = ".".join(platform.python_version_tuple()[:2])
+    row, column = max(row, 1), max(column, 1)
+    return [
+        Diagnostic(
+            code=active.rule.code,
+            name=active.rule.name,
+            severity=active.severity,
+            confidence=active.rule.confidence,
+            message=active.rule.message.format(version=version, reason=reason),
+            filename=str(path),
+            span=Span.of(row, column, row, column + 1),
+        )
+    ]
+
+
+def _internal_error(path: Path, error: Exception) -> str:
+    code = getattr(error, "code", None)
+    cause = error.__cause__ or error
+    rule = f" in rule {code}" if isinstance(code, str) else ""
+    place = ""
+    if (trace := cause.__traceback__) is not None:
+        while trace.tb_next is not None:
+            trace = trace.tb_next
+        frame = trace.tb_frame
+        place = f" ({Path(frame.f_code.co_filename).name}:{trace.tb_lineno})"
+    return f"{shown(path)}: internal error{rule}: {type(cause).__name__}: {cause}{place}; the file was not checked"

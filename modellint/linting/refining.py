@@ -1,0 +1,67 @@
+"""From raw findings to those that are shown: comments, per-file ignores, confidence, notebook cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from modellint.diagnostic import Diagnostic, Edit, Position, Related, Span
+from modellint.linting.suppressing import suppress
+from modellint.settings import Settings
+from modellint.sources import SourceError, SourceFile, read_source
+from modellint.sources.suppressions import Suppression, find_suppressions
+
+
+def visible(diagnostics: Iterable[Diagnostic], path: Path, settings: Settings) -> list[Diagnostic]:
+    """Return the findings of `path` that neither `per-file-ignores` nor `min-confidence` hides."""
+    ignored = settings.ignored_in(path)
+    floor = settings.min_confidence.rank
+    return [d for d in diagnostics if d.code not in ignored and d.confidence.rank >= floor]
+
+
+def into_cells(diagnostic: Diagnostic, source: SourceFile) -> Diagnostic:
+    """Return a finding of a notebook with rows that count from its cell; others as they are."""
+    if not source.cells:
+        return diagnostic
+    cell, _ = source.locate(diagnostic.span.start.row)
+    first = source.cells[(cell or 1) - 1]
+
+    def span(old: Span) -> Span:
+        start, end = (Position(p.row - first + 1, p.column) for p in (old.start, old.end))
+        return Span(start, end)
+
+    def related(old: Related) -> Related:
+        if old.filename != diagnostic.filename:
+            return old
+        other, row = source.locate(old.position.row)
+        return replace(old, position=Position(row, old.position.column), message=f"{old.message} (cell {other})")
+
+    fix = diagnostic.fix
+    return replace(
+        diagnostic,
+        cell=cell,
+        span=span(diagnostic.span),
+        fix=fix and replace(fix, edits=tuple(Edit(span(edit.span), edit.content) for edit in fix.edits)),
+        related=tuple(map(related, diagnostic.related)),
+    )
+
+
+def refine(diagnostics: Iterable[Diagnostic], settings: Settings) -> list[Diagnostic]:
+    """Return the findings of the runtime pass that are shown, sorted; their files are read for comments."""
+    suppressions: dict[str, Sequence[Suppression]] = {}
+    shown: list[Diagnostic] = []
+    for diagnostic in diagnostics:
+        name = diagnostic.filename
+        if name not in suppressions:
+            suppressions[name] = _suppressions(Path(name))
+        kept, _ = suppress([diagnostic], suppressions[name])
+        shown += visible(kept, Path(name), settings)
+    return sorted(shown, key=lambda d: d.sort_key)
+
+
+def _suppressions(path: Path) -> Sequence[Suppression]:
+    try:
+        return find_suppressions(read_source(path).text) if path.suffix == ".py" else ()
+    except (SourceError, OSError, ValueError):  # the finding is no less true for that
+        return ()

@@ -1,0 +1,98 @@
+"""Configuration files: which one counts, and what it extends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from modellint.catalog.document import Document, DocumentError, KeyPath, Problem, load_yaml, suggestion, validate
+from modellint.settings.toml import load_toml, sub_document
+
+SCHEMA = Path(__file__).parent / "schema.json"
+NAMES = (".modellint.yaml", ".modellint.yml", "pyproject.toml")
+PROFILES = ("strict",)
+
+
+@dataclass(slots=True)
+class Chain:
+    """A configuration file behind all that it extends: later documents beat earlier ones."""
+
+    documents: list[Document] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    strict: bool = False
+
+
+def nearest(folder: Path) -> Path | None:
+    """Return the configuration file that counts in `folder`, an absolute path."""
+    for parent in (folder, *folder.parents):
+        for name in NAMES:
+            path = parent / name
+            if path.is_file() and (name != "pyproject.toml" or _has_table(path)):
+                return path
+    return None
+
+
+def _has_table(path: Path) -> bool:
+    try:
+        if b"modellint" not in path.read_bytes():
+            return False
+        data = load_toml(path).data
+    except OSError:
+        return False
+    except DocumentError:  # broken, and about us: that is said where it is read
+        return True
+    tool = data.get("tool")
+    return isinstance(tool, dict) and "modellint" in tool
+
+
+def read_chain(path: Path) -> Chain:
+    """Read the configuration file `path` and what it extends; errors are collected, none is raised."""
+    chain = Chain()
+    _read(path, chain, (), None)
+    return chain
+
+
+def _read(path: Path, chain: Chain, above: tuple[Path, ...], asked: Problem | None) -> None:
+    """Add `path` to `chain`; `above` are the files that led here, `asked` the place of the last `extends`."""
+    try:
+        document = _load(path)
+    except DocumentError as error:
+        chain.problems += error.problems if asked is None or path.is_file() else [asked]
+        return
+    problems = validate(document, SCHEMA)
+    chain.problems += problems
+    broken = {problem.key for problem in problems}
+    if not isinstance(document.data, dict):
+        return
+    if "extends" not in broken:
+        for key, value in _extended(document):
+            target = (path.parent / value).resolve()
+            if value in PROFILES:
+                chain.strict = True
+            elif target == path.resolve() or target in above:
+                chain.problems.append(document.problem(key, f"{value!r} leads back to {target.name}"))
+            else:
+                hint = suggestion(value, PROFILES)
+                missing = document.problem(key, f"{value!r} is neither a profile nor a file{hint}")
+                _read(target, chain, (*above, path.resolve()), missing)
+    chain.documents.append(document)
+
+
+def _extended(document: Document) -> Iterator[tuple[KeyPath, str]]:
+    value = document.data.get("extends", [])
+    if isinstance(value, str):
+        yield ("extends",), value
+    else:
+        for index, item in enumerate(value):
+            yield ("extends", index), item
+
+
+def _load(path: Path) -> Document:
+    if path.suffix == ".toml":
+        document = load_toml(path)
+        if path.name == "pyproject.toml" or "tool" in document.data:
+            document = sub_document(document, "tool", "modellint")
+        return document
+    document = load_yaml(path)
+    return document if document.data is not None else Document(path, {}, document.rows)

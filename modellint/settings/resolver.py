@@ -1,0 +1,86 @@
+"""One `Resolver` a run: the settings of every folder, each configuration file read once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from modellint.catalog import DocumentError, Problem, load_frameworks, load_rules
+from modellint.settings.build import build
+from modellint.settings.documents import Chain, nearest, read_chain
+from modellint.settings.model import Overrides, Settings
+from modellint.settings.selectors import complaint
+
+_ROOT_MARKS = (".git", ".hg", "pyproject.toml", "setup.py", "setup.cfg")
+
+
+class SettingsError(ValueError):
+    """The command line names a rule that there is not; the message is fit for the user."""
+
+
+class Resolver:
+    """Answers which settings count in a folder."""
+
+    def __init__(self, overrides: Overrides | None = None) -> None:
+        self._overrides = overrides or Overrides()
+        self._by_folder: dict[Path, Settings] = {}
+        self._by_source: dict[Path | None, Settings] = {}
+        self._roots: dict[Path, Path] = {}
+
+    def for_folder(self, folder: Path) -> Settings:
+        """Return what counts in the absolute `folder`.
+
+        Raises `DocumentError` for a broken configuration, rule or framework file, `SettingsError` for a
+        selector of the command line that means no rule.
+        """
+        if folder not in self._by_folder:
+            self._by_folder[folder] = self._read(self._source(folder))
+        return self._by_folder[folder]
+
+    def _source(self, folder: Path) -> Path | None:
+        if self._overrides.isolated:
+            return None
+        return self._overrides.config or nearest(folder)
+
+    def _read(self, source: Path | None) -> Settings:
+        if source not in self._by_source:
+            named = source is not None and source == self._overrides.config
+            chain = Chain() if source is None else read_chain(source)
+            if named and source is not None and not source.is_file():
+                raise DocumentError([Problem(source, 1, "", "is no file")])
+            # patterns of a file named by the user count from where the user is, as in ruff
+            base = Path.cwd() if named else None
+            settings = build(chain, load_rules(), load_frameworks(), self._overrides, base)
+            self._check(settings)
+            self._by_source[source] = settings
+        return self._by_source[source]
+
+    def _check(self, settings: Settings) -> None:
+        given = self._overrides
+        for option, selectors in (
+            ("--select", given.select or ()),
+            ("--extend-select", given.extend_select),
+            ("--ignore", given.ignore),
+        ):
+            for selector in selectors:
+                if message := complaint(selector, settings.catalogue):
+                    raise SettingsError(f"{option}: {message}")
+
+    def project_root(self, folder: Path) -> Path:
+        """Return the folder that the project around `folder` starts in.
+
+        The nearest one with version control or packaging metadata, else with a configuration of ours, else the
+        working directory if `folder` lies in it, else `folder`.
+        """
+        if folder not in self._roots:
+            self._roots[folder] = _project_root(folder)
+        return self._roots[folder]
+
+
+def _project_root(folder: Path) -> Path:
+    for parent in (folder, *folder.parents):
+        if any((parent / mark).exists() for mark in _ROOT_MARKS):
+            return parent
+    if (source := nearest(folder)) is not None:
+        return source.parent
+    here = Path.cwd()
+    return here if here == folder or here in folder.parents else folder
