@@ -13,7 +13,7 @@ from modellint.diagnostic import Diagnostic, Span
 from modellint.linting.refining import into_cells, visible
 from modellint.linting.suppressing import suppress, unused
 from modellint.settings import Resolver, Settings
-from modellint.sources import Prefilter, SourceError, SourceFile, discover, read_source, shown
+from modellint.sources import Prefilter, SourceError, SourceFile, absolute, discover, read_source, shown
 from modellint.sources.suppressions import find_suppressions, has_suppressions
 
 CANNOT_PARSE = "ML002"
@@ -46,7 +46,7 @@ MakeChecker = Callable[[Settings, Path, frozenset[Path]], Checker]
 
 
 def make_analyzer(settings: Settings, root: Path, checked: frozenset[Path]) -> Checker:
-    """Return the static pass for the project at `root`; `checked` are the files whose findings are reported."""
+    """Return the static pass for the project at `root`; `checked` are the files that get a report."""
     from modellint.static import Analyzer
 
     return Analyzer(settings.rules, settings.frameworks, root, checked)
@@ -81,7 +81,7 @@ def check_paths(
     if force_exclude:
         files = [path for path in files if not excluded(path)]
     yield from troubles
-    named = {Path.cwd() / path for path in paths}
+    named = set(map(absolute, paths))
     engine = _Engine(resolver, make_checker, frozenset(files))
     for done, path in enumerate(files):
         progress(done, len(files))
@@ -89,9 +89,7 @@ def check_paths(
     progress(len(files), len(files))
 
 
-def check_text(
-    path: Path, data: bytes, resolver: Resolver, *, make_checker: MakeChecker = make_analyzer
-) -> FileReport:
+def check_text(path: Path, data: bytes, resolver: Resolver, *, make_checker: MakeChecker = make_analyzer) -> FileReport:
     """Check `data` as the content of the absolute `path`, which need not exist."""
     return _Engine(resolver, make_checker, frozenset({path})).check(path, data, named=True)
 
@@ -178,17 +176,13 @@ class _Engine:
         return _report(found, source, settings, ())
 
 
-def _report(
-    found: list[Diagnostic], source: SourceFile, settings: Settings, errors: tuple[str, ...]
-) -> FileReport:
+def _report(found: list[Diagnostic], source: SourceFile, settings: Settings, errors: tuple[str, ...]) -> FileReport:
     left = [into_cells(diagnostic, source) for diagnostic in visible(found, source.path, settings)]
     left.sort(key=lambda diagnostic: diagnostic.sort_key)
     return FileReport(source.path, tuple(left), errors, source=source if left else None)
 
 
-def _cannot_parse(
-    path: Path, settings: Settings, reason: str, row: int = 1, column: int = 1
-) -> list[Diagnostic]:
+def _cannot_parse(path: Path, settings: Settings, reason: str, row: int = 1, column: int = 1) -> list[Diagnostic]:
     active = settings.rules.get(CANNOT_PARSE)
     if active is None:
         return []
@@ -217,4 +211,5 @@ def _internal_error(path: Path, error: Exception) -> str:
             trace = trace.tb_next
         frame = trace.tb_frame
         place = f" ({Path(frame.f_code.co_filename).name}:{trace.tb_lineno})"
-    return f"{shown(path)}: internal error{rule}: {type(cause).__name__}: {cause}{place}; the file was not checked"
+    reason = f"{type(cause).__name__}: {cause}{place}"
+    return f"{shown(path)}: internal error{rule}: {reason}; the file was not checked"

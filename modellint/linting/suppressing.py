@@ -14,9 +14,7 @@ UNUSED = "ML001"
 Used = set[tuple[Suppression, Code | None]]
 
 
-def suppress(
-    diagnostics: Iterable[Diagnostic], suppressions: Sequence[Suppression]
-) -> tuple[list[Diagnostic], Used]:
+def suppress(diagnostics: Iterable[Diagnostic], suppressions: Sequence[Suppression]) -> tuple[list[Diagnostic], Used]:
     """Return the findings that no comment silences, and the (comment, code) pairs that did something."""
     kept: list[Diagnostic] = []
     used: Used = set()
@@ -34,9 +32,7 @@ def suppress(
     return kept, used
 
 
-def unused(
-    path: Path, suppressions: Sequence[Suppression], used: Used, settings: Settings
-) -> Iterator[Diagnostic]:
+def unused(path: Path, suppressions: Sequence[Suppression], used: Used, settings: Settings) -> Iterator[Diagnostic]:
     """Yield an ML001 for each comment of `path` that silences nothing or names no rule."""
     if UNUSED not in settings.rules:
         return

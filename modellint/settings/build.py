@@ -70,9 +70,7 @@ def _last(documents: list[Document], key: str, default: str) -> str:
 # -- files that the configuration names -------------------------------------------------------------------
 
 
-def _catalogue(
-    documents: list[Document], shipped: Mapping[str, Rule], problems: list[Problem]
-) -> Mapping[str, Rule]:
+def _catalogue(documents: list[Document], shipped: Mapping[str, Rule], problems: list[Problem]) -> Mapping[str, Rule]:
     from modellint.catalog.rule import collect
 
     paths = list(_named_files(documents, ("local-rules", "rules"), problems))
@@ -101,9 +99,7 @@ def _frameworks(documents: list[Document], problems: list[Problem]) -> tuple[Fra
         return ()
 
 
-def _named_files(
-    documents: list[Document], keys: tuple[str, ...], problems: list[Problem]
-) -> Iterator[Path]:
+def _named_files(documents: list[Document], keys: tuple[str, ...], problems: list[Problem]) -> Iterator[Path]:
     seen: set[Path] = set()
     for document in documents:
         for key in keys:
@@ -182,8 +178,13 @@ def _check_rules(
 
 
 _KINDS: dict[type, str] = {
-    bool: "true or false", int: "an integer", float: "a number", str: "a string", list: "a list", dict: "a mapping",
-}  # fmt: skip
+    bool: "true or false",
+    int: "an integer",
+    float: "a number",
+    str: "a string",
+    list: "a list",
+    dict: "a mapping",
+}
 
 
 def _fits(value: object, default: object) -> bool:

@@ -6,7 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from modellint.catalog.document import Document, DocumentError, KeyPath, Problem, load_yaml, suggestion, validate
+from modellint.catalog.document import (
+    Document,
+    DocumentError,
+    KeyPath,
+    Problem,
+    load_yaml,
+    suggestion,
+    validate,
+)
 from modellint.settings.toml import load_toml, sub_document
 
 SCHEMA = Path(__file__).parent / "schema.json"

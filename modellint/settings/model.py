@@ -29,7 +29,7 @@ class Overrides:
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """A model of `models:`. Relative paths in `target` and `inputs` count from `base`; `timeout` is in seconds."""
+    """A model of `models:`. Relative paths count from `base`; `timeout` is in seconds."""
 
     name: str
     target: str
@@ -45,8 +45,8 @@ class ModelSettings:
 class Settings:
     """What counts for a folder.
 
-    `source` is the configuration file, None for the defaults. `rules` are those that run, `catalogue` all that
-    there are, the user's own included. `per_file_ignores` holds the codes to drop by pattern.
+    `source` is the configuration file, None for the defaults. `rules` are those that run, `catalogue` all there
+    are, the user's own included. `per_file_ignores` holds the codes to drop by pattern.
     """
 
     source: Path | None

@@ -68,8 +68,8 @@ class Resolver:
     def project_root(self, folder: Path) -> Path:
         """Return the folder that the project around `folder` starts in.
 
-        The nearest one with version control or packaging metadata, else with a configuration of ours, else the
-        working directory if `folder` lies in it, else `folder`.
+        The nearest one with version control or packaging metadata, else with a configuration of ours, else
+        the working directory if `folder` lies in it, else `folder`.
         """
         if folder not in self._roots:
             self._roots[folder] = _project_root(folder)

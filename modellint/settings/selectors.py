@@ -11,8 +11,8 @@ from modellint.catalog.document import suggestion
 
 _PREFIX = re.compile(r"[A-Z]{1,6}[0-9]{0,4}$")
 _EXACT = 100
-# A run in which a file or a model could not be looked at must not look like a clean one, whatever is selected;
-# only ignoring these rules by name silences them.
+# A run in which a file or a model could not be looked at must not look like a clean one, whatever is
+# selected; only ignoring these rules silences them.
 ALWAYS = frozenset({"ML002", "ML003"})
 
 
@@ -20,11 +20,11 @@ def specificity(selector: str, rule: Rule) -> int | None:
     """Return how closely `selector` means `rule` (larger is closer), None where it does not."""
     if selector in (rule.code, rule.name):
         return _EXACT
+    if selector == "ALL":
+        return 0
     if _PREFIX.match(selector) and rule.code.startswith(selector):
         return 10 + len(selector)
-    if selector == rule.family:
-        return 5
-    return 0 if selector == "ALL" else None
+    return 5 if selector == rule.family else None
 
 
 def closest(selectors: Iterable[str], rule: Rule) -> int:
@@ -61,14 +61,12 @@ class Selection:
         """Return the codes that run; the arguments are the command line's, which beats the files."""
         return frozenset(rule.code for rule in rules.values() if self._runs(rule, select, extend, ignore))
 
-    def _runs(
-        self, rule: Rule, select: Sequence[str] | None, extend: Sequence[str], ignore: Sequence[str]
-    ) -> bool:
+    def _runs(self, rule: Rule, select: Sequence[str] | None, extend: Sequence[str], ignore: Sequence[str]) -> bool:
         refused = closest(self.ignore, rule)
         switched = (self.switched or {}).get(rule.code)
         if switched is False:
             refused = _EXACT
-        wanted = closest((*(select or ()), *extend), rule)
+        wanted = self._selected((*(select or ()), *extend), rule)
         if wanted >= 0:
             runs = wanted >= refused
         elif select is not None:
@@ -85,4 +83,11 @@ class Selection:
         if switched:
             return _EXACT + 1
         by_default = 0 if self.select is None and (rule.enabled or self.strict) else -1
-        return max(by_default, closest((*(self.select or ()), *self.extend), rule))
+        return max(by_default, self._selected((*(self.select or ()), *self.extend), rule))
+
+    def _selected(self, selectors: Sequence[str], rule: Rule) -> int:
+        """Like `closest`, but a rule that is off by default is meant only by its own name or by ALL."""
+        found = closest(selectors, rule)
+        if rule.enabled or self.strict or found == _EXACT:
+            return found
+        return 0 if "ALL" in selectors else -1

@@ -12,7 +12,7 @@ from modellint.catalog.document import Document, DocumentError, KeyPath, Problem
 if sys.version_info >= (3, 11):
     import tomllib
 else:
-    import tomli as tomllib
+    import tomli as tomllib  # type: ignore[import-not-found,unused-ignore]
 
 _TOKEN = re.compile(
     r"""

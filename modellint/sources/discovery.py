@@ -13,9 +13,9 @@ SUFFIXES = (".py", ".ipynb")
 # Folders that hold no source of the project itself; `exclude` adds to them.
 DEFAULT_EXCLUDES = frozenset(
     {
-        ".bzr", ".direnv", ".eggs", ".git", ".hg", ".hypothesis", ".ipynb_checkpoints", ".mypy_cache", ".nox",
-        ".pyenv", ".pytest_cache", ".pytype", ".ruff_cache", ".svn", ".tox", ".venv", ".vscode", "__pycache__",
-        "__pypackages__", "build", "dist", "node_modules", "site-packages", "venv",
+        ".bzr", ".direnv", ".eggs", ".git", ".hg", ".hypothesis", ".ipynb_checkpoints", ".mypy_cache",
+        ".nox", ".pyenv", ".pytest_cache", ".pytype", ".ruff_cache", ".svn", ".tox", ".venv", ".vscode",
+        "__pycache__", "__pypackages__", "build", "dist", "node_modules", "site-packages", "venv",
     }
 )  # fmt: skip
 
@@ -34,21 +34,19 @@ def discover(
 ) -> Iterator[Path]:
     """Yield the absolute paths of the files that `paths` mean, folder by folder in sorted order, none twice.
 
-    A file named by the caller is yielded whatever its suffix and whatever `excluded` says. A folder is walked:
-    Python files and notebooks, without `DEFAULT_EXCLUDES`, what git ignores and what `excluded` names.
+    A file named by the caller is yielded whatever its suffix and whatever `excluded` says. A folder is
+    walked: Python files and notebooks, without `DEFAULT_EXCLUDES`, what git ignores and what `excluded` names.
     `missing` hears of named paths that are no file and no folder, `skipped` of such entries met on a walk.
     """
     seen: set[Path] = set()
-    for path in paths:
-        # the path as written, made absolute: findings are reported under the name that the user knows
-        absolute = Path(os.path.abspath(path))
-        problem = _kind(absolute)
-        if problem == "folder":
-            walk = _walk(absolute, excluded, skipped)
-        elif problem == "file":
-            walk = iter((absolute,))
+    for path in map(absolute, paths):
+        kind = _kind(path)
+        if kind == "folder":
+            walk = _walk(path, excluded, skipped)
+        elif kind == "file":
+            walk = iter((path,))
         else:
-            missing(absolute, problem)
+            missing(path, kind)
             continue
         for found in walk:
             if found not in seen:
@@ -167,6 +165,11 @@ def _load(path: Path, base: Path) -> tuple[tuple[Path, Any], ...]:
         return ((base, GitIgnoreSpec.from_lines(lines)),)
     except ValueError:  # a pattern that pathspec refuses: git would skip it, too
         return ()
+
+
+def absolute(path: Path) -> Path:
+    """Return `path` from the root on, without `..`, links kept: findings go by the name the user knows."""
+    return Path(os.path.abspath(path))  # noqa: PTH100  (resolve() would follow links)
 
 
 def shown(path: Path) -> str:

@@ -65,7 +65,7 @@ def _text(cell: dict[str, Any]) -> str:
 
 
 def python_rows(text: str) -> list[str]:
-    """Return the rows of a code cell, those that only IPython understands replaced by `pass` or by nothing."""
+    """Return the rows of a code cell; those that only IPython understands become `pass`, or empty."""
     rows = text.split("\n")
     first = next((row for row in rows if row.strip()), "")
     if first.startswith("%%"):

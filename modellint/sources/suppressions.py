@@ -1,4 +1,4 @@
-"""Comments that silence findings: `# modellint: ignore[ML101] reason`, `# noqa: ML101`, `# modellint: ignore-file`."""
+"""Comments that silence findings: ours (`ignore`, `ignore-file`) and, for our codes, `noqa`."""
 
 from __future__ import annotations
 
@@ -12,16 +12,24 @@ from typing import Literal
 
 from modellint.diagnostic import Edit, Position, Span
 
-_OURS = re.compile(
-    r"#\s*modellint:\s*(?P<kind>[\w-]+)(?P<codes>\[(?P<list>[^\]#]*)\])?(?P<rest>[^#]*)", re.IGNORECASE
-)
+_OURS = re.compile(r"#\s*modellint:\s*(?P<kind>[\w-]+)(?P<codes>\[(?P<list>[^\]#]*)\])?(?P<rest>[^#]*)", re.IGNORECASE)
 _NOQA = re.compile(
     r"#\s*noqa(?::\s*(?P<list>[A-Z]+[0-9]+(?:(?:\s*,\s*|\s+)[A-Z]+[0-9]+)*))?(?P<colon>:)?", re.IGNORECASE
 )
 _LOOKS_LIKE_CODE = re.compile(r"\s*[:=(]?\s*[A-Z]{2,6}[0-9]{1,4}\b")
 _WORD = re.compile(r"[^\s,]+")
 # What other linters call it: someone who writes this believes that it silences something.
-_OTHER_SPELLINGS = {"disable", "disable-file", "ignore-all", "ignore-line", "ignorefile", "noqa", "off", "skip", "skip-file"}
+_OTHER_SPELLINGS = {
+    "disable",
+    "disable-file",
+    "ignore-all",
+    "ignore-line",
+    "ignorefile",
+    "noqa",
+    "off",
+    "skip",
+    "skip-file",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +133,7 @@ def _suppressions(text: str) -> Iterator[Suppression]:
     yield from _parse_all(waiting, None)
 
 
-def _parse_all(
-    comments: list[tuple[str, tuple[int, int], str]], rows: tuple[int, int] | None
-) -> Iterator[Suppression]:
+def _parse_all(comments: list[tuple[str, tuple[int, int], str]], rows: tuple[int, int] | None) -> Iterator[Suppression]:
     for comment, (row, offset), line in comments:
         yield from _parse(comment, row, offset, rows or (row, row), line)
 
@@ -139,7 +145,7 @@ def _parse(comment: str, row: int, offset: int, rows: tuple[int, int], line: str
         bare = match["codes"] is None
         if named not in _OTHER_SPELLINGS and not difflib.get_close_matches(named, ("ignore", "ignore-file"), 1, 0.75):
             continue  # prose
-        if named in ("ignore", "ignore-file") and not (
+        if named in _SPELLINGS and not (
             bare and (match["rest"].startswith("[") or _LOOKS_LIKE_CODE.match(match["rest"]))
         ):
             kind = "ignore" if named == "ignore" else "ignore-file"
@@ -149,7 +155,7 @@ def _parse(comment: str, row: int, offset: int, rows: tuple[int, int], line: str
         end = offset + match.start() + len(match[0].rstrip())
         yield Suppression(kind, codes, row, offset + match.start() + 1, end + 1, rows, line)
     for match in _NOQA.finditer(comment):
-        if match["colon"]:  # `# noqa:` with something that is no list of codes
+        if match["colon"]:  # a colon without a list of codes behind it: prose
             continue
         listed = match["list"]
         noqa = None if listed is None else _codes(listed, offset + match.start("list"))
@@ -157,14 +163,10 @@ def _parse(comment: str, row: int, offset: int, rows: tuple[int, int], line: str
 
 
 def _codes(text: str, offset: int) -> tuple[Code, ...]:
-    return tuple(
-        Code(match[0], offset + match.start() + 1, offset + match.end() + 1) for match in _WORD.finditer(text)
-    )
+    return tuple(Code(match[0], offset + match.start() + 1, offset + match.end() + 1) for match in _WORD.finditer(text))
 
 
-def unknown_codes(
-    suppression: Suppression, known: Mapping[str, str]
-) -> tuple[Code, ...]:
+def unknown_codes(suppression: Suppression, known: Mapping[str, str]) -> tuple[Code, ...]:
     """Return the codes of one of our own comments that mean no rule; `known` maps codes to names."""
     if suppression.kind not in ("ignore", "ignore-file"):
         return ()

@@ -1,0 +1,25 @@
+"""Output formats: each module here without a leading underscore is one, and its `render(report)` yields text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+
+from modellint.report._model import Report
+
+__all__ = ["Report", "formats", "render"]
+
+
+@cache
+def formats() -> tuple[str, ...]:
+    """Return the names of the output formats: `text` first, the others in alphabetical order."""
+    names = [module.name for module in iter_modules(__path__) if not module.name.startswith("_")]
+    return tuple(sorted(names, key=lambda name: (name != "text", name)))
+
+
+def render(name: str, report: Report) -> Iterator[str]:
+    """Yield `report` in the format `name`, piece by piece."""
+    function: Callable[[Report], Iterator[str]] = import_module(f"{__name__}.{name}").render
+    return function(report)

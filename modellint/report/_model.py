@@ -1,0 +1,54 @@
+"""What an output format gets to see."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from modellint.diagnostic import Diagnostic, Position
+from modellint.sources import SourceError, SourceFile, read_source
+
+
+@dataclass(slots=True)
+class Report:
+    """All that a run found, sorted.
+
+    `checked` names what was looked at, in order: absolute file names or, with `unit` "model", targets.
+    `sources` holds texts that are at hand, by file name; others are read from disk when a format asks.
+    """
+
+    diagnostics: Sequence[Diagnostic]
+    checked: Sequence[str]
+    sources: Mapping[str, SourceFile] = field(default_factory=dict)
+    unit: str = "file"
+    color: bool = False
+    quiet: bool = False
+    _read: dict[str, SourceFile | None] = field(default_factory=dict)
+
+    def source(self, filename: str) -> SourceFile | None:
+        """Return the text of a file, None where it cannot be read."""
+        if filename in self.sources:
+            return self.sources[filename]
+        if filename not in self._read:
+            try:
+                self._read[filename] = read_source(Path(filename))
+            except (SourceError, OSError, ValueError):
+                self._read[filename] = None
+        return self._read[filename]
+
+    def line(self, filename: str, row: int, cell: int | None = None) -> str:
+        """Return a row of a file or, for a notebook, of its cell; empty where there is none."""
+        source = self.source(filename)
+        if source is None:
+            return ""
+        if cell is not None and 0 < cell <= len(source.cells):
+            row += source.cells[cell - 1] - 1
+        lines = source.lines
+        return lines[row - 1] if 0 < row <= len(lines) else ""
+
+    def utf16(self, filename: str, position: Position, cell: int | None = None) -> int:
+        """Return the 0-based UTF-16 column of `position`, as editors count."""
+        before = self.line(filename, position.row, cell)[: position.column - 1]
+        missing = position.column - 1 - len(before)  # the row is not at hand, or ends before
+        return len(before.encode("utf-16-le", "surrogatepass")) // 2 + missing
