@@ -19,17 +19,8 @@ _NOQA = re.compile(
 _LOOKS_LIKE_CODE = re.compile(r"\s*[:=(]?\s*[A-Z]{2,6}[0-9]{1,4}\b")
 _WORD = re.compile(r"[^\s,]+")
 # What other linters call it: someone who writes this believes that it silences something.
-_OTHER_SPELLINGS = {
-    "disable",
-    "disable-file",
-    "ignore-all",
-    "ignore-line",
-    "ignorefile",
-    "noqa",
-    "off",
-    "skip",
-    "skip-file",
-}
+_OTHER_SPELLINGS = {"disable", "disable-file", "ignore-all", "ignore-line", "noqa", "off", "skip", "skip-file"}
+_SPELLINGS = ("ignore", "ignore-file")
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +134,7 @@ def _parse(comment: str, row: int, offset: int, rows: tuple[int, int], line: str
         kind: Literal["ignore", "ignore-file", "noqa", "malformed"] = "malformed"
         named = match["kind"].lower()
         bare = match["codes"] is None
-        if named not in _OTHER_SPELLINGS and not difflib.get_close_matches(named, ("ignore", "ignore-file"), 1, 0.75):
+        if named not in _OTHER_SPELLINGS and not difflib.get_close_matches(named, _SPELLINGS, 1, 0.75):
             continue  # prose
         if named in _SPELLINGS and not (
             bare and (match["rest"].startswith("[") or _LOOKS_LIKE_CODE.match(match["rest"]))
