@@ -37,21 +37,23 @@ GRADIENT_CALLS: frozenset[Any] = frozenset({torch.autograd.grad, torch.Tensor.ba
 @cache
 def is_seeded(overload: Any) -> bool:
     """Tell whether an operator draws random numbers (it may be inert with the arguments at hand)."""
-    return torch.Tag.nondeterministic_seeded in overload.tags
+    return torch.Tag.nondeterministic_seeded in getattr(overload, "tags", ())
 
 
 @cache
 def schema_names(overload: Any) -> tuple[str, ...]:
     """Return the names of an operator's arguments, in order."""
-    return tuple(argument.name for argument in overload._schema.arguments)
+    schema = getattr(overload, "_schema", None)
+    return tuple(argument.name for argument in schema.arguments) if schema is not None else ()
 
 
 @cache
 def written(overload: Any) -> tuple[tuple[int, str], ...]:
     """Return position and name of the arguments that the operator writes to."""
+    schema = getattr(overload, "_schema", None)
     return tuple(
         (index, argument.name)
-        for index, argument in enumerate(overload._schema.arguments)
+        for index, argument in enumerate(schema.arguments if schema is not None else ())
         if argument.alias_info is not None and argument.alias_info.is_write
     )
 

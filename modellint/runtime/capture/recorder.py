@@ -258,6 +258,13 @@ _GRAD = 4
 
 
 class _Dispatch(adapter.TorchDispatchMode):
+    supports_higher_order_operators = True
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Spare the import of torch._dynamo (1.5 s) that guarding this handler against it would cost."""
+        return False
+
     def __init__(self, recorder: Recorder) -> None:
         super().__init__()
         self._recorder = recorder

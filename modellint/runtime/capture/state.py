@@ -120,7 +120,9 @@ class RandomState:
 
 def perturb(seed: int) -> None:
     """Give every global random state another start, so that what still repeats is seeded by the model."""
-    torch.manual_seed(seed)
+    torch.default_generator.manual_seed(seed)
+    if torch.cuda.is_initialized():
+        torch.cuda.manual_seed_all(seed)
     random.seed(seed)
     if (numpy := sys.modules.get("numpy")) is not None:
         numpy.random.seed(seed % 2**32)
@@ -139,12 +141,15 @@ def _flags() -> dict[str, Any]:
 
 
 def _restore_flags(flags: dict[str, Any]) -> None:
+    now = _flags()
     torch.set_grad_enabled(flags["grad"])
-    torch.use_deterministic_algorithms(flags["deterministic"], warn_only=flags["warn_only"])
+    if any(now[name] != flags[name] for name in ("deterministic", "warn_only")):
+        # Not called without need: it imports all of torch._inductor.
+        torch.use_deterministic_algorithms(flags["deterministic"], warn_only=flags["warn_only"])
     torch.backends.cudnn.benchmark = flags["benchmark"]
     torch.backends.cudnn.deterministic = flags["cudnn"]
     torch.set_default_dtype(flags["dtype"])
-    if torch.get_float32_matmul_precision() != flags["precision"]:
+    if now["precision"] != flags["precision"]:
         torch.set_float32_matmul_precision(flags["precision"])
 
 
