@@ -83,6 +83,27 @@ class Classes:
         unseen = called - known
         return Dependence(UNKNOWN) if unseen and result.answer == NO else result
 
+    def builds_child(self, cls: ClassInfo, attribute: str) -> bool:
+        """Tell whether `cls` stores a module that it builds itself in `attribute`."""
+        for owner in self.project.ancestry(cls)[0]:
+            for method in owner.methods.values():
+                for node in ast.walk(method.node) if method.node else ():
+                    if (
+                        isinstance(node, ast.Assign)
+                        and isinstance(node.value, ast.Call)
+                        and any(isinstance(t, ast.Attribute) and t.attr == attribute for t in node.targets)
+                    ):
+                        return self._is_constructor(method, node.value)
+        return False
+
+    def _is_constructor(self, scope: FunctionInfo, call: ast.Call) -> bool:
+        symbol = self.project.resolve_in(scope, call.func)
+        if symbol is None:
+            return False
+        if isinstance(symbol.target, ClassInfo):
+            return self.is_module(symbol.target)
+        return symbol.target is None and self.is_module_name(symbol.dotted)
+
     def runs_forward(self, method: FunctionInfo) -> bool:
         """Tell whether a method of a torch module computes with its submodules, itself or through other methods."""
         if method not in self._forwards:
@@ -214,10 +235,10 @@ def _called_attributes(method: FunctionInfo) -> set[str]:
 
 
 _MODULE_METHODS = frozenset(
-    "add_module apply bfloat16 buffers children cpu cuda double eval extra_repr float forward get_buffer get_parameter "
-    "get_submodule half load_state_dict modules named_buffers named_children named_modules named_parameters "
-    "parameters register_buffer register_forward_hook register_forward_pre_hook register_module register_parameter "
-    "requires_grad_ share_memory state_dict to to_empty train type xpu zero_grad".split()
+    "add_module apply bfloat16 buffers children cpu cuda double eval extra_repr float forward get_buffer "
+    "get_parameter get_submodule half load_state_dict modules named_buffers named_children named_modules "
+    "named_parameters parameters register_buffer register_forward_hook register_forward_pre_hook register_module "
+    "register_parameter requires_grad_ share_memory state_dict to to_empty train type xpu zero_grad".split()
 )
 """The public methods of torch.nn.Module (its documentation lists them)."""
 

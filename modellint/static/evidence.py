@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterable
 from pathlib import Path
 
 from modellint.static.flow.events import CallSite, Event, Snapshot
 from modellint.static.flow.values import ENTRY, EVAL, LOADED, OFF, ON, RANDOM, TRAIN, kinds
+from modellint.static.naming import snake, speaks_of_inference
 from modellint.static.project import FunctionInfo
 
-INFERENCE_NAME = re.compile(
-    r"(^|_)(eval\w*|valid\w*|val|test\w*|infer\w*|predict\w*|pred|demo|serve\w*|serving|detect\w*|classify\w*|"
-    r"recogni[sz]e\w*|generat\w*|sampl\w*|scor\w*|label\w*|answer\w*|transcri\w*|translat\w*|synthesi[sz]e\w*|"
-    r"embed\w*|encode\w*|extract\w*|visuali[sz]e\w*|bench\w*|speed\w*|decode\w*|submit\w*|process_image|caption\w*|"
-    r"summari[sz]e\w*|segment\w*|rank\w*|search\w*|retriev\w*|chat|reply|respond\w*|inpaint\w*|denoise\w*|enhance\w*)(_|$)"
-)
-TRAINING_NAME = re.compile(r"(^|_)(train\w*|fit|learn\w*|optimi[sz]e\w*|update\w*|loss\w*|pretrain\w*|finetune\w*)(_|$)")
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 PREDICTS = frozenset({"prediction", "number", "printed", "reported"})
 
 
@@ -26,6 +20,8 @@ def names_around(event: Event) -> Iterable[str]:
     for function in functions_around(event):
         if function.node is not None:
             yield function.name
+            if function.cls is not None:
+                yield function.cls.name
             outer = function.parent
             while outer is not None and outer.node is not None:
                 yield outer.name
@@ -58,12 +54,24 @@ def named_for_inference(event: Event) -> bool:
     if is_test_code(event):
         return False
     for name in names_around(event):
-        snake = _CAMEL.sub("_", name).lower()
-        if TRAINING_NAME.search(snake):
-            return False
-        if INFERENCE_NAME.search(snake):
-            return True
+        verdict = speaks_of_inference(name)
+        if verdict is not None:
+            return verdict
     return False
+
+
+_HELD_OUT = re.compile(r"(^|_)(test|val|valid|validation|eval|evaluation|dev|holdout)\w*?(_|$)")
+
+
+def over_held_out_data(event: Event) -> bool:
+    """Tell whether the innermost loop around an event runs over test or validation data, by its name."""
+    if not event.loops or isinstance(event.loops[-1], ast.While) or is_test_code(event):
+        return False
+    names = (
+        n.id if isinstance(n, ast.Name) else n.attr if isinstance(n, ast.Attribute) else ""
+        for n in ast.walk(event.loops[-1].iter)
+    )
+    return any(_HELD_OUT.search(snake(name)) for name in names)
 
 
 def has_loaded_weights(snapshot: Snapshot) -> bool:
@@ -100,14 +108,24 @@ def is_inference(event: Event, snapshot: Snapshot) -> bool:
         return False
     if _is_shape_check(event, snapshot):
         return False
+    if event.feeds_training:
+        return has_loaded_weights(snapshot)  # a teacher; what follows the student by averaging may be in training mode
+    named = named_for_inference(event) or over_held_out_data(event)
     if snapshot.grad.state == OFF:
-        return not TRAINING_NAME.search(event.function.name.lower()) or predicts
-    named = named_for_inference(event)
+        return named or not _within_training(event)
     if "volatile" in event.uses:
         return True
     if has_loaded_weights(snapshot):
         return predicts or named
     return named and (predicts or "returned" in event.uses)
+
+
+def _within_training(event: Event) -> bool:
+    """Tell whether the loop around an event also trains: samples drawn on the way, or acting, show no evaluation."""
+    if not event.loops:
+        return False
+    calls = (node for node in ast.walk(event.loops[-1]) if isinstance(node, ast.Call))
+    return any(isinstance(call.func, ast.Attribute) and call.func.attr == "backward" for call in calls)
 
 
 def _is_shape_check(event: Event, snapshot: Snapshot) -> bool:

@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import parameters
 
-MODE_NAME = re.compile(r"(^|_)(is_)?train(ing|_mode)?($|_)|^(deterministic|inference|mode|stochastic|sample|sampling)$|dropout_switch|_switch$")
+MODE_NAME = re.compile(
+    r"(^|_)(is_)?train(ing|_mode)?($|_)|^(deterministic|inference|mode|stochastic|sample|sampling)$|dropout_switch|_switch$"
+)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
@@ -59,14 +61,24 @@ def conditions(function: FunctionInfo, target: ast.AST) -> Iterator[tuple[ast.ex
             for value in outer.values[: outer.values.index(inner)]:  # type: ignore[arg-type]
                 yield value, holds
         for before in _statements_before(outer if outer is not None else function, inner):
-            if isinstance(before, ast.If) and before.body and isinstance(before.body[-1], (ast.Return, ast.Raise, ast.Continue)):
+            if (
+                isinstance(before, ast.If)
+                and before.body
+                and isinstance(before.body[-1], (ast.Return, ast.Raise, ast.Continue))
+            ):
                 yield before.test, False
 
 
 def _statements_before(outer: ast.AST | FunctionInfo, inner: ast.AST) -> list[ast.stmt]:
-    blocks = [outer.body] if isinstance(outer, FunctionInfo) else [
-        getattr(outer, name) for name in ("body", "orelse", "finalbody") if isinstance(getattr(outer, name, None), list)
-    ]
+    blocks = (
+        [outer.body]
+        if isinstance(outer, FunctionInfo)
+        else [
+            getattr(outer, name)
+            for name in ("body", "orelse", "finalbody")
+            if isinstance(getattr(outer, name, None), list)
+        ]
+    )
     for block in blocks:
         if inner in block:
             return list(block[: block.index(inner)])  # type: ignore[arg-type]

@@ -51,6 +51,10 @@ def _kept(method: FunctionInfo, call: ast.Call) -> bool:
             isinstance(inner, ast.Attribute) for target in node.targets for inner in ast.walk(target)
         ):
             return True
-        if isinstance(node, ast.Call) and node is not call and last_name(node) in ("setattr", "add_module", "register_module"):
+        if (
+            isinstance(node, ast.Call)
+            and node is not call
+            and last_name(node) in ("setattr", "add_module", "register_module")
+        ):
             return True
     return any(last_name(c) in ("setattr", "add_module", "register_module") for c in method.calls)

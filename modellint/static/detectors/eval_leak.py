@@ -7,17 +7,17 @@ from collections.abc import Iterator
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
-from modellint.static.flow.events import FORWARD, Event
+from modellint.static.flow.events import EVAL_AGAIN, FORWARD, CallSite, Event
 from modellint.static.flow.values import ENTRY, EVAL, TRAIN, ModeFact, kinds
 from modellint.static.merge import merged
-from modellint.static.sites import places
+from modellint.static.sites import from_other_files, places
 
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     """Report training forwards that an evaluation's eval() reaches, where the same model also trains in training mode."""
     evaluated = {
         (event.key.oid, fact)
-        for event in context.flow.events
+        for event in [*context.flow.events, *from_other_files(context)]
         if event.key.kind == FORWARD and not event.training
         for snapshot in event.snapshots
         for fact in snapshot.modes
@@ -36,10 +36,58 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 place.site,
                 {"model": event.text, "line": fact.site.row},
                 Confidence.CERTAIN if pure and not event.key.chain else Confidence.LIKELY,
-                related=((fact.site, "put into evaluation mode here, and never back"),),
+                related=(
+                    (fact.site, "put into evaluation mode here, and never back"),
+                    *(
+                        (step.site, f"by {step.callee.qualname}, called here")
+                        for step in _steps_to(event, fact, context)
+                    ),
+                ),
             )
             found.append(((event.function, fact), finding))
     yield from merged(found)
+    yield from _closed_with_eval(context)
+
+
+def _steps_to(event: Event, fact: ModeFact, context: FileContext) -> list[CallSite]:
+    """Return the calls that lead from the training function into the evaluation which left `fact` behind."""
+    depth = len(event.key.chain)
+    for other in context.flow.events:
+        chain = other.key.chain
+        if not other.training and len(chain) > depth and chain[:depth] == event.key.chain:
+            if any(fact in snapshot.modes for snapshot in other.snapshots):
+                return list(chain[depth:])
+    return []
+
+
+def _closed_with_eval(context: FileContext) -> Iterator[Finding]:
+    """An evaluation that begins with eval() and ends with eval() where train() was meant."""
+    forwards = [e for e in context.flow.events if e.key.kind == FORWARD]
+    for place in places(context, EVAL_AGAIN):
+        if place.outside:
+            continue
+        for event in place.events:
+            reached = {
+                fact.site
+                for other in forwards
+                if other.function is event.function and other.key.chain == event.key.chain
+                for snapshot in other.snapshots
+                for fact in snapshot.modes
+            }
+            if place.site in reached:
+                continue
+            begun = {fact.site for snapshot in event.snapshots for fact in snapshot.modes}
+            mine = [f for f in forwards if f.function is event.function and f.key.oid == event.key.oid]
+            between = [f for f in mine if begun & {fact.site for s in f.snapshots for fact in s.modes}]
+            body = event.function.node
+            inside = body is not None and all(
+                site is not None and body.lineno <= site.row <= (body.end_lineno or 0) and site < place.site
+                for site in begun
+            )
+            if between and inside and all(f.site < place.site for f in between):
+                message = f"`{event.text}()` again, behind the evaluation: was train() meant? The model stays in evaluation mode"
+                yield Finding(place.site, confidence=Confidence.LIKELY, message=message)
+                break
 
 
 def _left_in_eval(fact: ModeFact) -> bool:

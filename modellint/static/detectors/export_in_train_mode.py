@@ -8,7 +8,14 @@ from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence, Severity
 from modellint.static.classes import NO
 from modellint.static.context import FileContext, Finding
-from modellint.static.evidence import has_loaded_weights, in_eval, in_train, is_test_code, open_mode, wrong_call
+from modellint.static.evidence import (
+    has_loaded_weights,
+    in_eval,
+    in_train,
+    is_test_code,
+    open_mode,
+    wrong_call,
+)
 from modellint.static.flow.events import EXPORT, FORWARD
 from modellint.static.merge import merged
 from modellint.static.sites import Place, places

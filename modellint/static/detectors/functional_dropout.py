@@ -70,9 +70,7 @@ def _holds_function(scope: FunctionInfo, attribute: str) -> bool:
     return True
 
 
-def _judge(
-    context: FileContext, scope: FunctionInfo, call: ast.Call, entry: Mapping[str, Any]
-) -> Iterator[Finding]:
+def _judge(context: FileContext, scope: FunctionInfo, call: ast.Call, entry: Mapping[str, Any]) -> Iterator[Finding]:
     if any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords):
         return
     chance = _argument(call, "dropout_p" if entry.get("attention") else "p", entry.get("p"))

@@ -8,19 +8,27 @@ from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence, Severity
 from modellint.static.classes import NO, YES
 from modellint.static.context import FileContext, Finding
-from modellint.static.evidence import in_eval, in_train, is_inference, open_mode, wrong_call
+from modellint.static.evidence import (
+    in_eval,
+    in_train,
+    is_inference,
+    named_for_inference,
+    open_mode,
+    wrong_call,
+)
 from modellint.static.flow.events import FORWARD, Event, Snapshot
-from modellint.static.flow.values import OFF, Site
+from modellint.static.flow.values import EVAL, OFF, Site
 from modellint.static.merge import merged
+from modellint.static.project import FunctionInfo
 from modellint.static.sites import Place, places
 
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     """Report forwards of models that were left in training mode, one finding for one cause in one scope."""
-    yield from merged(found for place in places(context, FORWARD) for found in _judge(place))
+    yield from merged(found for place in places(context, FORWARD) for found in _judge(place, context))
 
 
-def _judge(place: Place) -> Iterator[tuple[object, Finding]]:
+def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding]]:
     bad: list[tuple[Event, Snapshot]] = []
     good: list[Event] = []
     unclear = False
@@ -34,7 +42,8 @@ def _judge(place: Place) -> Iterator[tuple[object, Finding]]:
         elif relevant:
             unclear = True
     if not bad:
-        yield from _judge_open(place)
+        if not good:
+            yield from _judge_open(place, context)
         return
     event, snapshot = bad[0]
     if good and (call := wrong_call(event, good)) is not None:
@@ -51,13 +60,21 @@ def _judge(place: Place) -> Iterator[tuple[object, Finding]]:
     yield _cause(event, snapshot), _finding(event, snapshot, place.site, confidence, place.outside)
 
 
-def _judge_open(place: Place) -> Iterator[tuple[object, Finding]]:
-    """No caller in sight: the author's own no_grad says that this is inference, and nothing calls eval()."""
+def _judge_open(place: Place, context: FileContext) -> Iterator[tuple[object, Finding]]:
+    """No caller in sight: only what the author shows to believe tells that eval() is missing here.
+
+    That is a no_grad around the forward, or another method of the class which calls eval() before it runs the same model.
+    """
     if place.outside:
         return
     for event in place.events:
         for snapshot in event.snapshots:
-            if not open_mode(snapshot) or not is_inference(event, snapshot) or snapshot.obj.part:
+            if not open_mode(snapshot) or event.training or snapshot.obj.part:
+                continue
+            if _sibling_sets_eval(event, context) and named_for_inference(event):
+                yield _cause(event, snapshot), _finding(event, snapshot, place.site, Confidence.LIKELY, False)
+                return
+            if not is_inference(event, snapshot):
                 continue
             own_switch = snapshot.grad.state == OFF and snapshot.grad.site is not None
             if not own_switch or event.function.cls is not None or event.key.chain:
@@ -66,6 +83,29 @@ def _judge_open(place: Place) -> Iterator[tuple[object, Finding]]:
             confidence = Confidence.LIKELY if uses else Confidence.POSSIBLE
             yield _cause(event, snapshot), _finding(event, snapshot, place.site, confidence, False)
             return
+
+
+def _sibling_sets_eval(event: Event, context: FileContext) -> bool:
+    """Tell whether another method of the class calls eval() itself before it runs the same model."""
+    cls = event.root.cls
+    if cls is None:
+        return False
+    for other in context.flow.events:
+        root = other.root
+        if root.cls is not cls or root is event.root or other.key.oid != event.key.oid or other.training:
+            continue
+        for snapshot in other.snapshots:
+            facts = [f for f in snapshot.modes if f.mode == EVAL and f.site is not None]
+            if in_eval(snapshot) and all(_within(root, f.site) for f in facts):
+                return True
+    return False
+
+
+def _within(function: FunctionInfo, site: Site | None) -> bool:
+    node = function.node
+    if node is None or site is None or site.path != str(function.module.path):
+        return False
+    return node.lineno <= site.row <= (node.end_lineno or node.lineno)
 
 
 def _cause(event: Event, snapshot: Snapshot) -> object:
@@ -78,11 +118,15 @@ def _finding(event: Event, snapshot: Snapshot, site: Site, confidence: Confidenc
     obj = snapshot.obj
     related: list[tuple[Site, str]] = []
     reason = "nothing here calls eval()"
-    for fact in sorted(snapshot.modes, key=lambda f: (f.site or site)):
+    for fact in sorted(snapshot.modes, key=lambda f: f.site or site):
         if fact.site is None:
             continue
         if fact.how.startswith("train"):
-            reason = f"train() on line {fact.site.row} put it there" if fact.site.path == site.path else "train() put it there"
+            reason = (
+                f"train() on line {fact.site.row} put it there"
+                if fact.site.path == site.path
+                else "train() put it there"
+            )
             related.append((fact.site, "put into training mode here"))
         else:
             reason = f"{fact.how.removesuffix('()')} returns it in training mode and nothing calls eval()"
@@ -102,5 +146,7 @@ def _finding(event: Event, snapshot: Snapshot, site: Site, confidence: Confidenc
         "reason": reason,
         "active": f"{active} still active{no_grad}",
     }
-    message = f"`{event.text}` runs in training mode ({reason}); nothing in it depends on the mode today" if info else None
+    message = (
+        f"`{event.text}` runs in training mode ({reason}); nothing in it depends on the mode today" if info else None
+    )
     return Finding(site, details, confidence, Severity.INFO if info else None, message, tuple(related))

@@ -14,6 +14,7 @@ from modellint.static.evidence import (
     in_train,
     is_test_code,
     named_for_inference,
+    over_held_out_data,
     records,
     wrong_call,
 )
@@ -35,9 +36,9 @@ def _judge(place: Place) -> Iterator[tuple[object, Finding]]:
         wrong = [s for s in event.snapshots if records(s)]
         if wrong and (confidence := _confidence(event, wrong[0])) is not None:
             bad.append((event, wrong[0]))
-        elif not wrong and not event.training:
-            good.append(event)
-        elif event.training and not event.key.unrolled and event.key.chain == ():
+        elif (not wrong and not event.training) or (
+            event.training and not event.key.unrolled and event.key.chain == ()
+        ):
             good.append(event)
     if not bad:
         return
@@ -58,18 +59,18 @@ def _judge(place: Place) -> Iterator[tuple[object, Finding]]:
 
 def _confidence(event: Event, snapshot: Snapshot) -> Confidence | None:
     """Return how sure it is that this forward is inference and needs no graph; None without evidence."""
-    if event.training or event.wants_gradient or snapshot.obj.frozen:
+    if event.training or event.feeds_training or event.wants_gradient or snapshot.obj.frozen:
         return None
     if event.result_dropped and not has_loaded_weights(snapshot):
         return None
     predicts = not PREDICTS.isdisjoint(event.uses)
-    named = named_for_inference(event)
+    named = named_for_inference(event) or over_held_out_data(event)
     if "volatile" in event.uses:
         return Confidence.CERTAIN
     if is_test_code(event):
         return None
     sets_eval = in_eval(snapshot) and any(fact.site is not None for fact in snapshot.modes)
-    if sets_eval and (predicts or (named and "returned" in event.uses)):
+    if sets_eval and (predicts or (named and {"returned", "passed"} & event.uses)):
         return Confidence.CERTAIN if predicts else Confidence.LIKELY
     if has_loaded_weights(snapshot) and (predicts and (in_train(snapshot) or named)):
         return Confidence.LIKELY

@@ -10,7 +10,7 @@ from modellint.static.classes import NO
 from modellint.static.context import FileContext, Finding
 from modellint.static.guards import walk_own
 from modellint.static.project import ClassInfo, FunctionInfo
-from modellint.static.project.facts import last_name
+from modellint.static.project.facts import last_name, parameters
 
 _REGISTERS = frozenset({"add_module", "register_module", "setattr", "__setattr__"})
 _CONTAINERS = frozenset({"ModuleList", "ModuleDict", "Sequential"})
@@ -61,7 +61,7 @@ class _ClassReader:
 
     def _in_method(self, method: FunctionInfo, me: str) -> Iterator[Finding]:
         local: dict[str, str] = {}  # local variable -> why its elements are modules out of torch's sight
-        named: set[str] = set()  # local variables that hold one module
+        named = _annotated_modules(method)  # local variables that hold one module
         reported: set[str] = set()
         for node in sorted(walk_own(method), key=lambda n: getattr(n, "lineno", 0)):
             if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
@@ -81,7 +81,10 @@ class _ClassReader:
                     elif isinstance(target, ast.Subscript):
                         attribute = _attribute(target.value, me)
                         if attribute is not None and self._is_plain(attribute, me) and attribute not in reported:
-                            if self._is_module(method, node.value, named) and f"self.{attribute}" not in self.registered:
+                            if (
+                                self._is_module(method, node.value, named)
+                                and f"self.{attribute}" not in self.registered
+                            ):
                                 reported.add(attribute)
                                 yield self._finding(node, attribute, "a dict")
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _GROWS:
@@ -108,9 +111,7 @@ class _ClassReader:
             return True
         return len(items) == 1 and not isinstance(value, (ast.Dict, ast.ListComp)) and _hides_on_purpose(items[0])
 
-    def _holds_modules(
-        self, method: FunctionInfo, value: ast.expr, local: dict[str, str], named: set[str]
-    ) -> str:
+    def _holds_modules(self, method: FunctionInfo, value: ast.expr, local: dict[str, str], named: set[str]) -> str:
         """Return what kind of plain container of modules `value` is, or an empty text."""
         if isinstance(value, ast.Name):
             return local.get(value.id, "") if value.id not in self.registered else ""
@@ -182,6 +183,23 @@ class _ClassReader:
         return Finding(self.context.site(node), {"attribute": f"self.{attribute}", "container": what})
 
 
+def _annotated_modules(method: FunctionInfo) -> set[str]:
+    """Return the parameters annotated as modules, and the loop variables over parameters annotated as lists of them."""
+    found = set()
+    lists = set()
+    for argument, _ in parameters(method):
+        text = ast.unparse(argument.annotation).strip("'\"") if argument.annotation is not None else ""
+        if text in ("nn.Module", "torch.nn.Module", "Module"):
+            found.add(argument.arg)
+        elif "nn.Module]" in text:
+            lists.add(argument.arg)
+    for node in walk_own(method):
+        if isinstance(node, (ast.For, ast.comprehension)) and isinstance(node.iter, ast.Name) and node.iter.id in lists:
+            if isinstance(node.target, ast.Name):
+                found.add(node.target.id)
+    return found
+
+
 def _has_weights(name: str) -> bool:
     stateless = ("Pool", "Pad", "Loss", "Softmax", "Shuffle", "Unshuffle", "Upsampl", "Distance", "Similarity")
     if any(part in name for part in stateless) or name in _ACTIVATIONS:
@@ -198,7 +216,11 @@ _ACTIVATIONS = frozenset(
 def _hides_on_purpose(item: ast.expr) -> bool:
     if isinstance(item, (ast.Name, ast.Attribute)):
         return True
-    return isinstance(item, ast.Call) and isinstance(item.func, ast.Attribute) and item.func.attr in ("eval", "requires_grad_")
+    return (
+        isinstance(item, ast.Call)
+        and isinstance(item.func, ast.Attribute)
+        and item.func.attr in ("eval", "requires_grad_")
+    )
 
 
 def _attribute(node: ast.expr, me: str) -> str | None:

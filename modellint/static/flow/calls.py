@@ -31,7 +31,6 @@ from modellint.static.flow.values import (
     join_all,
 )
 
-
 _SHAPES = frozenset({"shape", "device", "dtype", "ndim"})
 
 

@@ -70,7 +70,11 @@ def condition_key(machine: Machine, test: ast.expr) -> tuple[ConditionKey | None
     positive = True
     while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         test, positive = test.operand, not positive
-    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.NotEq, ast.IsNot, ast.NotIn)):
+    if (
+        isinstance(test, ast.Compare)
+        and len(test.ops) == 1
+        and isinstance(test.ops[0], (ast.NotEq, ast.IsNot, ast.NotIn))
+    ):
         opposite = {ast.NotEq: ast.Eq, ast.IsNot: ast.Is, ast.NotIn: ast.In}[type(test.ops[0])]
         test, positive = ast.Compare(test.left, [opposite()], test.comparators), not positive
     for node in ast.walk(test):

@@ -27,8 +27,8 @@ from modellint.static.flow.values import (
 from modellint.static.project import ClassInfo, FunctionInfo
 
 EFFECTIVE = frozenset(
-    "eval train no_grad inference_mode enable_grad set_grad_enabled requires_grad_ requires_grad load_state_dict load "
-    "from_pretrained training create_model deepcopy hub".split()
+    "eval train no_grad inference_mode enable_grad set_grad_enabled requires_grad_ load_state_dict from_pretrained "
+    "create_model".split()
 )
 """Words of a module's `__init__` or method that make it worth interpreting: it may change a mode, gradients or weights."""
 

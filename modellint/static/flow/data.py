@@ -5,23 +5,32 @@ from __future__ import annotations
 import ast
 import re
 
+from modellint.static.flow.events import Event
 from modellint.static.flow.machine import Machine
 from modellint.static.flow.state import State
 from modellint.static.flow.targets import LEAF_HELD, iterate, store
 from modellint.static.flow.values import (
-    ELEMENT,
     CUT,
+    ELEMENT,
+    EVAL,
     FIRST_LEAF,
+    INSTANCE,
+    MODEL,
     NOTHING,
+    OFF,
+    UNKNOWN,
     UNKNOWN_MODES,
     VOLATILE,
     Args,
     BoundMethod,
     FunctionValue,
+    Grad,
     Value,
     join_all,
+    kinds,
     only_constant,
 )
+from modellint.static.project import ClassInfo
 
 PREDICTIONS = {
     "argmax": "prediction",
@@ -72,8 +81,13 @@ def backward(machine: Machine, taint: frozenset[int]) -> None:
         return
     chain = machine.frame.chain
     for event in recorder.events:
-        if event.key.chain[: len(chain)] == chain:
-            event.training = True
+        inner = len(event.key.chain) > len(chain)
+        if event.key.chain[: len(chain)] == chain and not (inner and _in_eval(event)):
+            recorder.mark_training(frozenset({recorder.events.index(event)}))
+
+
+def _in_eval(event: Event) -> bool:
+    return all(kinds(snapshot.modes) == {EVAL} for snapshot in event.snapshots)
 
 
 def method(machine: Machine, receiver: Value, name: str, args: Args, node: ast.Call, state: State) -> Value:
@@ -135,6 +149,10 @@ def escape(machine: Machine, node: ast.Call, args: Args, state: State, name: str
         backward(machine, taint)
     elif taint:
         machine.recorder.use(taint, "passed")
+    for value in args.every():
+        for oid in value.refs:
+            if state.heap[oid].kind == INSTANCE and isinstance(state.heap[oid].cls, ClassInfo):
+                _run_methods(machine, oid, node, state)
     sets, loads = SETS_MODE.search(name), LOADS.search(name)
     if not sets and not loads:
         return
@@ -148,6 +166,31 @@ def escape(machine: Machine, node: ast.Call, args: Args, state: State, name: str
             state.heap[oid] = obj
 
 
+_MAX_METHODS = 12
+
+
+def _run_methods(machine: Machine, oid: int, node: ast.Call, state: State) -> None:
+    """An object of the project goes to code out of sight, which will call its methods: run those that use a model."""
+    obj = state.heap[oid]
+    cls = obj.cls
+    assert isinstance(cls, ClassInfo)
+    key = (oid, machine.frame.chain)
+    models = [r for v in obj.attrs.values() for r in v.refs if state.heap[r].kind == MODEL]
+    if machine.recorder.muted or key in machine.escaped or len(machine.frames) > 3 or not models:
+        return
+    if any(frame.receiver is not None and oid in frame.receiver.refs for frame in machine.frames):
+        return  # `self`, from inside its own methods
+    machine.escaped.add(key)
+    for method in list(cls.methods.values())[:_MAX_METHODS]:
+        plain = not (method.name.startswith("__") or method.is_property or method.is_static or method.is_classmethod)
+        if plain and not set(obj.attrs).isdisjoint(method.words):
+            value = FunctionValue(method, None, method.name)
+            later = state.copy()
+            if later.grad.state != OFF:
+                later.grad = Grad(UNKNOWN, None)  # whoever calls it decides
+            machine.call(value, Value(refs=frozenset({oid})), Args(), node, later)
+
+
 def run_callbacks(machine: Machine, name: str, args: Args, node: ast.Call, state: State) -> None:
     """Run functions that are given to something which calls them: `map(model.predict, xs)`, `optimizer.step(closure)`."""
     if name not in _RUNS_CALLBACK:
@@ -158,9 +201,7 @@ def run_callbacks(machine: Machine, name: str, args: Args, node: ast.Call, state
             machine.call_value(value, Args(rest), node, state)
 
 
-def container_method(
-    machine: Machine, oid: int, name: str, args: Args, node: ast.Call, state: State
-) -> Value:
+def container_method(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, state: State) -> Value:
     """Call a method of a list, tuple, set or dict."""
     obj = state.heap[oid]
     me = Value(refs=frozenset({oid}))

@@ -18,7 +18,6 @@ from modellint.static.flow.values import (
     ON,
     UNKNOWN_MODES,
     UNKNOWN_WEIGHTS,
-    Args,
     ClassValue,
     FunctionValue,
     Grad,
@@ -26,11 +25,13 @@ from modellint.static.flow.values import (
     Value,
 )
 from modellint.static.knowledge import Knowledge
+from modellint.static.naming import speaks_of_inference
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo, Project
 
 EFFECTS = frozenset(
-    "eval train no_grad inference_mode enable_grad set_grad_enabled requires_grad_ load_state_dict from_pretrained "
-    "volatile set_training_mode create_model jit hub onnx export convert argmax topk item tolist numpy backward".split()
+    "eval train no_grad inference_mode enable_grad set_grad_enabled requires_grad_ load_state_dict "
+    "from_pretrained volatile set_training_mode create_model jit hub onnx export convert argmax topk item tolist "
+    "numpy backward".split()
 )
 """Words without which nothing that happens in a function can end in a finding about modes or gradients."""
 
@@ -78,7 +79,7 @@ class FileAnalysis:
         if cls is not None and function.name in ("forward", "__init__", "train", "eval"):
             if self._machine.classes.is_module(cls):
                 return False
-        if not EFFECTS.isdisjoint(function.words):
+        if not EFFECTS.isdisjoint(function.words) or _named_for_inference(function):
             return True
         for call in function.calls:
             symbol = self._machine.project.resolve_in(function, call.func)
@@ -112,9 +113,7 @@ class FileAnalysis:
             self.exhausted.append(self.module.body)
             base = State({}, {}, Grad(ON, None), {})
         finally:
-            machine.frames.clear()
-            machine.recorder.muted = 0
-            machine.boundary = None
+            machine.begin()
         base.path = {}
         return base
 
@@ -170,10 +169,7 @@ class FileAnalysis:
         except (Exhausted, RecursionError):
             self.exhausted.append(machine.frames[0].function if machine.frames else self.module.body)
         finally:
-            machine.recorder.muted = 0
-            machine.frames.clear()
-            machine.boundary = None
-            machine.steps = 0
+            machine.begin()
         return state
 
     def _set_up(self, cls: ClassInfo, oid: int, state: State) -> None:
@@ -217,7 +213,7 @@ class FileAnalysis:
 
     def _run_root(self, function: FunctionInfo, parent: int | None, state: State) -> None:
         machine = self._machine
-        machine.steps = 0
+        machine.begin()
         receiver: Value | None = None
         if function.cls is not None and function.is_classmethod:
             receiver = Value(symbols=(ClassValue(function.cls, function.cls.name),))
@@ -231,15 +227,18 @@ class FileAnalysis:
             self.exhausted.append(function)
             return
         finally:
-            machine.frames.clear()
-            machine.recorder.muted = 0
-            machine.boundary = None
+            machine.begin()
         number = machine.number((function, ()))
         for inner in function.nested:
             if inner.cls is None and inner not in machine.called and self.matters(inner):
                 after = state.copy()
                 after.grad = Grad(ENTRY, None)
                 self._run_root(inner, number, after)
+
+
+def _named_for_inference(function: FunctionInfo) -> bool:
+    names = [function.name, *([function.cls.name] if function.cls else ())]
+    return any(speaks_of_inference(name) for name in names)
 
 
 def _assigns_model(method: FunctionInfo) -> bool:

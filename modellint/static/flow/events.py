@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from modellint.static.flow.values import Grad, Modes, Obj, Site
+from modellint.static.flow.values import OFF, Grad, Modes, Obj, Site
 from modellint.static.project import FunctionInfo
 
-FORWARD, EXPORT, ACCUMULATE = "forward", "export", "accumulate"
+FORWARD, EXPORT, ACCUMULATE, EVAL_AGAIN = "forward", "export", "accumulate", "eval-again"
 
 
 class CallSite(NamedTuple):
@@ -45,7 +46,8 @@ class Event:
     """Something that happened to a model at one place, in one context.
 
     `training` is set once the result reached a gradient; `uses` names what else became of it; `leaves` are the places
-    where inputs were made to require a gradient. `function` is
+    where inputs were made to require a gradient, `loops` the loops around it, outermost first. `feeds_training`:
+    computed without a graph, for a loss. `function` is
     the function whose text holds the place, `text` how the model is written there; `source` is the forward whose result is added up.
     """
 
@@ -57,7 +59,9 @@ class Event:
     training: bool = False
     leaves: set[Site] = field(default_factory=set)
     result_dropped: bool = False
+    feeds_training: bool = False
     source: Event | None = None
+    loops: tuple[ast.For | ast.AsyncFor | ast.While, ...] = ()
 
     @property
     def site(self) -> Site:
@@ -106,7 +110,11 @@ class Recorder:
         """Record that a gradient is computed from the results `taint`."""
         for number in taint:
             if number >= 0:
-                self.events[number].training = True
+                event = self.events[number]
+                if all(snapshot.grad.state == OFF for snapshot in event.snapshots):
+                    event.feeds_training = True  # no gradient passes: a target, not what is trained
+                else:
+                    event.training = True
 
     def drop(self, site: Site, taint: frozenset[int]) -> None:
         """Record that the results of `taint` computed at `site` are thrown away."""

@@ -7,8 +7,8 @@ import ast
 from modellint.static.flow.calls import attribute, call_node
 from modellint.static.flow.conditions import compare, truth, truth_of
 from modellint.static.flow.machine import Expressions, Machine
-from modellint.static.flow.state import State, join_states
 from modellint.static.flow.names import name_value
+from modellint.static.flow.state import State, join_states
 from modellint.static.flow.targets import assign, element, elements, index_key, iterate
 from modellint.static.flow.values import (
     CONTAINER,

@@ -17,9 +17,9 @@ from modellint.static.flow.state import State
 from modellint.static.flow.targets import iterate, set_attribute
 from modellint.static.flow.values import (
     CONTAINER,
+    CUT,
     ELEMENT,
     EVAL,
-    CUT,
     LOADED,
     MODEL,
     NOTHING,
@@ -138,9 +138,7 @@ def _grad_switch(machine: Machine, switch: GradSwitch, args: Args, node: ast.Cal
     return Value(symbols=(context,))
 
 
-def _wrap(
-    machine: Machine, mode: str, position: int, dotted: str, args: Args, node: ast.Call, state: State
-) -> Value:
+def _wrap(machine: Machine, mode: str, position: int, dotted: str, args: Args, node: ast.Call, state: State) -> Value:
     """A wrapper is taken for what it wraps: it hands calls, modes and weights on."""
     given = args.get(None, position)
     if given is None:
@@ -245,8 +243,6 @@ def _nullcontext(machine: Machine, args: Args, node: ast.Call, state: State) -> 
     return Value(symbols=(External(IDENTITY),))
 
 
-
-
 def _map(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
     if len(args.positional) < 2:
         return NOTHING
@@ -320,7 +316,9 @@ def _collect(machine: Machine, args: Args, node: ast.Call, state: State) -> Valu
         return given
     if given.symbols:
         return given
-    return machine.container(node, state, {ELEMENT: iterate(machine, given, state, node)}, "list").with_taint(given.taint)
+    return machine.container(node, state, {ELEMENT: iterate(machine, given, state, node)}, "list").with_taint(
+        given.taint
+    )
 
 
 def _dict(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
@@ -36,9 +37,18 @@ from modellint.static.project.facts import parameters
 
 MAX_DEPTH = 12
 MAX_STEPS = 25_000
+"""Statements that the analysis of one starting point may run."""
+
+CALL_SHARE = 4
+"""A call gets this part of what its caller has left; what it cannot finish counts as out of sight."""
+
+MIN_CALL_STEPS = 150
 
 Expressions: TypeAlias = "Mapping[type, Callable[[Machine, Any, State], Value]]"
 Statements: TypeAlias = "Mapping[type, Callable[[Machine, Any, State], list[State]]]"
+
+
+_NUMBERS = itertools.count()  # shared, so that the objects of two analyses are never taken for each other
 
 
 class Exhausted(Exception):
@@ -79,7 +89,7 @@ class Frame:
         self.declared: dict[str, str] = {}
         self.unrolled: tuple[tuple[str, object], ...] = ()
         self.lap = 0
-        self.loops = 0
+        self.loops: tuple[ast.For | ast.AsyncFor | ast.While, ...] = ()
         self.on_yield: Callable[[Value, State], None] | None = None
         self.yielded: list[Value] = []
 
@@ -118,7 +128,10 @@ class Machine:
         self.owners: dict[int, tuple[int, str]] = {}
         self.called: set[FunctionInfo] = set()
         self.leaves: list[Site] = []
+        self.escaped: set[object] = set()
         self.steps = 0
+        self.limit = MAX_STEPS
+        self._too_long: set[FunctionInfo] = set()
         self._expressions = expressions
         self._statements = statements
         self._caller = caller
@@ -130,7 +143,9 @@ class Machine:
 
     def number(self, key: object) -> int:
         """Return the number of `key`: the same each time a loop comes back to it."""
-        return self._numbers.setdefault(key, len(self._numbers))
+        if key not in self._numbers:
+            self._numbers[key] = next(_NUMBERS)
+        return self._numbers[key]
 
     @property
     def frame(self) -> Frame:
@@ -191,7 +206,7 @@ class Machine:
             if handler is None:
                 continue
             self.steps += len(states)
-            if self.steps > MAX_STEPS:
+            if self.steps > self.limit:
                 raise Exhausted
             if len(states) == 1:
                 states = handler(self, statement, states[0])
@@ -214,13 +229,14 @@ class Machine:
         key = EventKey(kind, place, chain, unrolled, frozenset(state.path.items()), whole, detail)
         obj = state.heap[oid]
         lap = sum(f.lap for f in self.frames)
-        return self.recorder.note(key, function, text, Snapshot(obj.modes, state.grad, obj, lap))
+        number = self.recorder.note(key, function, text, Snapshot(obj.modes, state.grad, obj, lap))
+        if number is not None:
+            self.recorder.events[number].loops = tuple(loop for f in self.frames for loop in f.loops)
+        return number
 
     # -- functions -----------------------------------------------------------------------------------------
 
-    def call(
-        self, callee: FunctionValue, receiver: Value | None, args: Args, node: ast.AST, state: State
-    ) -> Value:
+    def call(self, callee: FunctionValue, receiver: Value | None, args: Args, node: ast.AST, state: State) -> Value:
         """Interpret a call of one of the project's functions; its effects happen in `state`."""
         function = callee.function
         self.called.add(function)
@@ -232,9 +248,30 @@ class Machine:
         if decorators and (wrapped := self._decorate(callee, decorators, state)) is not None:
             positional = args.positional if receiver is None else (receiver, *args.positional)
             return self.call(wrapped, None, args._replace(positional=positional), node, state)
+        if function in self._too_long:
+            return Value(taint=args.taint)
         caller = self.frame
         chain = (*caller.chain, CallSite(self.site(node), caller.function, function))
-        return self.activate(callee, receiver, args, chain, state)
+        depth, limit, boundary, muted = len(self.frames), self.limit, self.boundary, self.recorder.muted
+        self.limit = min(limit, self.steps + max(MIN_CALL_STEPS, (limit - self.steps) // CALL_SHARE))
+        try:
+            return self.activate(callee, receiver, args, chain, state)
+        except Exhausted:
+            if self.steps > limit:
+                raise
+            del self.frames[depth:]
+            self.boundary, self.recorder.muted = boundary, muted
+            self._too_long.add(function)
+            return Value(taint=args.taint)
+        finally:
+            self.limit = limit
+
+    def begin(self) -> None:
+        """Start with a fresh budget and no frames."""
+        self.frames.clear()
+        self.steps, self.limit = 0, MAX_STEPS
+        self.boundary, self.recorder.muted = None, 0
+        self._too_long.clear()
 
     def activate(
         self, callee: FunctionValue, receiver: Value | None, args: Args, chain: tuple[CallSite, ...], state: State
@@ -360,9 +397,7 @@ class Machine:
             self._decorators[function] = tuple(found)
         return self._decorators[function]
 
-    def _decorate(
-        self, callee: FunctionValue, decorators: tuple[ast.expr, ...], state: State
-    ) -> FunctionValue | None:
+    def _decorate(self, callee: FunctionValue, decorators: tuple[ast.expr, ...], state: State) -> FunctionValue | None:
         """Apply the project's own decorators; None where what comes out is not in sight."""
         home = Frame(self.module_frame(callee.function.module), callee.function.module.body, None, self.frame.chain)
         value = Value(symbols=(callee._replace(raw=True),))
@@ -458,4 +493,3 @@ def unknown_arguments(machine: Machine, function: FunctionInfo, state: State, re
     for argument in node.args.kwonlyargs:
         keywords[argument.arg] = machine.opaque(state, ("argument", function, argument.arg), argument.arg, ENTRY_MODES)
     return Args(tuple(positional), keywords)
-

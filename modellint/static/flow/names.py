@@ -7,7 +7,15 @@ import builtins
 
 from modellint.static.flow.machine import Machine
 from modellint.static.flow.state import State
-from modellint.static.flow.values import NOTHING, ClassValue, External, FunctionValue, ModuleValue, Value, constant
+from modellint.static.flow.values import (
+    NOTHING,
+    ClassValue,
+    External,
+    FunctionValue,
+    ModuleValue,
+    Value,
+    constant,
+)
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo, Symbol
 
 _BUILTINS = frozenset(dir(builtins))

@@ -7,7 +7,7 @@ import re
 
 from modellint.static.flow import data
 from modellint.static.flow.construct import effective, training_from
-from modellint.static.flow.events import FORWARD
+from modellint.static.flow.events import EVAL_AGAIN, FORWARD
 from modellint.static.flow.machine import Boundary, Machine
 from modellint.static.flow.state import State
 from modellint.static.flow.targets import LEAF_HELD, TAINT_HELD, part_of
@@ -35,6 +35,7 @@ from modellint.static.flow.values import (
     Value,
     join,
     join_all,
+    kinds,
     only_constant,
 )
 from modellint.static.project import ClassInfo, FunctionInfo
@@ -82,7 +83,9 @@ def call_object(machine: Machine, oid: int, args: Args, node: ast.Call, state: S
     if obj.kind == INSTANCE and cls is not None:
         method = machine.project.method(cls, "__call__")
         if method is not None:
-            return machine.call(FunctionValue(method, None, "__call__"), Value(refs=frozenset({oid})), args, node, state)
+            return machine.call(
+                FunctionValue(method, None, "__call__"), Value(refs=frozenset({oid})), args, node, state
+            )
     data.escape(machine, node, args, state)
     return data.after_unknown(unknown_result(machine, node, args, state), node)
 
@@ -95,9 +98,7 @@ def unknown_result(machine: Machine, node: ast.Call, args: Args, state: State) -
     return machine.allocate(node, state, obj, "result")
 
 
-def call_method(
-    machine: Machine, receiver: Value, name: str, args: Args, node: ast.Call, state: State
-) -> Value:
+def call_method(machine: Machine, receiver: Value, name: str, args: Args, node: ast.Call, state: State) -> Value:
     """Evaluate `receiver.name(...)`."""
     results = []
     for symbol in receiver.symbols:
@@ -127,9 +128,7 @@ def _touch_parts(owner: int, name: str, state: State) -> None:
         state.heap[owner] = obj._replace(modes=UNKNOWN_MODES)
 
 
-def _call_super(
-    machine: Machine, proxy: SuperProxy, name: str, args: Args, node: ast.Call, state: State
-) -> Value:
+def _call_super(machine: Machine, proxy: SuperProxy, name: str, args: Args, node: ast.Call, state: State) -> Value:
     mine, _ = machine.project.ancestry(proxy.cls)
     for cls in mine[1:]:
         if name in cls.methods:
@@ -147,7 +146,10 @@ def call_on(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, s
         return data.container_method(machine, oid, name, args, node, state)
     held = obj.attrs.get(name)
     if held is not None and (held.refs or held.symbols):
-        return machine.call_value(held, args, node, state)
+        # a part made up when the attribute was read says nothing that its owner does not
+        made_up = {r for r in held.refs if machine.owners.get(r) == (oid, name) and state.heap[r].kind == OPAQUE}
+        if held.refs - made_up or held.symbols:
+            return machine.call_value(held._replace(refs=held.refs - made_up), args, node, state)
     cls = class_of(obj)
     method = machine.project.method(cls, name) if cls is not None else None
     if method is not None:
@@ -162,9 +164,7 @@ def call_on(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, s
     return _opaque_method(machine, oid, name, args, node, state)
 
 
-def _own_method(
-    machine: Machine, oid: int, method: FunctionInfo, args: Args, node: ast.Call, state: State
-) -> Value:
+def _own_method(machine: Machine, oid: int, method: FunctionInfo, args: Args, node: ast.Call, state: State) -> Value:
     """Call a method that the model's own class defines."""
     me = Value(refs=frozenset({oid}))
     target = FunctionValue(method, None, method.name)
@@ -218,13 +218,13 @@ def forward(machine: Machine, oid: int, args: Args, node: ast.Call, state: State
 _GRAD_WORDS = frozenset({"no_grad", "inference_mode", "enable_grad", "set_grad_enabled"})
 
 
-def _builtin(
-    machine: Machine, oid: int, name: str, args: Args, node: ast.Call, state: State
-) -> Value | None:
+def _builtin(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, state: State) -> Value | None:
     """Evaluate the methods that every torch module has; None for any other."""
     obj = state.heap[oid]
     me = Value(refs=frozenset({oid}))
     if name == "eval" and not args.every():
+        if kinds(obj.modes) == {EVAL} and all(f.site is not None and f.how == "eval()" for f in obj.modes):
+            machine.note(EVAL_AGAIN, node, oid, state, _text(node))
         set_mode(oid, frozenset({ModeFact(EVAL, machine.site(node), "eval()")}), state)
         return me
     if name in ("train", "set_training_mode") and (modes := _train_argument(machine, obj, args, node)) is not None:
@@ -262,7 +262,9 @@ def _builtin(
     return None
 
 
-_NOT_MODELS = re.compile(r"optim|sched|scaler|sampler|loader|dataset|criterion|loss|trainer|logger|writer|args|opt$|cfg|config", re.I)
+_NOT_MODELS = re.compile(
+    r"optim|sched|scaler|sampler|loader|dataset|criterion|loss|trainer|logger|writer|args|opt$|cfg|config", re.I
+)
 
 
 def _is_optimizer(obj: Obj) -> bool:
@@ -340,10 +342,10 @@ def _model_method(machine: Machine, oid: int, name: str, args: Args, node: ast.C
         if any(k in args.keywords for k in ("eval", "eval_mode", "inference")):
             state.heap[oid] = state.heap[oid]._replace(modes=UNKNOWN_MODES)
         return Value(refs=frozenset({oid})) if not args.taint else Value(taint=args.taint)
-    if data.SETS_MODE.search(name):
+    runs = FORWARD_METHOD.match(name) is not None and bool(args.every())
+    if data.SETS_MODE.search(name) and not runs:
         state.heap[oid] = obj._replace(modes=UNKNOWN_MODES)
         return unknown_result(machine, node, args, state)
-    runs = FORWARD_METHOD.match(name) is not None and bool(args.every())
     if runs or (class_of(obj) is not None and args.positional):
         part = part_of(machine, oid, name, state)
         inner = next(iter(part.refs))

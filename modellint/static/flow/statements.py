@@ -125,7 +125,7 @@ def _for(machine: Machine, node: ast.For | ast.AsyncFor, state: State) -> list[S
     def bind_next(current: State) -> None:
         assign(machine, node.target, iterate(machine, iterable, current, node.iter), current)
 
-    return _laps(machine, node.body, node.orelse, state, bind_next)
+    return _laps(machine, node, state, bind_next)
 
 
 def _unrolled(machine: Machine, node: ast.For | ast.AsyncFor, items: list[Value], state: State) -> list[State]:
@@ -155,13 +155,12 @@ def _while(machine: Machine, node: ast.While, state: State) -> list[State]:
     def test_again(current: State) -> None:
         machine.eval(node.test, current)
 
-    return _laps(machine, node.body, node.orelse, state, test_again, endless)
+    return _laps(machine, node, state, test_again, endless)
 
 
 def _laps(
     machine: Machine,
-    body: list[ast.stmt],
-    orelse: list[ast.stmt],
+    loop: ast.For | ast.AsyncFor | ast.While,
     state: State,
     begin: Callable[[State], Any],
     endless: bool = False,
@@ -174,7 +173,7 @@ def _laps(
     frame = machine.frame
     outer_breaks, outer_continues, outer_lap = frame.breaks, frame.continues, frame.lap
     frame.breaks = []
-    frame.loops += 1
+    outer_loops, frame.loops = frame.loops, (*frame.loops, loop)
     states, begun = [state], [state.copy()]
     try:
         for lap in range(MAX_LAPS):
@@ -182,18 +181,18 @@ def _laps(
             frame.continues = []
             for current in states:
                 begin(current)
-            states = settle(machine.block(body, states) + frame.continues)
+            states = settle(machine.block(loop.body, states) + frame.continues)
             if not states or all(any(agree(seen, s) for seen in begun) for s in states):
                 break
             begun += [s.copy() for s in states]
     finally:
         frame.lap = outer_lap
-        frame.loops -= 1
+        frame.loops = outer_loops
     breaks = frame.breaks
     frame.breaks, frame.continues = outer_breaks, outer_continues
     if endless:
         return settle(breaks)
-    return settle(machine.block(orelse, states) + breaks)
+    return settle(machine.block(loop.orelse, states) + breaks)
 
 
 def _try(machine: Machine, node: ast.Try, state: State) -> list[State]:

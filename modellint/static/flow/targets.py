@@ -10,12 +10,12 @@ from modellint.static.flow.values import (
     CONTAINER,
     ELEMENT,
     EVAL,
-    Children,
     MODEL,
     NOTHING,
     OPAQUE,
     TRAIN,
     UNKNOWN_MODES,
+    Children,
     ModeFact,
     Obj,
     Parameters,
@@ -24,6 +24,8 @@ from modellint.static.flow.values import (
     join_all,
     only_constant,
 )
+
+from modellint.static.project import ClassInfo
 
 MAX_UNROLL = 6
 LEAF_HELD = "<leaf>"
@@ -158,6 +160,13 @@ def part_of(machine: Machine, oid: int, name: str, state: State) -> Value:
     """Return the attribute `name` of an object, made up now: part of a model, or something of which nothing is known."""
     obj = state.heap[oid]
     inside = obj.kind in (MODEL, OPAQUE)
+    if (
+        inside
+        and isinstance(obj.cls, ClassInfo)
+        and any(fact.how.endswith("()") and fact.how[:1].isupper() for fact in obj.modes)
+    ):
+        # built and never switched since: an attribute that is no child built in sight may be in any mode
+        inside = machine.classes.builds_child(obj.cls, name)
     key = machine.number(("part", oid, name))
     if key not in state.heap:
         state.heap[key] = Obj(
@@ -210,4 +219,3 @@ def iterate(machine: Machine, value: Value, state: State, node: ast.AST) -> Valu
 
 def _singular(name: str) -> str:
     return name[:-1] if name.endswith("s") else "model"
-

@@ -99,7 +99,7 @@ class ClassInfo:
 
 @dataclass(slots=True, eq=False)
 class ModuleInfo:
-    """A parsed file."""
+    """A parsed file. `aliases` are globals that are another name for something: `F = torch.nn.functional`."""
 
     path: Path
     tree: ast.Module
@@ -107,6 +107,7 @@ class ModuleInfo:
     size: int
     imports: dict[str, Import] = field(default_factory=dict)
     stars: list[Import] = field(default_factory=list)
+    aliases: dict[str, str] = field(default_factory=dict)
     functions: list[FunctionInfo] = field(default_factory=list)
     classes: list[ClassInfo] = field(default_factory=list)
     body: FunctionInfo = field(init=False)
@@ -140,6 +141,12 @@ def scan(path: Path, tree: ast.Module, size: int) -> ModuleInfo:
     """Collect the facts of a parsed file. `size` is the length of its text in bytes."""
     module = ModuleInfo(path, tree, tree.body[-1].end_lineno or 0 if tree.body else 0, size)
     _scan(module, tree.body, module.body, None)
+    for statement in tree.body:
+        if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+            target, value = statement.targets[0], statement.value
+            if isinstance(target, ast.Name) and isinstance(value, (ast.Attribute, ast.Name)):
+                if (dotted := dotted_name(value)) is not None and dotted != target.id:
+                    module.aliases[target.id] = dotted
     for function in module.functions:
         if function.parent is not None:
             function.parent.words |= function.words

@@ -89,11 +89,17 @@ class Project:
             return None
         if (imported := module.imports.get(name)) is not None:
             return self._follow(module, imported, hops)
+        if name in module.aliases:
+            alias = self.resolve(module, module.aliases[name])
+            return alias if alias is not None and alias.variable is None else None
+        outside: Symbol | None = None
         for star in module.stars:
             found = self._follow(module, Import(star.module, star.level, name), hops)
-            if found is not None and (found.target is not None or not star.level):
+            if found is not None and found.target is not None:
                 return found
-        return None
+            if outside is None and self.find(module.path, star.module, star.level) is None:
+                outside = found
+        return outside
 
     def _follow(self, module: ModuleInfo, imported: Import, hops: int) -> Symbol | None:
         path = self.find(module.path, imported.module, imported.level)
