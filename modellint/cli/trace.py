@@ -1,34 +1,168 @@
-"""`modellint trace`: inspect models by running them in child processes."""
+"""`modellint trace`: the runtime pass."""
 
 from __future__ import annotations
 
-import json
-import sys
+from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import click
 
-from modellint.catalog import ActiveRule, load_rules
-from modellint.diagnostic import to_dict
-from modellint.runtime import Request, trace_targets
+from modellint.cli._common import complain, exit_status, fail, overrides, settings_here, shared_options, write
+from modellint.cli._progress import Progress
+from modellint.diagnostic import Diagnostic
+from modellint.report import Report
+from modellint.runtime import PoolError, Request, TargetReport, default_jobs, trace_targets
+from modellint.runtime.tracing import TIMEOUT
+from modellint.settings import Resolver, Settings
+from modellint.sources import SourceError, read_source
+from modellint.sources.suppressions import Suppression, find_suppressions
+
 
 @click.command()
-@click.argument("targets", nargs=-1)
-@click.option("--input", "inputs", multiple=True)
-@click.option("--mode", default="as-is")
-@click.option("--method")
-@click.option("--timeout", default=300.0)
-@click.option("--isolated", is_flag=True)
-@click.option("--output-format", default="text")
-def trace(targets, inputs, mode, method, timeout, isolated, output_format):
-    rules = {code: ActiveRule.default(rule) for code, rule in load_rules().items() if rule.enabled}
-    out = []
-    status = 0
-    for report in trace_targets([Request(t, inputs, mode, method, timeout) for t in targets], rules):
-        if report.problem:
-            print("modellint:", report.problem, file=sys.stderr)
-            status = 2
-        out += report.diagnostics
-    print(json.dumps([to_dict(d) for d in out], indent=1))
-    sys.exit(status or int(any(d.severity.value != "info" for d in out)))
-if __name__ == "__main__": trace()
+@click.argument("targets", nargs=-1, metavar="[TARGET]...")
+@click.option(
+    "--input",
+    "inputs",
+    multiple=True,
+    metavar="SPEC",
+    help="An example input, such as float32[2,3,224,224], ids=int64[2,16]:0..30522, inputs.pt or steps=20.",
+)
+@click.option(
+    "--mode",
+    type=click.Choice(["as-is", "eval", "train"]),
+    help="The mode to put the model into first.  [default: as-is]",
+)
+@click.option("--method", metavar="NAME", help="The method to run instead of forward.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help=f"When a model counts as hung.  [default: {TIMEOUT:g}]",
+)
+@click.option(
+    "--memory",
+    type=click.IntRange(min=1),
+    metavar="MB",
+    help="How much memory a model may take.  [default: four fifths of what is free]",
+)
+@click.option(
+    "--network/--no-network", default=False, show_default=True, help="Whether a model may use the network."
+)
+@click.option("--jobs", "-j", type=click.IntRange(min=1), metavar="N", help="How many models to trace at a time.")
+@shared_options
+@click.pass_context
+def trace(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> None:
+    """Run models in child processes and inspect what they really do.
+
+    TARGET is package.module:name or path/file.py:name, where name is a model, a class or a factory. Without one,
+    the models of the configuration are traced.
+    """
+    settings = settings_here(Resolver(overrides(**options)))
+    requests = _given(targets, options) if targets else _configured(settings, options)
+    if not requests:
+        fail("no target: name one (package.module:name or path/file.py:name), or list `models:` in .modellint.yaml")
+    reports = _run(requests, settings, options)
+    for report in reports:
+        for note in report.notes:
+            if not options["quiet"]:
+                complain(note)
+        if report.problem is not None:
+            complain(report.problem)
+    diagnostics = sorted(_kept(reports, settings), key=lambda diagnostic: diagnostic.sort_key)
+    shown = Report(
+        diagnostics=diagnostics,
+        checked=[report.request.name or report.request.target for report in reports if not report.problem],
+        unit="model",
+    )
+    write(shown, options["output_format"], options["output_file"], quiet=options["quiet"])
+    ctx.exit(
+        exit_status(
+            ((diagnostic, settings.fail_on) for diagnostic in diagnostics),
+            failed=any(report.problem is not None for report in reports),
+            exit_zero=options["exit_zero"],
+        )
+    )
+
+
+def _given(targets: Iterable[str], options: dict[str, Any]) -> list[Request]:
+    return [
+        Request(
+            target,
+            options["inputs"],
+            options["mode"] or "as-is",
+            options["method"],
+            options["timeout"] or TIMEOUT,
+            options["memory"],
+            options["network"],
+            Path.cwd(),
+        )
+        for target in targets
+    ]
+
+
+def _configured(settings: Settings, options: dict[str, Any]) -> list[Request]:
+    """Return the models of the configuration; what the command line says counts for all of them."""
+    return [
+        Request(
+            model.target,
+            options["inputs"] or model.inputs,
+            options["mode"] or model.mode,
+            options["method"] or model.method,
+            options["timeout"] or model.timeout or TIMEOUT,
+            options["memory"],
+            options["network"],
+            model.base,
+            model.name,
+            model.rules,
+        )
+        for model in settings.models
+    ]
+
+
+def _run(requests: list[Request], settings: Settings, options: dict[str, Any]) -> list[TargetReport]:
+    reports: list[TargetReport] = []
+    jobs = options["jobs"] or default_jobs(len(requests))
+    with Progress("tracing", enabled=not options["quiet"]) as progress:
+        progress.show(0, len(requests))
+        try:
+            for report in trace_targets(requests, settings.rules, jobs=jobs):
+                reports.append(report)
+                progress.show(len(reports), len(requests))
+        except PoolError as error:
+            fail(error)
+    return reports
+
+
+def _kept(reports: Iterable[TargetReport], settings: Settings) -> Iterator[Diagnostic]:
+    """Leave out what is too unsure, ignored for its file, silenced by a comment on its line, or told already."""
+    told = set()
+    for report in reports:
+        for diagnostic in report.diagnostics:
+            key = (diagnostic.code, diagnostic.filename, diagnostic.span, diagnostic.message)
+            if (
+                diagnostic.confidence.rank >= settings.min_confidence.rank
+                and diagnostic.code not in settings.ignored_in(Path(diagnostic.filename))
+                and not _silenced(diagnostic)
+                and key not in told
+            ):
+                told.add(key)
+                yield diagnostic
+
+
+def _silenced(diagnostic: Diagnostic) -> bool:
+    return any(
+        comment.kind != "malformed"
+        and (comment.codes is None or comment.names(diagnostic.code, diagnostic.name) is not None)
+        and comment.covers(diagnostic.span)
+        for comment in _comments(diagnostic.filename)
+    )
+
+
+@cache
+def _comments(filename: str) -> tuple[Suppression, ...]:
+    try:
+        return find_suppressions(read_source(Path(filename)).text)
+    except (SourceError, OSError, ValueError):
+        return ()

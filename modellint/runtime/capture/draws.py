@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-import torch
-
+from modellint.runtime.capture import adapter
+from modellint.runtime.capture.random_sources import Source
 from modellint.runtime.capture.sites import SiteTable
 from modellint.runtime.trace import HiddenDraw
 
@@ -18,10 +17,10 @@ from modellint.runtime.trace import HiddenDraw
 class DrawFinder:
     """Compares the random states of some sources line by line, during a forward that is known to move them."""
 
-    def __init__(self, sites: SiteTable, sources: set[str]) -> None:
+    def __init__(self, sites: SiteTable, sources: Sequence[Source]) -> None:
         self._sites = sites
         self._sources = sources
-        self._last: dict[str, Any] = {}
+        self._last: dict[str, Hashable] = {}
         self._found: dict[tuple[str, int | None], None] = {}
         self._where: dict[FrameType, int | None] = {}
 
@@ -64,14 +63,6 @@ class DrawFinder:
                 self._found[source, site] = None
                 self._last[source] = state
 
-    def _states(self) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        if "random" in self._sources:
-            found["random"] = random.getstate()
-        if "torch" in self._sources:
-            found["torch"] = torch.default_generator.get_state().numpy().tobytes()
-        numpy = sys.modules.get("numpy")
-        if "numpy.random" in self._sources and numpy is not None:
-            _, keys, position, has_gauss, cached = numpy.random.get_state()
-            found["numpy.random"] = (keys.tobytes(), position, has_gauss, cached)
-        return found
+    def _states(self) -> dict[str, Hashable]:
+        with adapter.unobserved():
+            return {source.name: source.fingerprint() for source in self._sources}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,7 +17,8 @@ from modellint.runtime.capture.sites import SiteTable
 from modellint.runtime.capture.symbolic import Unfollowed, follow
 from modellint.runtime.capture.walk import mode_ops, walk
 from modellint.runtime.trace import Failure, HiddenDraw, Level, ModuleFact, Op
-from modellint.runtime.capture.state import RandomState, perturb, preserved
+from modellint.runtime.capture.random_sources import RandomState, Source, sources
+from modellint.runtime.capture.state import preserved
 
 _TRAINING_BATCH = "Expected more than 1 value per channel when training"
 
@@ -114,7 +115,8 @@ def _record(subject: Subject, found: Capture, *, given: bool) -> Recorder | None
         with preserved(subject.model) as snapshot:
             recorder = Recorder(subject.model, Names(subject.model), subject.sites, subject.built)
             recorder.before_writing = snapshot.keep
-            before = RandomState().fingerprints()
+            streams = sources(subject.model)
+            before = RandomState(streams)
             try:
                 with mode(), recorder.recording((subject.args, subject.kwargs)):
                     recorder.finish(subject.call())
@@ -123,9 +125,10 @@ def _record(subject: Subject, found: Capture, *, given: bool) -> Recorder | None
                 if isinstance(error, MemoryError) or _is_training_batch(error):
                     break
                 continue
-            after = RandomState().fingerprints()
+            moved = before.moved()
+            ends = {source.name: source.fingerprint() for source in streams if source.name in moved}
         found.levels.append(Level("record", True, "" if name == "inference_mode" else f"under {name}"))
-        _judge_draws(subject, recorder, mode, before, after, found)
+        _judge_draws(subject, recorder, mode, streams, ends, found)
         return recorder
     error = failures[0]
     if _is_training_batch(error):
@@ -148,28 +151,29 @@ def _judge_draws(
     subject: Subject,
     recorder: Recorder,
     mode: Callable[[], Any],
-    before: Mapping[str, int],
-    after: Mapping[str, int],
+    streams: tuple[Source, ...],
+    ends: Mapping[str, Hashable],
     found: Capture,
 ) -> None:
     """Run the forward again from other seeds where something was drawn: which draws come again, which are new?"""
     live_draws = [
         (index, op) for index, op in enumerate(recorder.ops) if op.within is None and op.live
     ]
-    moved = {source for source, state in after.items() if before.get(source, state) != state}
-    hidden = moved - ({"torch", "torch.cuda"} if live_draws else set())
+    seen = {source.name for source in streams if source.is_torch} if live_draws else set()
+    hidden = {source.name for source in streams if source.name in ends} - seen
     if not live_draws and not hidden:
         return
     with preserved(subject.model):
-        perturb(0x5EED)
+        for source in streams:
+            source.move()
         again = Recorder(subject.model, Names(subject.model), subject.sites, subject.built)
-        finder = DrawFinder(subject.sites, hidden)
+        finder = DrawFinder(subject.sites, [source for source in streams if source.name in hidden])
         try:
             with mode(), again.recording((subject.args, subject.kwargs)), finder.watching():
                 again.finish(subject.call())
         except Exception:
             return
-        ends = RandomState().fingerprints()
+        same = {source.name for source in streams if ends.get(source.name) == source.fingerprint()}
     later: dict[tuple[str, int | None], list[int]] = {}
     for index, op in enumerate(again.ops):
         if op.draws:
@@ -183,7 +187,7 @@ def _judge_draws(
             reaches=recorder.random_reaches or again.random_reaches,
         )
     # From another start to the same end: the model seeds that source itself.
-    found.hidden_draws = [draw for draw in finder.draws() if ends.get(draw.source) != after.get(draw.source)]
+    found.hidden_draws = [draw for draw in finder.draws() if draw.source not in same]
 
 
 def _follow(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import random
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import nn
+
+from modellint.runtime.capture.random_sources import RandomState, sources
 
 _TABLES = ("_parameters", "_buffers", "_modules")
 
@@ -37,7 +37,7 @@ class Snapshot:
             for parameter in model.parameters()
         ]
         self._saved: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
-        self._random = RandomState()
+        self._random = RandomState(sources(model))
         self._flags = _flags()
 
     def keep(self, tensor: torch.Tensor) -> None:
@@ -86,46 +86,6 @@ def _write(tensor: torch.Tensor, before: torch.Tensor) -> None:
 
 def _attributes(module: nn.Module) -> dict[str, Any]:
     return {name: value for name, value in vars(module).items() if name not in _TABLES}
-
-
-class RandomState:
-    """The global random states of torch (every device in use), Python and numpy."""
-
-    def __init__(self) -> None:
-        self._torch = torch.get_rng_state()
-        self._cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
-        self._python = random.getstate()
-        numpy = sys.modules.get("numpy")
-        self._numpy = numpy.random.get_state() if numpy is not None else None
-
-    def restore(self) -> None:
-        """Set the global random states to these."""
-        torch.set_rng_state(self._torch)
-        if self._cuda is not None:
-            torch.cuda.set_rng_state_all(self._cuda)
-        random.setstate(self._python)
-        if self._numpy is not None:
-            sys.modules["numpy"].random.set_state(self._numpy)
-
-    def fingerprints(self) -> dict[str, int]:
-        """Return a number for each source that changes when it is drawn from."""
-        found = {"torch": hash(self._torch.numpy().tobytes()), "random": hash(self._python)}
-        if self._cuda is not None:
-            found["torch.cuda"] = hash(tuple(state.numpy().tobytes() for state in self._cuda))
-        if self._numpy is not None:
-            _, keys, position, has_gauss, cached = self._numpy
-            found["numpy.random"] = hash((keys.tobytes(), position, has_gauss, cached))
-        return found
-
-
-def perturb(seed: int) -> None:
-    """Give every global random state another start, so that what still repeats is seeded by the model."""
-    torch.default_generator.manual_seed(seed)
-    if torch.cuda.is_initialized():
-        torch.cuda.manual_seed_all(seed)
-    random.seed(seed)
-    if (numpy := sys.modules.get("numpy")) is not None:
-        numpy.random.seed(seed % 2**32)
 
 
 def _flags() -> dict[str, Any]:
