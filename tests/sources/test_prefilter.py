@@ -1,0 +1,34 @@
+"""Files in which no rule can find anything are told by their bytes."""
+
+from __future__ import annotations
+
+from modellint.sources import Prefilter
+
+PREFILTER = Prefilter(["torch", "timm"], [(("eval",), ("no_grad", "load")), (("dropout",),)])
+
+
+def test_a_file_without_a_library_is_not_wanted() -> None:
+    assert not PREFILTER.wants(b"frame.eval('a + b').dropout")
+
+
+def test_a_library_alone_is_not_enough() -> None:
+    assert not PREFILTER.wants(b"import torch\nx = torch.ones(3)")
+
+
+def test_half_of_a_group_is_not_enough() -> None:
+    assert not PREFILTER.wants(b"import torch\nwith torch.no_grad(): pass")
+
+
+def test_one_word_or_one_whole_group_is_enough() -> None:
+    assert PREFILTER.wants(b"import torch\nmodel.eval()")
+    assert PREFILTER.wants(b"import timm\nmodel.load(no_grad)")
+
+
+def test_a_rule_without_words_wants_every_file_of_a_library() -> None:
+    prefilter = Prefilter(["torch"], [()])
+    assert prefilter.wants(b"import torch")
+    assert not prefilter.wants(b"import numpy")
+
+
+def test_without_rules_nothing_is_wanted() -> None:
+    assert not Prefilter(["torch"], []).wants(b"import torch\nmodel.eval()")
