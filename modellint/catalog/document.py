@@ -111,6 +111,8 @@ def _note_rows(
         for name, value in node.value:
             child = (*key, str(name.value))
             row = name.start_mark.line + 1
+            if name.tag not in ("tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"):
+                problems.append(Problem(path, row, dotted(child), "the key is no string: put it into quotes"))
             if child in rows:
                 problems.append(Problem(path, row, dotted(child), f"is given twice (first on line {rows[child]})"))
             rows[child] = row

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from modellint.catalog import DocumentError, Problem, load_frameworks, load_rules
+from modellint.catalog import load_frameworks, load_rules
 from modellint.settings.build import build
 from modellint.settings.documents import Chain, nearest, read_chain
 from modellint.settings.model import Overrides, Settings
@@ -43,12 +43,9 @@ class Resolver:
 
     def _read(self, source: Path | None) -> Settings:
         if source not in self._by_source:
-            named = source is not None and source == self._overrides.config
             chain = Chain() if source is None else read_chain(source)
-            if named and source is not None and not source.is_file():
-                raise DocumentError([Problem(source, 1, "", "is no file")])
             # patterns of a file named by the user count from where the user is, as in ruff
-            base = Path.cwd() if named else None
+            base = Path.cwd() if self._overrides.config else None
             settings = build(chain, load_rules(), load_frameworks(), self._overrides, base)
             self._check(settings)
             self._by_source[source] = settings
