@@ -42,9 +42,9 @@ $(STAMP): pyproject.toml constraints.txt
 demo: $(STAMP)
 	@$(BIN)/python examples/demo.py
 
-# Each worker imports torch (about 300 MB), hence the limit.
+# Each worker imports torch (about 300 MB), hence the limit; workers are the parallelism, hence one thread each.
 test: $(STAMP)
-	$(BIN)/python -m pytest -n auto --maxprocesses 8 --dist loadgroup $(PYTEST_ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses 8 --dist loadgroup $(PYTEST_ARGS)
 
 lint: $(STAMP)
 	$(BIN)/ruff check

@@ -9,6 +9,7 @@ one must answer the same and be silent.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +20,8 @@ MODELLINT = str(Path(sys.executable).with_name("modellint"))
 
 def main() -> int:
     """Run both projects; return the exit status."""
+    # The models are tiny: more threads only wait for each other, for minutes on a busy machine.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
     surprises: list[str] = []
     for name, defective in (("defective", True), ("corrected", False)):
         surprises += demonstrate(EXAMPLES / name, defective)
