@@ -11,12 +11,14 @@ import torch
 from torch import nn
 
 from modellint.runtime.capture.draws import DrawFinder
+from modellint.runtime.capture.extras import graph_bytes, other_mode
 from modellint.runtime.capture.names import Names
 from modellint.runtime.capture.recorder import Recorder
 from modellint.runtime.capture.sites import SiteTable
+from modellint.runtime.capture.subject import Subject
 from modellint.runtime.capture.symbolic import Unfollowed, follow
 from modellint.runtime.capture.walk import mode_ops, walk
-from modellint.runtime.trace import Failure, HiddenDraw, Level, ModuleFact, Op
+from modellint.runtime.trace import Failure, HiddenDraw, Level, ModeChange, ModuleFact, Op
 from modellint.runtime.capture.random_sources import RandomState, Source, sources
 from modellint.runtime.capture.state import preserved
 
@@ -31,24 +33,9 @@ class Capture:
     modules: list[ModuleFact] = field(default_factory=list)
     ops: list[Op] = field(default_factory=list)
     hidden_draws: list[HiddenDraw] = field(default_factory=list)
+    mode_changes: list[ModeChange] = field(default_factory=list)
     failure: Failure | None = None
-    outputs: Any = None
-
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """The model under trace and how it is called."""
-
-    model: nn.Module
-    entry: Callable[..., Any]
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
-    sites: SiteTable
-    built: Mapping[int, int | None]
-
-    def call(self) -> Any:
-        """Run the forward (or the method asked for) once."""
-        return self.entry(*self.args, **self.kwargs)
+    graph_bytes: int | None = None
 
 
 @contextmanager
@@ -77,7 +64,7 @@ _MODES: tuple[tuple[str, Callable[[], Any]], ...] = (
 
 
 def capture(subject: Subject | None, model: nn.Module, sites: SiteTable, built: Mapping[int, int | None],
-            *, given: bool, why_not: str) -> Capture:
+            *, method: str, given: bool, why_not: str) -> Capture:
     """Climb the ladder. `subject` is None where there is no input; `given`: the user named the inputs."""
     found = Capture()
     facts = walk(model, built)
@@ -90,9 +77,9 @@ def capture(subject: Subject | None, model: nn.Module, sites: SiteTable, built: 
         found.ops = [replace(op, grad=0) for op in recorded.ops] if recorded.uses_gradients else recorded.ops
         facts = _merge(facts, recorded.calls)
     if found.levels[-1].answered:
-        found.levels.append(_follow(model, sites, built, found, extra=True))
+        found.levels.append(_follow(model, sites, built, found, facts, method, extra=True))
     else:
-        found.levels.append(_follow(model, sites, built, found, extra=False))
+        found.levels.append(_follow(model, sites, built, found, facts, method, extra=False))
         if not found.levels[-1].answered:
             found.ops += mode_ops(model, built)
     found.levels.append(Level("walk", True))
@@ -129,6 +116,9 @@ def _record(subject: Subject, found: Capture, *, given: bool) -> Recorder | None
             ends = {source.name: source.fingerprint() for source in streams if source.name in moved}
         found.levels.append(Level("record", True, "" if name == "inference_mode" else f"under {name}"))
         _judge_draws(subject, recorder, mode, streams, ends, found)
+        found.mode_changes = other_mode(subject, recorder, mode)
+        if not recorder.uses_gradients and any(op.grad for op in recorder.ops):
+            found.graph_bytes = graph_bytes(subject)
         return recorder
     error = failures[0]
     if _is_training_batch(error):
@@ -191,19 +181,39 @@ def _judge_draws(
 
 
 def _follow(
-    model: nn.Module, sites: SiteTable, built: Mapping[int, int | None], found: Capture, *, extra: bool
+    model: nn.Module,
+    sites: SiteTable,
+    built: Mapping[int, int | None],
+    found: Capture,
+    facts: dict[str, ModuleFact],
+    method: str,
+    *,
+    extra: bool,
 ) -> Level:
     try:
         with preserved(model):
-            ops = follow(model, Names(model), sites, built)
+            ops, calls = follow(model, method, Names(model), sites, built)
     except Unfollowed as error:
         return Level("fx", False, str(error))
+    for path, site in calls.items():
+        if path in facts and facts[path].site is None:
+            facts[path] = replace(facts[path], site=site)
     if not extra:
         found.ops += ops
         return Level("fx", True)
     seen = {(op.module, op.base) for op in found.ops}
     found.ops += [op for op in ops if (op.module, op.base) not in seen]
     return Level("fx", True)
+
+
+def accepts(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Tell whether one forward takes these arguments; the model is left as it was."""
+    try:
+        with preserved(model), torch.no_grad():
+            model(*args, **kwargs)
+    except Exception:
+        return False
+    return True
 
 
 def shortened(error: BaseException) -> str:

@@ -19,7 +19,11 @@ from modellint.runtime.capture.walk import called, describe
 from modellint.runtime.trace import INPUT, RANDOM, ModuleFact, Op
 
 _MARK = "_modellint_taint"
-_NOTABLE = ("dropout", "batch_norm", "attention", "rrelu", "lstm", "gru", "rnn_", "instance_norm", "group_norm")
+_NOTABLE = (
+    "dropout", "batch_norm", "attention", "rrelu", "lstm", "gru", "rnn_", "instance_norm",
+    "scatter", "index_put", "put_.", "bincount",
+)  # fmt: skip
+"""Operators whose arguments rules ask for."""
 _TO_PYTHON = ("item", "tolist", "numpy", "__bool__", "__int__", "__float__", "__index__", "__array__")
 
 
@@ -156,7 +160,7 @@ class Recorder:
                 draws=draws,
                 within=self._within,
                 shape=_shape(first) if notable else (),
-                dtype=str(first.dtype).removeprefix("torch.") if notable and first is not None else None,
+                dtype=str(first.dtype).removeprefix("torch.") if first is not None else None,
                 device=first.device.type if first is not None else None,
             )
         )
@@ -309,7 +313,10 @@ def _shape(tensor: torch.Tensor | None) -> tuple[int, ...]:
 
 def _scalars(names: tuple[str, ...], args: Any, kwargs: Mapping[str, Any]) -> dict[str, Any]:
     found = {**dict(zip(names, args, strict=False)), **kwargs}
-    return {name: value for name, value in found.items() if isinstance(value, (bool, int, float))}
+    scalars = {name: value for name, value in found.items() if isinstance(value, (bool, int, float, str))}
+    if isinstance(found.get("weights"), torch.Tensor):
+        scalars["weights"] = "tensor"
+    return scalars
 
 
 def function_scalars(func: Any, name: str, full: str, args: Any, kwargs: Any) -> dict[str, Any]:

@@ -33,6 +33,7 @@ class _Tracer(torch.fx.Tracer):
     def __init__(self, names: Names, sites: SiteTable, built: Mapping[int, int | None]) -> None:
         super().__init__()
         self.ops: list[Op] = []
+        self.calls: dict[str, int | None] = {}
         self._names = names
         self._sites = sites
         self._built = built
@@ -40,6 +41,7 @@ class _Tracer(torch.fx.Tracer):
 
     def call_module(self, m: nn.Module, forward: Any, args: Any, kwargs: Any) -> Any:
         path, _ = self._names.path(m, None)
+        self.calls.setdefault(path, self._sites.site(sys._getframe(1)))
         self._modules.append(path)
         try:
             return super().call_module(m, forward, args, kwargs)
@@ -98,13 +100,16 @@ class _Tracer(torch.fx.Tracer):
         return []
 
 
-def follow(model: nn.Module, names: Names, sites: SiteTable, built: Mapping[int, int | None]) -> list[Op]:
-    """Return the operations of the symbolic graph of `model.forward` that rules can judge.
+def follow(
+    model: nn.Module, method: str, names: Names, sites: SiteTable, built: Mapping[int, int | None]
+) -> tuple[list[Op], dict[str, int | None]]:
+    """Return the operations of the symbolic graph of a method that rules can judge, and where modules are called.
 
     Tensors that do not depend on an input are computed while tracing, so draws on them are recorded as well.
     Raises `Unfollowed`.
     """
     tracer = _Tracer(names, sites, built)
+    tracer.traced_func_name = method
     recorder = Recorder(model, names, sites, built)
     try:
         with torch.no_grad(), recorder.recording(()):
@@ -113,6 +118,5 @@ def follow(model: nn.Module, names: Names, sites: SiteTable, built: Mapping[int,
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise Unfollowed(reason) from error
     baked = [op for op in recorder.ops if op.within is None and op.live]
-    return tracer.ops + [
-        Op(op.name, op.module, op.site, op.args, op.taint, draws=True, level="fx") for op in baked
-    ]
+    drawn = [Op(op.name, op.module, op.site, op.args, op.taint, draws=True, level="fx") for op in baked]
+    return tracer.ops + drawn, tracer.calls

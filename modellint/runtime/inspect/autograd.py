@@ -22,7 +22,7 @@ def autograd_recorded(trace: Trace, options: Mapping[str, Any]) -> Iterator[Find
         if op.grad not in seen and op.within is None:
             seen[op.grad] = of_op(trace, op, modules, {})
     for region, finding in seen.items():
-        size = kept[region]
+        size = kept[region] if trace.graph_bytes is None or len(seen) > 1 else trace.graph_bytes
         words = {**finding.words, "bytes": _human(size)}
         yield replace(finding, words=words, evidence={**finding.evidence, "graph_bytes": size})
 

@@ -14,6 +14,7 @@ from modellint.runtime.inspect.autograd import autograd_recorded
 from modellint.runtime.inspect.dropout import active_dropout
 from modellint.runtime.inspect.finding import Finding, list_modules
 from modellint.runtime.inspect.ladder import target_failed, untraceable
+from modellint.runtime.inspect.mode_graph import mode_dependent_graph
 from modellint.runtime.inspect.modes import mixed_mode, unreachable
 from modellint.runtime.inspect.norms import batch_statistics
 from modellint.runtime.inspect.randomness import random_draws
@@ -28,6 +29,7 @@ DETECTORS: Mapping[str, Detector] = {
     "autograd-recorded": autograd_recorded,
     "mixed-mode": mixed_mode,
     "unreachable": unreachable,
+    "mode-dependent-graph": mode_dependent_graph,
     "untraceable": untraceable,
     "target-failed": target_failed,
 }

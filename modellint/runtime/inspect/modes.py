@@ -23,10 +23,11 @@ def mixed_mode(trace: Trace, options: Mapping[str, Any]) -> Iterator[Finding]:
         affected = [other for other in below if other.training and other.reads_mode]
         if not affected:
             continue
-        call = next((other.site for other in (*below, *affected) if other.calls and other.site is not None), None)
+        call = next((other.site for other in (*below, *affected) if other.site is not None), None)
         site = trace.site(call) or trace.site(affected[0].built) or trace.site(fact.built)
         words = {"type": fact.short_type, "affected": _count(affected)}
         evidence = {"training": True, "root_training": False, "affected": [other.path for other in affected][:20]}
+        # A part that the example input does not reach may still be reached by another.
         ran = any(other.calls for other in affected) or trace.level() != "record"
         yield Finding(
             site, path, fact.type, None, words, evidence, Confidence.CERTAIN if ran else Confidence.LIKELY

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
 from typing import Any
 
 from modellint.diagnostic import Confidence
 from modellint.runtime.inspect.dropout import is_drop_path, is_dropout
 from modellint.runtime.inspect.finding import Finding, modules_by_path, of_op
+from modellint.runtime.nondeterminism import find
 from modellint.runtime.trace import Trace
 
 
@@ -25,12 +28,12 @@ def random_draws(trace: Trace, options: Mapping[str, Any]) -> Iterator[Finding]:
             continue
         finding = of_op(trace, op, modules, {"what": f"{op.base} draws random numbers"})
         if not op.reaches:
-            yield Finding(
-                finding.site, finding.module, finding.module_type, finding.node, finding.words, finding.evidence,
-                Confidence.POSSIBLE, finding.built,
-            )  # fmt: skip
+            yield replace(finding, confidence=Confidence.POSSIBLE)
         else:
             yield finding
+    device = options.get("deploy-device") or ("cuda" if trace.device.startswith("cuda") else None)
+    if device is not None:
+        yield from _nondeterministic_on(trace, device)
     for draw in trace.hidden_draws:
         yield Finding(
             trace.site(draw.site),
@@ -40,3 +43,17 @@ def random_draws(trace: Trace, options: Mapping[str, Any]) -> Iterator[Finding]:
             {"op": draw.source, "what": f"the random state of {draw.source} moves"},
             {"op": draw.source, "level": "record"},
         )
+
+
+def _nondeterministic_on(trace: Trace, device: str) -> Iterator[Finding]:
+    """Yield operations that torch documents as nondeterministic on a kind of device.
+
+    Without the option, the CPU is left out: there it takes several threads and equal indices.
+    """
+    modules = modules_by_path(trace)
+    for op in trace.ops:
+        entry = find(op, device) if op.level == "record" else None
+        if entry is not None:
+            condition = f" ({entry.condition})" if entry.condition else ""
+            words = {"what": f"{entry.op}{condition} is not deterministic on {device}"}
+            yield replace(of_op(trace, op, modules, words), confidence=Confidence.LIKELY)

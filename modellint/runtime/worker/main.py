@@ -68,9 +68,10 @@ def _target(data: Mapping[str, Any]) -> Target:
 def _trace(job: Mapping[str, Any], target: Target, cwd: Path, sites: Any, stage: list[str]) -> dict[str, Any]:
     import torch
 
-    from modellint.runtime.capture.ladder import Subject, capture
+    from modellint.runtime.capture.ladder import Subject, accepts, capture
     from modellint.runtime.trace import Trace
-    from modellint.runtime.worker import inputs
+    from modellint.runtime.worker import derive, inputs
+    from modellint.runtime.worker.lazy import count_lazy, materialise
     from modellint.runtime.worker.load import load, noting_construction
 
     built: dict[int, int | None] = {}
@@ -91,15 +92,23 @@ def _trace(job: Mapping[str, Any], target: Target, cwd: Path, sites: Any, stage:
     else:
         arguments = inputs.from_example(loaded.module, model, signature_of)
     given = arguments is not None
+    notes = list(loaded.notes)
+    if arguments is None and (arguments := derive.from_configuration(model, signature_of)) is not None:
+        notes.append(f"{target.text}: inputs from {arguments.origin}")
     if arguments is None and not inputs.needs_input(signature_of):
         arguments = inputs.Arguments((), {}, "no input is needed")
-    stage[0] = "tracing"
+    stage[0] = "the forward" if method == "forward" else method
     subject = None
     if arguments is not None:
         subject = Subject(model, entry, arguments.args, arguments.kwargs, sites, built)
+        if count_lazy(model) and (note := materialise(model, subject.call)):
+            notes.append(f"{target.text}: {note}")
     described = inputs.describe_entry(signature_of)
     why_not = f"no input was given for {described}"
-    found = capture(subject, model, sites, built, given=given, why_not=why_not)
+    found = capture(subject, model, sites, built, method=method, given=given, why_not=why_not)
+    suggestion = ""
+    if not found.levels[0].answered and method == "forward" and not count_lazy(model):
+        suggestion = derive.suggestion(model, signature_of, lambda guess: accepts(model, guess.args, guess.kwargs))
     return to_json(
         Trace(
             target=target.text,
@@ -114,8 +123,11 @@ def _trace(job: Mapping[str, Any], target: Target, cwd: Path, sites: Any, stage:
             hidden_draws=tuple(found.hidden_draws),
             failure=found.failure,
             batch=inputs.batch_size(arguments) if arguments is not None else None,
-            notes=loaded.notes,
+            notes=tuple(notes),
             signature=described,
+            suggestion=suggestion,
+            mode_changes=tuple(found.mode_changes),
+            graph_bytes=found.graph_bytes,
         )
     )  # type: ignore[no-any-return]
 

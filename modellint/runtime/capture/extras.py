@@ -1,0 +1,71 @@
+"""Further forwards, run only where the first one gave reason: the other mode, and what autograd keeps alive."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from modellint.runtime.capture.names import Names
+from modellint.runtime.capture.recorder import Recorder
+from modellint.runtime.capture.state import preserved
+from modellint.runtime.capture.subject import Subject
+from modellint.runtime.trace import ModeChange, Op
+
+
+def other_mode(subject: Subject, recorder: Recorder, mode: Callable[[], Any]) -> list[ModeChange]:
+    """Record a forward in the other mode and return the operations that only one of the two runs.
+
+    Only where a class that is not torch's reads its mode: what torch's own modules do with it is known.
+    """
+    if not any(fact.reads_mode and not fact.type.startswith("torch.nn.") for fact in recorder.calls.values()):
+        return []
+    training = not subject.model.training
+    again = Recorder(subject.model, Names(subject.model), subject.sites, subject.built)
+    with preserved(subject.model):
+        try:
+            subject.model.train(training)
+            with mode(), again.recording((subject.args, subject.kwargs)):
+                subject.call()
+        except Exception:
+            return []
+    names = ("eval", "train") if training else ("train", "eval")
+    return [
+        *_only(recorder.ops, again.ops, names[0]),
+        *_only(again.ops, recorder.ops, names[1]),
+    ]
+
+
+def _only(ops: list[Op], others: list[Op], mode: str) -> list[ModeChange]:
+    """Return what `ops` have and `others` do not: by name and line; the parts of a composite do not count."""
+    known = {(op.name, op.site) for op in others}
+    counts: Counter[tuple[str, int | None]] = Counter()
+    module: dict[tuple[str, int | None], str | None] = {}
+    for op in ops:
+        key = (op.name, op.site)
+        if op.within is None and op.site is not None and key not in known:
+            counts[key] += 1
+            module.setdefault(key, op.module)
+    return [ModeChange(mode, name, count, site, module[name, site]) for (name, site), count in counts.items()]
+
+
+def graph_bytes(subject: Subject) -> int | None:
+    """Return how much autograd keeps for a backward pass when the caller runs under `no_grad`; parameters apart."""
+    kept: dict[int, int] = {}
+    own = {parameter.untyped_storage().data_ptr() for parameter in subject.model.parameters()}
+
+    def pack(tensor: torch.Tensor) -> torch.Tensor:
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in own:
+            kept[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    with preserved(subject.model):
+        try:
+            with torch.no_grad(), torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+                subject.call()
+        except Exception:
+            return None
+    return sum(kept.values())
