@@ -37,9 +37,7 @@ RUNTIME = {
 def pairs(table: dict[str, set[str]]) -> set[tuple[str, str]]:
     """Return (file, code) for every planted defect whose rule exists and is on by default."""
     rules = load_rules()
-    return {
-        (f, code) for f, codes in table.items() for code in codes if code in rules and rules[code].enabled
-    }
+    return {(f, code) for f, codes in table.items() for code in codes if code in rules and rules[code].enabled}
 
 
 def findings(project: Path, command: str) -> tuple[int, set[tuple[str, str]]]:
@@ -48,9 +46,7 @@ def findings(project: Path, command: str) -> tuple[int, set[tuple[str, str]]]:
         [MODELLINT, command, "--output-format", "json"], cwd=project, capture_output=True, text=True
     )
     found = [item for item in json.loads(result.stdout) if item["severity"] != "info"]
-    return result.returncode, {
-        (Path(item["filename"]).relative_to(project).as_posix(), item["code"]) for item in found
-    }
+    return result.returncode, {(Path(item["filename"]).relative_to(project).as_posix(), item["code"]) for item in found}
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +55,15 @@ def examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     copy = tmp_path_factory.mktemp("copy").resolve() / "examples"
     shutil.copytree(ROOT / "examples", copy, ignore=shutil.ignore_patterns("artifacts", "__pycache__"))
     return copy
+
+
+@pytest.fixture(scope="module")
+def demo(examples: Path) -> str:
+    """Return what the demonstration prints; it fails where the projects do not behave as they must."""
+    pytest.importorskip("torch")
+    result = subprocess.run([sys.executable, str(examples / "demo.py")], capture_output=True, text=True, timeout=300)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
 
 
 def test_the_corrected_project_is_silent(examples: Path) -> None:
@@ -74,16 +79,6 @@ def test_the_static_pass_finds_every_planted_defect_and_nothing_else(examples: P
 @pytest.mark.xdist_group("demo")  # one worker, one run of the demonstration
 class TestRunning:
     """Needs torch: trains both projects once, through the demonstration itself."""
-
-    @pytest.fixture(scope="class")
-    def demo(self, examples: Path) -> str:
-        """Return what the demonstration prints; it fails where the projects do not behave as they must."""
-        pytest.importorskip("torch")
-        result = subprocess.run(
-            [sys.executable, str(examples / "demo.py")], capture_output=True, text=True, timeout=300
-        )
-        assert result.returncode == 0, result.stdout + result.stderr
-        return result.stdout
 
     @pytest.mark.usefixtures("demo")
     def test_the_corrected_models_are_silent(self, examples: Path) -> None:
@@ -103,9 +98,7 @@ class TestRunning:
         if project == "corrected":
             assert min(float(line.split()[-1]) for line in shares) > 0.7, "the model has learned something"
         signal = json.dumps([0.01 * (index % 50) for index in range(1024)])
-        answers = [
-            json.loads(line) for line in run(folder, "service.py", f"{signal}\n{signal}\n").splitlines()
-        ]
+        answers = [json.loads(line) for line in run(folder, "service.py", f"{signal}\n{signal}\n").splitlines()]
         assert [set(answer) for answer in answers] == [{"fault", "strangeness"}] * 2
 
     def test_the_readme_shows_what_the_demonstration_prints(self, demo: str) -> None:
