@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from typing import Any
 
@@ -16,6 +17,7 @@ __all__ = [
     "GRADIENT_CALLS",
     "TorchDispatchMode",
     "TorchFunctionMode",
+    "eager",
     "function_name",
     "is_seeded",
     "register_module_forward_hook",
@@ -63,6 +65,13 @@ def unobserved() -> Iterator[None]:
     """Run torch code of our own in the middle of a recording without recording it."""
     with torch._C.DisableTorchFunction(), _disable_current_modes():
         yield
+
+
+def eager() -> AbstractContextManager[Any]:
+    """Return a context in which whatever torch.compile wraps runs as it is written."""
+    if "torch._dynamo" not in sys.modules:
+        return nullcontext()
+    return torch.compiler.set_stance("force_eager")
 
 
 def function_name(function: Callable[..., Any]) -> str:

@@ -97,6 +97,7 @@ class Recorder:
             self._mark(tensor, INPUT)
         with ExitStack() as stack:
             stack.callback(self._unmark)
+            stack.enter_context(adapter.eager())
             for register, hook in (
                 (adapter.register_module_forward_pre_hook, self._enter),
                 (adapter.register_module_forward_hook, self._leave),

@@ -18,7 +18,9 @@ class Snapshot:
     """The state of a model and of the process around it, at one moment."""
 
     def __init__(self, model: nn.Module) -> None:
-        self._modules = list(model.modules())
+        # A scripted module keeps its state in C++ and shows it through views that cannot be replaced.
+        self._modules = [m for m in model.modules() if not isinstance(m, torch.jit.ScriptModule)]
+        self._scripted = [(m, m.training) for m in model.modules() if isinstance(m, torch.jit.ScriptModule)]
         self._attributes = [_attributes(module) for module in self._modules]
         self._tables = [{name: dict(vars(module)[name]) for name in _TABLES} for module in self._modules]
         self._containers = [
@@ -63,6 +65,9 @@ class Snapshot:
                 current = values[name]
                 current.clear()
                 current.update(table)
+        for module, training in self._scripted:
+            if module.training != training:
+                module.training = training
         for value, before in self._containers:
             value.clear()
             value.extend(before) if isinstance(value, list) else value.update(before)

@@ -12,14 +12,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 _BOOT = (
     "import sys; sys.path[:1] = [] if sys.path[:1] == [''] else sys.path[:1]; sys.path.append(sys.argv.pop(1)); "
-    "from modellint.runtime.{module} import main; main(*map(int, sys.argv[1:]))"
+    "from modellint.runtime.{module} import main; main(*sys.argv[1:])"
 )
 _PACKAGE_PARENT = str(Path(__file__).resolve().parents[3])
 _OUTPUT_KEPT = 16_384
@@ -44,9 +44,14 @@ class Outcome:
 
 
 class Pool:
-    """Runs jobs, each in a process of its own. Use as a context manager; `run` may be called from several threads."""
+    """Runs jobs, each in a process of its own. Use as a context manager; `run` may be called from several threads.
 
-    def __init__(self, *, fork: bool | None = None) -> None:
+    `preload` names modules that the fork server imports beside torch, for many models of one library; importing
+    them must not compute anything. `fork` is decided by the system unless given.
+    """
+
+    def __init__(self, *, fork: bool | None = None, preload: Sequence[str] = ()) -> None:
+        self._preload = tuple(preload)
         self._fork = hasattr(os, "fork") and sys.platform != "win32" if fork is None else fork
         self._server: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
@@ -66,7 +71,14 @@ class Pool:
                 return
             ours, theirs = socket.socketpair()
             self._server = subprocess.Popen(
-                [sys.executable, "-c", _BOOT.format(module="process.server"), _PACKAGE_PARENT, str(theirs.fileno())],
+                [
+                    sys.executable,
+                    "-c",
+                    _BOOT.format(module="process.server"),
+                    _PACKAGE_PARENT,
+                    str(theirs.fileno()),
+                    *self._preload,
+                ],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

@@ -6,14 +6,16 @@ own output goes, and where we report the child's process id and exit status. It 
 
 from __future__ import annotations
 
+import importlib
 import os
 import selectors
 import signal
 import socket
 
 
-def main(control_fd: int) -> None:
-    """Serve until the parent closes the control socket."""
+def main(descriptor: str, *preload: str) -> None:
+    """Serve until the parent closes the control socket; `preload` names further modules to import."""
+    control_fd = int(descriptor)
     control = socket.socket(fileno=control_fd)
     # A Ctrl-C in the terminal is the parent's business: it closes the socket, and kills the children.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -22,7 +24,7 @@ def main(control_fd: int) -> None:
     os.set_blocking(wake_read, False)
     signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
-    _preload()
+    _preload(preload)
     control.sendall(b"R")
     children: dict[int, int] = {}
     with selectors.DefaultSelector() as selector:
@@ -48,13 +50,16 @@ def _drained(descriptor: int) -> bool:
         return False
 
 
-def _preload() -> None:
+def _preload(modules: tuple[str, ...]) -> None:
     """Import what every child needs; nothing here may run a kernel."""
     import torch  # noqa: F401
     import torch.fx  # noqa: F401
 
     from modellint.runtime.capture import ladder  # noqa: F401
     from modellint.runtime.worker import inputs, load, main  # noqa: F401
+
+    for name in modules:
+        importlib.import_module(name)
 
 
 def _start(fds: list[int], children: dict[int, int], ours: tuple[int, ...]) -> None:

@@ -70,10 +70,10 @@ def noting_construction(sites: SiteTable, built: dict[int, int | None], alive: l
         nn.Module.__init__ = original  # type: ignore[method-assign]
 
 
-def load(target: Target, mode: str, cwd: Path) -> Loaded:
+def load(target: Target, mode: str, cwd: Path, stage: list[str]) -> Loaded:
     """Import the target's module and produce the model.
 
-    Raises `LoadProblem`, and whatever the user's own code raises.
+    `stage[0]` is kept saying what is being done. Raises `LoadProblem`, and whatever the user's own code raises.
     """
     module = _import(target, cwd)
     value = _lookup(module, target)
@@ -85,12 +85,14 @@ def load(target: Target, mode: str, cwd: Path) -> Loaded:
         home = _assignment(module, target, fallback) or definition(type(value), fallback)
     elif inspect.isclass(value) and issubclass(value, nn.Module):
         _check_callable(value, target, "class")
+        stage[0] = f"{target.name}()"
         model = value()
         if mode == "as-is":
             model.eval()
             notes.append(f"{target.text}: the class was constructed by modellint and put into eval mode")
     elif callable(value):
         _check_callable(value, target, "function" if inspect.isroutine(value) else type(value).__name__)
+        stage[0] = f"{target.name}()"
         model = _unwrap(value(), target)
     else:
         raise LoadProblem(

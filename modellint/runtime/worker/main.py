@@ -77,7 +77,7 @@ def _trace(job: Mapping[str, Any], target: Target, cwd: Path, sites: Any, stage:
     built: dict[int, int | None] = {}
     alive: list[Any] = []
     with noting_construction(sites, built, alive):
-        loaded = load(target, job["mode"], cwd)
+        loaded = load(target, job["mode"], cwd, stage)
     model = loaded.model
     method = job["method"] or "forward"
     entry = model if method == "forward" else getattr(model, method, None)

@@ -1,0 +1,7 @@
+# status: 2
+"""An import fails."""
+import no_such_package_anywhere
+
+
+def build():
+    return no_such_package_anywhere

@@ -1,0 +1,4 @@
+# status: 2
+"""Not Python."""
+def build(
+    return 1

@@ -1,0 +1,6 @@
+# status: 2
+"""There is no build."""
+
+
+def make():
+    return None
