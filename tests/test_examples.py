@@ -41,7 +41,7 @@ def pairs(table: dict[str, set[str]]) -> set[tuple[str, str]]:
 
 
 def findings(project: Path, command: str) -> tuple[int, set[tuple[str, str]]]:
-    """Run a pass in `project`; return its exit status and (file, code) of what is above an info."""
+    """Run a pass in `project`; return its exit status and the (file, code) of its findings, infos included."""
     result = subprocess.run(
         [MODELLINT, command, "--output-format", "json"], cwd=project, capture_output=True, text=True
     )
