@@ -32,12 +32,14 @@ class Classes:
         self._modules: dict[ClassInfo, bool] = {}
         self._dependence: dict[ClassInfo | FunctionInfo, Dependence] = {}
         self._forwards: dict[FunctionInfo, bool] = {}
+        self._children: dict[ClassInfo, frozenset[str]] = {}
 
     def clear(self) -> None:
         """Forget everything: the trees behind the answers were dropped."""
         self._modules.clear()
         self._dependence.clear()
         self._forwards.clear()
+        self._children.clear()
 
     def is_module(self, cls: ClassInfo) -> bool:
         """Tell whether `cls` descends from a torch module, as far as that is in sight."""
@@ -85,16 +87,18 @@ class Classes:
 
     def builds_child(self, cls: ClassInfo, attribute: str) -> bool:
         """Tell whether `cls` stores a module that it builds itself in `attribute`."""
+        if cls not in self._children:
+            self._children[cls] = frozenset(self._built_children(cls))
+        return attribute in self._children[cls]
+
+    def _built_children(self, cls: ClassInfo) -> Iterator[str]:
         for owner in self.project.ancestry(cls)[0]:
             for method in owner.methods.values():
                 for node in ast.walk(method.node) if method.node else ():
-                    if (
-                        isinstance(node, ast.Assign)
-                        and isinstance(node.value, ast.Call)
-                        and any(isinstance(t, ast.Attribute) and t.attr == attribute for t in node.targets)
-                    ):
-                        return self._is_constructor(method, node.value)
-        return False
+                    if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+                        names = [t.attr for t in node.targets if isinstance(t, ast.Attribute)]
+                        if names and self._is_constructor(method, node.value):
+                            yield from names
 
     def _is_constructor(self, scope: FunctionInfo, call: ast.Call) -> bool:
         symbol = self.project.resolve_in(scope, call.func)
@@ -171,6 +175,8 @@ class Classes:
     def of_external(self, dotted: str, call: ast.Call | None) -> Dependence:
         """Tell whether the outside class or factory `dotted`, called as in `call`, depends on the mode."""
         name = dotted.rsplit(".", 1)[-1]
+        if name[:1].islower() and not self.knowledge.loaders.get(dotted):
+            return Dependence(NO)  # a function, no layer
         if self.knowledge.mode_dependent.get(dotted):
             chance = _argument(call, ("p", "dropout"), 0 if "Dropout" in name else None)
             if _is_zero(chance):

@@ -57,7 +57,7 @@ class FileContext:
     @cached_property
     def flow(self) -> FileAnalysis:
         """The flow analysis of this file."""
-        analysis = FileAnalysis(self.project, self.classes, self.knowledge, self.module)
+        analysis = FileAnalysis(self.project, self.classes, self.knowledge, self.module, self.is_checked)
         analysis.run()
         return analysis
 

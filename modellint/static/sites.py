@@ -81,13 +81,15 @@ def from_other_files(context: FileContext) -> list[Event]:
         and not event.training
         and (is_open(event) or _grad_open(event))
     }
+    mine = str(context.module.path)
     for path, words in _callers(context, asked).items():
         module = context.project.load(path)
         if module is None:
             continue
-        analysis = FileAnalysis(context.project, context.classes, context.knowledge, module)
+        analysis = FileAnalysis(
+            context.project, context.classes, context.knowledge, module, lambda other: other != mine
+        )
         analysis.run(frozenset(words))
-        mine = str(context.module.path)
         context.outside_events += [e for e in analysis.events if e.site.path == mine and e.key.chain]
     return context.outside_events
 

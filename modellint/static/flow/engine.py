@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from modellint.static.classes import Classes
 from modellint.static.flow.calls import call_value
 from modellint.static.flow.construct import initialise
 from modellint.static.flow.events import Event
 from modellint.static.flow.expressions import EXPRESSIONS
 from modellint.static.flow.machine import Exhausted, Frame, Machine, unknown_arguments
+from modellint.static.flow.relevance import Relevance
 from modellint.static.flow.state import State, join_states
 from modellint.static.flow.statements import STATEMENTS
 from modellint.static.flow.values import (
@@ -25,15 +28,7 @@ from modellint.static.flow.values import (
     Value,
 )
 from modellint.static.knowledge import Knowledge
-from modellint.static.naming import speaks_of_inference
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo, Project
-
-EFFECTS = frozenset(
-    "eval train no_grad inference_mode enable_grad set_grad_enabled requires_grad_ load_state_dict "
-    "from_pretrained volatile set_training_mode create_model jit hub onnx export convert argmax topk item tolist "
-    "numpy backward".split()
-)
-"""Words without which nothing that happens in a function can end in a finding about modes or gradients."""
 
 _MODE_WORDS = frozenset({"eval", "train", "set_training_mode"})
 
@@ -41,10 +36,18 @@ _MODE_WORDS = frozenset({"eval", "train", "set_training_mode"})
 class FileAnalysis:
     """The analysis of one file. `events` are what happened in it and in the code that it calls."""
 
-    def __init__(self, project: Project, classes: Classes, knowledge: Knowledge, module: ModuleInfo) -> None:
+    def __init__(
+        self,
+        project: Project,
+        classes: Classes,
+        knowledge: Knowledge,
+        module: ModuleInfo,
+        is_checked: Callable[[str], bool],
+    ) -> None:
         self.module = module
-        self._machine = Machine(project, classes, knowledge, EXPRESSIONS, STATEMENTS, call_value, module)
-        self._relevant: dict[FunctionInfo, bool] = {}
+        self._relevance = Relevance(project, classes, knowledge, is_checked)
+        is_inert = self._relevance.is_inert
+        self._machine = Machine(project, classes, knowledge, EXPRESSIONS, STATEMENTS, call_value, is_inert, module)
         self._instances: dict[ClassInfo, State] = {}
         self.exhausted: list[FunctionInfo] = []
         self._base = self._run_top_level()
@@ -62,40 +65,8 @@ class FileAnalysis:
                 continue  # nested functions are run with what is around them
             if only is not None and only.isdisjoint(function.words):
                 continue
-            if self.matters(function):
+            if self._relevance.is_root(function):
                 self._run_root(function, None, self._start(function))
-
-    def matters(self, function: FunctionInfo) -> bool:
-        """Tell whether `function`, or a function of the project that it calls, can have an effect."""
-        if function not in self._relevant:
-            self._relevant[function] = False
-            self._relevant[function] = self._matters(function)
-        return self._relevant[function]
-
-    def _matters(self, function: FunctionInfo) -> bool:
-        if self._is_hook(function):
-            return False
-        cls = function.cls
-        if cls is not None and function.name in ("forward", "__init__", "train", "eval"):
-            if self._machine.classes.is_module(cls):
-                return False
-        if not EFFECTS.isdisjoint(function.words) or _named_for_inference(function):
-            return True
-        for call in function.calls:
-            symbol = self._machine.project.resolve_in(function, call.func)
-            if symbol is not None and isinstance(symbol.target, FunctionInfo) and self.matters(symbol.target):
-                return True
-        return False
-
-    def _is_hook(self, function: FunctionInfo) -> bool:
-        """Tell whether a framework calls this method, with mode and gradients already set."""
-        if function.cls is None:
-            return False
-        for base in self._machine.project.ancestry(function.cls)[1]:
-            hooks = self._machine.knowledge.hooks.get(base)
-            if hooks is not None and function.name in hooks.train + hooks.inference:
-                return True
-        return False
 
     # -- starting points -----------------------------------------------------------------------------------
 
@@ -230,15 +201,10 @@ class FileAnalysis:
             machine.begin()
         number = machine.number((function, ()))
         for inner in function.nested:
-            if inner.cls is None and inner not in machine.called and self.matters(inner):
+            if inner.cls is None and inner not in machine.called and self._relevance.is_root(inner):
                 after = state.copy()
                 after.grad = Grad(ENTRY, None)
                 self._run_root(inner, number, after)
-
-
-def _named_for_inference(function: FunctionInfo) -> bool:
-    names = [function.name, *([function.cls.name] if function.cls else ())]
-    return any(speaks_of_inference(name) for name in names)
 
 
 def _assigns_model(method: FunctionInfo) -> bool:

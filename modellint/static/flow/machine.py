@@ -115,6 +115,7 @@ class Machine:
         expressions: Expressions,
         statements: Statements,
         caller: Callable[[Machine, Value, Args, ast.Call, State], Value],
+        is_inert: Callable[[FunctionInfo], bool],
         main: ModuleInfo,
     ) -> None:
         self.project = project
@@ -135,6 +136,7 @@ class Machine:
         self._expressions = expressions
         self._statements = statements
         self._caller = caller
+        self._is_inert = is_inert
         self._numbers: dict[object, int] = {}
         self._decorators: dict[FunctionInfo, tuple[ast.expr, ...]] = {}
         self._lambdas: dict[object, FunctionInfo] = {}
@@ -240,6 +242,8 @@ class Machine:
         """Interpret a call of one of the project's functions; its effects happen in `state`."""
         function = callee.function
         self.called.add(function)
+        if self._is_inert(function):
+            return Value(taint=args.taint)
         if len(self.frames) >= MAX_DEPTH or sum(f.function is function for f in self.frames) > 1:
             return Value(taint=args.taint)
         decorators = self.wrapping_decorators(function) if not callee.raw else ()

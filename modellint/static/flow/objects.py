@@ -38,26 +38,13 @@ from modellint.static.flow.values import (
     kinds,
     only_constant,
 )
+from modellint.static.flow.vocabulary import FORWARD_METHOD, MODEL_NAME
 from modellint.static.project import ClassInfo, FunctionInfo
 
 SAME = frozenset(
     "to cuda cpu half float double bfloat16 type share_memory xpu apply to_empty requires_grad_ compile ipu hpu".split()
 )
 """Methods of a module that return the module."""
-
-MODEL_NAME = re.compile(
-    r"^_*(\w*_)?(model|net|network|module|backbone|encoder|decoder|generator|discriminator|classifier|detector|"
-    r"segmenter|predictor_model|teacher|student|policy|actor|critic|agent_net|ema_model|unet|vae|resnet|bert|gpt|vit|clip|"
-    r"net[A-Z]\w?|\w+Net|\w*model\d*|G|D|G_\w+|D_\w+)$"
-)
-"""Names that people give to models; only used where nothing better is known of what is called."""
-
-FORWARD_METHOD = re.compile(
-    r"^(forward\w*|\w+_forward|encode\w*|decode\w*|predict\w*|infer\w*|generate\w*|sample\w*|embed\w*|extract\w*|"
-    r"classif\w*|detect\w*|segment\w*|evaluat\w*|transcrib\w*|translat\w*|synthes\w*|reconstruct\w*|score\w*|"
-    r"\w+_step|get_\w*(features?|embeddings?|logits|outputs?)|run|act|__call__)$"
-)
-"""Methods of a model out of sight that run it, by their names."""
 
 
 def class_of(obj: Obj) -> ClassInfo | None:

@@ -24,7 +24,6 @@ from modellint.static.flow.values import (
     join_all,
     only_constant,
 )
-
 from modellint.static.project import ClassInfo
 
 MAX_UNROLL = 6

@@ -25,7 +25,7 @@ class Import:
 class FunctionInfo:
     """A function, a method, or (with `node` None) the body of a module.
 
-    `words` holds every name and attribute in it, nested functions included; `calls` and `statements` (bare
+    `words` holds every name and attribute in it, nested functions included, `stores` the variables it assigns; `calls` and `statements` (bare
     expressions and `with` blocks) hold only its own, in the order of the text.
     """
 
@@ -35,6 +35,7 @@ class FunctionInfo:
     cls: ClassInfo | None
     parent: FunctionInfo | None
     words: set[str] = field(default_factory=set)
+    stores: set[str] = field(default_factory=set)
     calls: list[ast.Call] = field(default_factory=list)
     statements: list[ast.Expr | ast.With | ast.AsyncWith] = field(default_factory=list)
     nested: list[FunctionInfo] = field(default_factory=list)
@@ -162,6 +163,8 @@ def _scan(module: ModuleInfo, nodes: list[ast.stmt], scope: FunctionInfo, cls: C
         kind = type(node)
         if kind is ast.Name:
             words.add(node.id)  # type: ignore[attr-defined]
+            if type(node.ctx) is ast.Store:  # type: ignore[attr-defined]
+                scope.stores.add(node.id)  # type: ignore[attr-defined]
             continue
         if kind is ast.Constant:
             continue

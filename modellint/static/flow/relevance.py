@@ -1,0 +1,215 @@
+"""Which functions are worth interpreting at all: read off their words and calls, before anything runs."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from modellint.static.classes import Classes
+from modellint.static.flow.vocabulary import FORWARD_METHOD, MODEL_NAME
+from modellint.static.guards import walk_own
+from modellint.static.knowledge import Knowledge
+from modellint.static.naming import speaks_of_inference
+from modellint.static.project import ClassInfo, FunctionInfo, Project
+from modellint.static.project.facts import parameters
+
+EFFECTS = frozenset(
+    "eval train no_grad inference_mode enable_grad set_grad_enabled requires_grad_ requires_grad load_state_dict "
+    "from_pretrained volatile set_training_mode create_model jit hub onnx export convert argmax topk item tolist numpy "
+    "backward load".split()
+)
+"""Words without which nothing that happens in a function can end in a finding about modes or gradients."""
+
+_EXPORTS = frozenset({"export", "trace", "script", "convert", "trace_module"})
+_PLAIN_METHODS = frozenset(
+    "append extend items keys values get pop format join split update copy add size view reshape to cuda cpu item detach "
+    "numpy backward step zero_grad parameters state_dict load_state_dict eval train mean sum max min log info".split()
+)
+_MAX_DEPTH = 6
+_STATE = frozenset(
+    "eval train no_grad inference_mode enable_grad set_grad_enabled requires_grad_ requires_grad load_state_dict "
+    "from_pretrained set_training_mode create_model jit hub backward register add_module setattr".split()
+)
+
+
+class Relevance:
+    """Answers for the functions of one project."""
+
+    def __init__(
+        self, project: Project, classes: Classes, knowledge: Knowledge, is_checked: Callable[[str], bool]
+    ) -> None:
+        self._is_checked = is_checked
+        self._inert: dict[FunctionInfo, bool] = {}
+        self._project = project
+        self._classes = classes
+        self._knowledge = knowledge
+        self._owing: dict[FunctionInfo, bool] = {}
+
+    def is_root(self, function: FunctionInfo) -> bool:
+        """Tell whether to analyse `function` on its own."""
+        if self._is_hook(function):
+            return False
+        cls = function.cls
+        if cls is not None and function.name in ("forward", "__init__", "train", "eval"):
+            if self._classes.is_module(cls):
+                return False
+        if not self.owes(function):
+            return False
+        return self._has_evidence(function, 0)
+
+    def _has_evidence(self, function: FunctionInfo, depth: int) -> bool:
+        if not EFFECTS.isdisjoint(function.words):
+            return True
+        names = [function.name, *([function.cls.name] if function.cls else ())]
+        if any(speaks_of_inference(name) for name in names):
+            return True
+        return depth < 2 and any(self._has_evidence(callee, depth + 1) for callee in self._callees(function))
+
+    def owes(self, function: FunctionInfo, depth: int = 0) -> bool:
+        """Tell whether `function`, or one of the project's functions that it calls, may run a forward or an export."""
+        if function not in self._owing:
+            self._owing[function] = False  # recursion adds nothing
+            result = self._runs_something(function)
+            if not result and depth < _MAX_DEPTH:
+                result = any(self.owes(callee, depth + 1) for callee in self._judged_from(function))
+            self._owing[function] = result
+        return self._owing[function]
+
+    def _judged_from(self, function: FunctionInfo) -> list[FunctionInfo]:
+        """Return the callees whose forwards are judged together with `function`.
+
+        What happens in another file that is checked, too, is judged there, with its callers looked up from there.
+        """
+        path = function.module.path
+        return [
+            callee
+            for callee in self._callees(function)
+            if callee.module.path == path or not self._is_checked(str(callee.module.path))
+        ]
+
+    def is_inert(self, function: FunctionInfo, depth: int = 0) -> bool:
+        """Tell whether a call of `function` can neither run a model, nor change or build one."""
+        if function not in self._inert:
+            self._inert[function] = True  # recursion adds nothing
+            self._inert[function] = (
+                _STATE.isdisjoint(function.words)
+                and not self._runs_something(function)
+                and not self._builds(function)
+                and depth < _MAX_DEPTH
+                and all(self.is_inert(callee, depth + 1) for callee in self._callees(function))
+            )
+        return self._inert[function]
+
+    def _builds(self, function: FunctionInfo) -> bool:
+        """Tell whether `function` makes modules, hands out objects of the project, or keeps what it is given."""
+        if function.cls is not None and function.name == "__init__":
+            return True
+        for call in function.calls:
+            symbol = self._project.resolve_in(function, call.func)
+            if symbol is None:
+                continue
+            if isinstance(symbol.target, ClassInfo) or self._knowledge.loaders.get(symbol.dotted):
+                return True
+            if self._knowledge.wrappers.get(symbol.dotted) or self._knowledge.module_bases.get(symbol.dotted):
+                return True
+        return _hands_on(function)
+
+    def _callees(self, function: FunctionInfo) -> list[FunctionInfo]:
+        found = []
+        for call in function.calls:
+            func = call.func
+            if (
+                isinstance(func, ast.Attribute)
+                and isinstance(func.value, ast.Name)
+                and func.value.id == function.self_name
+            ):
+                method = self._project.method(function.cls, func.attr) if function.cls else None
+                if method is not None:
+                    found.append(method)
+                continue
+            symbol = self._project.resolve_in(function, func)
+            if symbol is not None and isinstance(symbol.target, FunctionInfo):
+                found.append(symbol.target)
+        return found + [inner for inner in function.nested if inner.cls is None]
+
+    def _runs_something(self, function: FunctionInfo) -> bool:
+        variables = function.stores
+        outer = function.parent
+        while outer is not None and outer.node is not None:
+            variables = variables | outer.stores
+            outer = outer.parent
+        module = function.module.body
+        for call in function.calls:
+            func = call.func
+            if isinstance(func, ast.Name):
+                name = func.id
+                if name in variables or MODEL_NAME.match(name):
+                    return True
+                if name in module.stores and name not in module.functions and name not in module.classes:
+                    return True
+            elif isinstance(func, ast.Attribute):
+                name = func.attr
+                if name in _PLAIN_METHODS:
+                    continue
+                if MODEL_NAME.match(name) or FORWARD_METHOD.match(name) or name in _EXPORTS or name == "module":
+                    return True
+                if (
+                    isinstance(func.value, ast.Name)
+                    and func.value.id == function.self_name
+                    and function.cls is not None
+                ):
+                    if self._project.method(function.cls, name) is None:
+                        return True
+            elif isinstance(func, (ast.Subscript, ast.Call)):
+                return True
+        return False
+
+    def _is_hook(self, function: FunctionInfo) -> bool:
+        """Tell whether a framework calls this method, with mode and gradients already set."""
+        if function.cls is None:
+            return False
+        for base in self._project.ancestry(function.cls)[1]:
+            hooks = self._knowledge.hooks.get(base)
+            if hooks is not None and function.name in hooks.train + hooks.inference:
+                return True
+        return False
+
+
+def _hands_on(function: FunctionInfo) -> bool:
+    """Tell whether a function returns what it was given, stores something in an object, or hands out functions."""
+    given = {argument.arg for argument, _ in parameters(function)}
+    returned: list[ast.expr] = []
+    assigned: dict[str, list[ast.expr]] = {}
+    for node in walk_own(function):
+        if isinstance(node, (ast.Yield, ast.YieldFrom)):
+            return True
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            return True
+        if isinstance(node, ast.Return) and node.value is not None:
+            returned.append(node.value)
+        elif isinstance(node, ast.Assign):
+            for target in node.targets:
+                for name in ast.walk(target):
+                    if isinstance(name, ast.Name):
+                        assigned.setdefault(name.id, []).append(node.value)
+    if function.nested or any(isinstance(value, ast.Lambda) for value in returned):
+        return True
+    names = {name for value in returned for name in _names_outside_calls(value)}
+    for name in list(names):
+        for value in assigned.get(name, ()):
+            names |= _names_outside_calls(value)
+    return not names.isdisjoint(given)
+
+
+def _names_outside_calls(value: ast.expr) -> set[str]:
+    """Return the names whose objects `value` may be or hold; what a call makes of its arguments is another thing."""
+    if isinstance(value, ast.Name):
+        return {value.id}
+    if isinstance(value, (ast.Call, ast.BinOp, ast.Compare, ast.JoinedStr)):
+        return set()
+    return {
+        name
+        for child in ast.iter_child_nodes(value)
+        if isinstance(child, ast.expr)
+        for name in _names_outside_calls(child)
+    }
