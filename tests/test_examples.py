@@ -45,7 +45,7 @@ def findings(project: Path, command: str) -> tuple[int, set[tuple[str, str]]]:
     result = subprocess.run(
         [MODELLINT, command, "--output-format", "json"], cwd=project, capture_output=True, text=True
     )
-    found = [item for item in json.loads(result.stdout) if item["severity"] != "info"]
+    found = json.loads(result.stdout)
     return result.returncode, {(Path(item["filename"]).relative_to(project).as_posix(), item["code"]) for item in found}
 
 
