@@ -22,6 +22,9 @@ from modellint.runtime.trace import Failure, Trace, failure_from_json, to_json, 
 TIMEOUT = 300.0
 """Seconds that one target may take, unless said otherwise."""
 
+_OTHER_MODE = "mode-dependent-graph"
+"""The detector for whose sake a forward in the other mode is recorded."""
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -89,7 +92,7 @@ def _trace(request: Request, rules: Mapping[str, ActiveRule], pool: Pool, jobs: 
     except (TargetError, SpecError) as error:
         return TargetReport(request, problem=str(error))
     memory = request.memory or (available_memory() or 0) // max(1, jobs) or None
-    outcome = pool.run(_job(request, target, specs, root, memory), request.timeout)
+    outcome = pool.run(_job(request, target, specs, root, memory, active), request.timeout)
     reply = outcome.reply or {}
     if "problem" in reply:
         return TargetReport(request, problem=reply["problem"], output=outcome.output)
@@ -104,8 +107,14 @@ def _trace(request: Request, rules: Mapping[str, ActiveRule], pool: Pool, jobs: 
 
 
 def _job(
-    request: Request, target: Target, specs: Sequence[InputSpec], root: Path, memory: int | None
+    request: Request,
+    target: Target,
+    specs: Sequence[InputSpec],
+    root: Path,
+    memory: int | None,
+    rules: Mapping[str, ActiveRule],
 ) -> dict[str, Any]:
+    limits = [rule.options.get("max-seconds", 0.0) for rule in rules.values() if rule.rule.detector == _OTHER_MODE]
     return {
         "target": {**to_json(replace(target, file=None)), "module": target.module, "file": str(target.file or "")},
         "cwd": str(root),
@@ -114,6 +123,7 @@ def _job(
         "inputs": [spec.to_json() for spec in specs],
         "memory": memory,
         "network": request.network,
+        "second_forward": max(limits, default=0.0),
     }
 
 

@@ -31,21 +31,26 @@ def other_mode(subject: Subject, recorder: Recorder, mode: Callable[[], Any]) ->
                 subject.call()
         except Exception:
             return []
-    names = ("eval", "train") if training else ("train", "eval")
+    known = {
+        path
+        for path, fact in (*recorder.calls.items(), *again.calls.items())
+        if fact.type.startswith("torch.nn.") or "track_running_stats" in fact.settings
+    }
+    names_of = ("eval", "train") if training else ("train", "eval")
     return [
-        *_only(recorder.ops, again.ops, names[0]),
-        *_only(again.ops, recorder.ops, names[1]),
+        *_only(recorder.ops, again.ops, names_of[0], known),
+        *_only(again.ops, recorder.ops, names_of[1], known),
     ]
 
 
-def _only(ops: list[Op], others: list[Op], mode: str) -> list[ModeChange]:
+def _only(ops: list[Op], others: list[Op], mode: str, known_modules: set[str]) -> list[ModeChange]:
     """Return what `ops` have and `others` do not: by name and line; the parts of a composite do not count."""
     known = {(op.name, op.site) for op in others}
     counts: Counter[tuple[str, int | None]] = Counter()
     module: dict[tuple[str, int | None], str | None] = {}
     for op in ops:
         key = (op.name, op.site)
-        if op.within is None and op.site is not None and key not in known:
+        if op.within is None and op.site is not None and key not in known and op.module not in known_modules:
             counts[key] += 1
             module.setdefault(key, op.module)
     return [ModeChange(mode, name, count, site, module[name, site]) for (name, site), count in counts.items()]

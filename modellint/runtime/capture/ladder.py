@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -64,20 +65,24 @@ _MODES: tuple[tuple[str, Callable[[], Any]], ...] = (
 
 
 def capture(subject: Subject | None, model: nn.Module, sites: SiteTable, built: Mapping[int, int | None],
-            *, method: str, given: bool, why_not: str) -> Capture:
-    """Climb the ladder. `subject` is None where there is no input; `given`: the user named the inputs."""
+            *, method: str, given: bool, why_not: str, second_forward: float = 0.0) -> Capture:
+    """Climb the ladder. `subject` is None where there is no input; `given`: the user named the inputs.
+
+    A forward that took fewer seconds than `second_forward` is recorded in the other mode as well.
+    """
     found = Capture()
     facts = walk(model, built)
     recorded: Recorder | None = None
     if subject is None:
         found.levels.append(Level("record", False, why_not))
     else:
-        recorded = _record(subject, found, given=given)
+        recorded = _record(subject, found, given=given, second_forward=second_forward)
     if recorded is not None:
         found.ops = [replace(op, grad=0) for op in recorded.ops] if recorded.uses_gradients else recorded.ops
         facts = _merge(facts, recorded.calls)
     if found.levels[-1].answered:
-        found.levels.append(_follow(model, sites, built, found, facts, method, extra=True))
+        if subject is not None and subject.leaves_out():
+            found.levels.append(_follow(model, sites, built, found, facts, method, extra=True))
     else:
         found.levels.append(_follow(model, sites, built, found, facts, method, extra=False))
         if not found.levels[-1].answered:
@@ -95,7 +100,9 @@ def _merge(facts: dict[str, ModuleFact], calls: Mapping[str, ModuleFact]) -> dic
     return merged
 
 
-def _record(subject: Subject, found: Capture, *, given: bool) -> Recorder | None:
+def _record(
+    subject: Subject, found: Capture, *, given: bool, second_forward: float
+) -> Recorder | None:
     """Record one forward under the strictest gradient mode that it survives."""
     failures: list[BaseException] = []
     for name, mode in _MODES:
@@ -104,6 +111,7 @@ def _record(subject: Subject, found: Capture, *, given: bool) -> Recorder | None
             recorder.before_writing = snapshot.keep
             streams = sources(subject.model)
             before = RandomState(streams)
+            started = time.perf_counter()
             try:
                 with mode(), recorder.recording((subject.args, subject.kwargs)):
                     recorder.finish(subject.call())
@@ -112,11 +120,13 @@ def _record(subject: Subject, found: Capture, *, given: bool) -> Recorder | None
                 if isinstance(error, MemoryError) or _is_training_batch(error):
                     break
                 continue
+            seconds = time.perf_counter() - started
             moved = before.moved()
             ends = {source.name: source.fingerprint() for source in streams if source.name in moved}
         found.levels.append(Level("record", True, "" if name == "inference_mode" else f"under {name}"))
         _judge_draws(subject, recorder, mode, streams, ends, found)
-        found.mode_changes = other_mode(subject, recorder, mode)
+        if seconds < second_forward:
+            found.mode_changes = other_mode(subject, recorder, mode)
         if not recorder.uses_gradients and any(op.grad for op in recorder.ops):
             found.graph_bytes = graph_bytes(subject)
         return recorder

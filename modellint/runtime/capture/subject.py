@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -25,3 +26,15 @@ class Subject:
     def call(self) -> Any:
         """Run the forward (or the method asked for) once."""
         return self.entry(*self.args, **self.kwargs)
+
+    def leaves_out(self) -> bool:
+        """Tell whether the call leaves out an optional argument, and with it perhaps a branch."""
+        entry = self.model.forward if self.entry is self.model else self.entry
+        try:
+            bound = inspect.signature(entry).bind_partial(*self.args, **self.kwargs)
+        except (TypeError, ValueError):
+            return False
+        return any(
+            name not in bound.arguments and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+            for name, parameter in bound.signature.parameters.items()
+        )

@@ -105,7 +105,8 @@ def _trace(job: Mapping[str, Any], target: Target, cwd: Path, sites: Any, stage:
             notes.append(f"{target.text}: {note}")
     described = inputs.describe_entry(signature_of)
     why_not = f"no input was given for {described}"
-    found = capture(subject, model, sites, built, method=method, given=given, why_not=why_not)
+    found = capture(subject, model, sites, built, method=method, given=given, why_not=why_not,
+                    second_forward=job["second_forward"])
     suggestion = ""
     if not found.levels[0].answered and method == "forward" and not count_lazy(model):
         suggestion = derive.suggestion(model, signature_of, lambda guess: accepts(model, guess.args, guess.kwargs))
