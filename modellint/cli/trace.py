@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +11,11 @@ import click
 from modellint.cli._common import complain, exit_status, fail, overrides, settings_here, shared_options, write
 from modellint.cli._progress import Progress
 from modellint.diagnostic import Diagnostic
+from modellint.linting import refine
 from modellint.report import Report
 from modellint.runtime import PoolError, Request, TargetReport, default_jobs, trace_targets
 from modellint.runtime.tracing import TIMEOUT
 from modellint.settings import Resolver, Settings
-from modellint.sources import SourceError, read_source
-from modellint.sources.suppressions import Suppression, find_suppressions
 
 
 @click.command()
@@ -70,7 +68,7 @@ def trace(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> No
                 complain(note)
         if report.problem is not None:
             complain(report.problem)
-    diagnostics = sorted(_kept(reports, settings), key=lambda diagnostic: diagnostic.sort_key)
+    diagnostics = refine(_once(reports), settings)
     shown = Report(
         diagnostics=diagnostics,
         checked=[report.request.name or report.request.target for report in reports if not report.problem],
@@ -135,34 +133,12 @@ def _run(requests: list[Request], settings: Settings, options: dict[str, Any]) -
     return reports
 
 
-def _kept(reports: Iterable[TargetReport], settings: Settings) -> Iterator[Diagnostic]:
-    """Leave out what is too unsure, ignored for its file, silenced by a comment on its line, or told already."""
+def _once(reports: Iterable[TargetReport]) -> Iterator[Diagnostic]:
+    """Yield every finding, but what several models share only once."""
     told = set()
     for report in reports:
         for diagnostic in report.diagnostics:
             key = (diagnostic.code, diagnostic.filename, diagnostic.span, diagnostic.message)
-            if (
-                diagnostic.confidence.rank >= settings.min_confidence.rank
-                and diagnostic.code not in settings.ignored_in(Path(diagnostic.filename))
-                and not _silenced(diagnostic)
-                and key not in told
-            ):
+            if key not in told:
                 told.add(key)
                 yield diagnostic
-
-
-def _silenced(diagnostic: Diagnostic) -> bool:
-    return any(
-        comment.kind != "malformed"
-        and (comment.codes is None or comment.names(diagnostic.code, diagnostic.name) is not None)
-        and comment.covers(diagnostic.span)
-        for comment in _comments(diagnostic.filename)
-    )
-
-
-@cache
-def _comments(filename: str) -> tuple[Suppression, ...]:
-    try:
-        return find_suppressions(read_source(Path(filename)).text)
-    except (SourceError, OSError, ValueError):
-        return ()

@@ -62,6 +62,6 @@ def refine(diagnostics: Iterable[Diagnostic], settings: Settings) -> list[Diagno
 
 def _suppressions(path: Path) -> Sequence[Suppression]:
     try:
-        return find_suppressions(read_source(path).text) if path.suffix == ".py" else ()
+        return find_suppressions(read_source(path).text) if path.suffix != ".ipynb" else ()
     except (SourceError, OSError, ValueError):  # the finding is no less true for that
         return ()
