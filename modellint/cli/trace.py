@@ -45,9 +45,7 @@ from modellint.settings import Resolver, Settings
     metavar="MB",
     help="How much memory a model may take.  [default: four fifths of what is free]",
 )
-@click.option(
-    "--network/--no-network", default=False, show_default=True, help="Whether a model may use the network."
-)
+@click.option("--network/--no-network", default=False, show_default=True, help="Whether a model may use the network.")
 @click.option("--jobs", "-j", type=click.IntRange(min=1), metavar="N", help="How many models to trace at a time.")
 @shared_options
 @click.pass_context

@@ -20,7 +20,7 @@ def render(report: Report) -> Iterator[str]:
     for diagnostic in heads:
         yield "".join(f"{line}\n" for line in _finding(diagnostic, report, folded.get(id(diagnostic), ())))
         yield "\n"
-    if not report.quiet:
+    if not report.quiet and (report.checked or report.diagnostics):  # else standard error says what is wrong
         yield _paint(summary(report), _BOLD, report) + "\n"
 
 

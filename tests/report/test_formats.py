@@ -80,6 +80,7 @@ class TestText:
     def test_clean(self, folder: Path) -> None:
         assert text("text", report(folder)) == "No findings in 2 files.\n"
         assert text("text", report(folder, quiet=True)) == ""
+        assert text("text", report(folder, checked=[])) == "", "nothing was looked at"
         assert text("text", report(folder, unit="model", checked=["a:b"])) == "No findings in 1 model.\n"
 
     def test_a_finding_with_all_there_is(self, folder: Path) -> None:
