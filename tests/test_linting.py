@@ -220,7 +220,7 @@ class TestFilesThatCannotBeParsed:
     @pytest.mark.parametrize(
         ("data", "message", "place"),
         [
-            (b"import torch\nprint 'x'\n", "Missing parentheses in call to 'print'. Did you mean print(...)?", (2, 1)),
+            (b"import torch\nprint 'x'\n", "Missing parentheses in call to 'print'", (2, 1)),
             (b"import torch\nf(async=True)\n", "invalid syntax", (2, 3)),
             (b"import torch\nx = (\n", "'(' was never closed", (2, 5)),
             ("import torch\nö = é ü\n".encode(), "invalid syntax", (2, 7)),
@@ -234,7 +234,7 @@ class TestFilesThatCannotBeParsed:
         write(tmp_path, data)
         ((found,),) = [report.diagnostics for report in check(tmp_path)]
         assert (found.code, found.severity.value) == ("ML002", "error")
-        assert found.message == f"cannot be parsed by Python {PYTHON}: {message}"
+        assert found.message.startswith(f"cannot be parsed by Python {PYTHON}: {message}")
         assert (found.span.start.row, found.span.start.column) == place
         assert found.span.start < found.span.end
 

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 _COMMANDS = ("check", "trace", "rule", "version")
+_FAILURE = 2
 _INTERRUPTED = 130  # 128 + SIGINT, what a shell expects
 
 
@@ -55,11 +56,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.stdout.flush()
     except click.ClickException as error:
         print(f"modellint: {error.format_message()}", file=sys.stderr)
-        status = 2
+        status = _FAILURE
     except (click.Abort, KeyboardInterrupt):
         status = _INTERRUPTED
     except BrokenPipeError:
         # the reader has had enough; nothing may be flushed into the closed pipe on the way out
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = _INTERRUPTED
+    except OSError as error:  # such as a working directory that is gone
+        print(f"modellint: {error}", file=sys.stderr)
+        status = _FAILURE
     sys.exit(status if isinstance(status, int) else 0)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from modellint.report import formats
 from tests.cli.conftest import DEFECT, Run
 
 INFO = """\
@@ -247,6 +248,45 @@ class TestAsAProcess:
         (project / "ä.py").write_text(DEFECT)
         outcome = shell("check", env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
         assert outcome.out.startswith("\\xe4.py:8:16: error[ML101]")
+
+    def test_names_need_not_be_text(self, shell: Run, project: Path) -> None:
+        Path(os.fsdecode(bytes(project) + b"/a\xff.py")).write_text(DEFECT)
+        for name in formats():
+            outcome = shell("check", "--output-format", name)
+            assert (outcome.status, outcome.err) == (1, "")
+            assert "ML101" in outcome.out
+
+    def test_a_working_directory_that_is_gone(self, shell: Run, project: Path) -> None:
+        gone = project / "gone"
+        gone.mkdir()
+        modellint = Path(sys.executable).with_name("modellint")
+        done = subprocess.run(
+            ["bash", "-c", f"cd gone && rmdir '{gone}' && '{modellint}' check"], capture_output=True, text=True
+        )
+        assert done.returncode == 2
+        assert done.stderr.startswith("modellint: ")
+        assert done.stderr.count("\n") == 1
+
+    def test_a_terminal_sees_progress_and_keeps_nothing_of_it(self, project: Path) -> None:
+        """Three slow files take longer than the second that modellint stays quiet."""
+        leader, follower = os.openpty()
+        script = (
+            "import time, modellint.linting.engine as engine\n"
+            "from modellint.cli import main\n"
+            "check = engine._Engine.check\n"
+            "engine._Engine.check = lambda *a: (time.sleep(0.6), check(*a))[1]\n"
+            "main(['check'])\n"
+        )
+        for name in ("a.py", "b.py", "c.py"):
+            (project / name).write_text("")
+        done = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=follower, text=True)
+        os.close(follower)
+        shown = os.read(leader, 10_000).decode()
+        os.close(leader)
+        assert done.stdout == "No findings in 3 files.\n"
+        assert "checking [" in shown
+        assert shown.endswith("\r")
+        assert shown.rsplit("\r", 2)[1].strip() == ""
 
     def test_the_version(self, shell: Run) -> None:
         from modellint import __version__
