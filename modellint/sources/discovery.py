@@ -62,8 +62,8 @@ def _kind(path: Path) -> str:
         return "is a broken link" if path.is_symlink() else "does not exist"
     except OSError as error:
         return f"cannot be read: {error.strerror or error}"
-    except ValueError as error:
-        return f"is no path: {error}"
+    except ValueError:
+        return "is no path: it holds a null byte"
     if stat.S_ISDIR(mode):
         return "folder"
     return "file" if stat.S_ISREG(mode) else "is not a regular file"

@@ -44,8 +44,8 @@ def read_notebook(path: Path, data: bytes) -> SourceFile:
 
 def _cells(notebook: dict[str, Any]) -> Any:
     if "worksheets" in notebook and isinstance(notebook["worksheets"], list):  # format 3
-        sheets = [sheet for sheet in notebook["worksheets"] if isinstance(sheet, dict)]
-        return [cell for sheet in sheets for cell in sheet.get("cells", ())]
+        sheets = [sheet.get("cells") for sheet in notebook["worksheets"] if isinstance(sheet, dict)]
+        return [cell for cells in sheets if isinstance(cells, list) for cell in cells]
     return notebook.get("cells")
 
 
@@ -61,7 +61,8 @@ def _language(notebook: dict[str, Any]) -> str:
 def _text(cell: dict[str, Any]) -> str:
     source = cell.get("source", cell.get("input", ""))
     text = "".join(map(str, source)) if isinstance(source, list) else str(source)
-    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", " ")
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", " ")
+    return text.encode(errors="replace").decode()  # JSON can spell half a character, Python cannot
 
 
 def python_rows(text: str) -> list[str]:

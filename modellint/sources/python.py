@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import codecs
+import re
 from bisect import bisect_right
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+# Half a surrogate pair cannot come from UTF-8, but from encodings such as unicode_escape.
+_NOT_PYTHON = re.compile("[\0\ud800-\udfff]")
 
 
 class SourceError(ValueError):
@@ -74,10 +78,11 @@ def decode(data: bytes) -> str:
         name = "UTF-8" if encoding.startswith("utf-8") else encoding
         raise SourceError(f"not {name}: byte 0x{data[error.start]:02x}", row, column) from None
     text = text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
-    if "\0" in text:
-        before_null = text[: text.index("\0")]
-        row, column = before_null.count("\n") + 1, len(before_null.rpartition("\n")[2]) + 1
-        raise SourceError("a null byte", row, column)
+    suspicious = "\0" in text or not text.isascii()
+    if suspicious and (match := _NOT_PYTHON.search(text)):
+        before_it = text[: match.start()]
+        row, column = before_it.count("\n") + 1, len(before_it.rpartition("\n")[2]) + 1
+        raise SourceError("a null byte" if match[0] == "\0" else "half of a surrogate pair", row, column)
     return text
 
 

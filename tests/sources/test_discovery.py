@@ -102,7 +102,7 @@ def test_says_what_is_missing_and_goes_on(tmp_path: Path) -> None:
         "broken.py": "is a broken link",
         "pipe.py": "is not a regular file",
         "x.py": "cannot be read: Not a directory",
-        "n\0l": "is no path: embedded null byte",
+        "n\0l": "is no path: it holds a null byte",
     }
 
 
