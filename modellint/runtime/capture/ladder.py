@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
@@ -138,7 +139,7 @@ def _record(
     found.levels.append(Level("record", False, f"the forward raised {message}"))
     if given:
         frame, project = subject.sites.traceback(error)
-        kind = "memory" if is_memory(error) else "raised"
+        kind = "memory" if is_memory(error) else "network" if is_network(error) else "raised"
         found.failure = Failure(kind, f"the forward raised {message}", frame, project)
     return None
 
@@ -239,3 +240,17 @@ def is_memory(error: BaseException) -> bool:
     """Tell whether an error means that memory ran out."""
     text = str(error)
     return isinstance(error, (MemoryError, torch.OutOfMemoryError)) or "can't allocate memory" in text
+
+
+_OFFLINE = {"ConnectionError", "URLError", "gaierror", "LocalEntryNotFoundError", "OfflineModeIsEnabled"}
+
+
+def is_network(error: BaseException) -> bool:
+    """Tell whether an error, or what caused it, means that a host could not be reached."""
+    while error is not None:
+        names = {cls.__name__ for cls in type(error).__mro__}
+        unreachable = isinstance(error, OSError) and error.errno in (errno.ENETUNREACH, errno.EHOSTUNREACH)
+        if names & _OFFLINE or unreachable:
+            return True
+        error = error.__cause__ or error.__context__  # type: ignore[assignment]
+    return False

@@ -15,9 +15,12 @@ _RUNGS = {
 
 
 def untraceable(trace: Trace, options: Mapping[str, Any]) -> Iterator[Finding]:
-    """Yield one finding where no forward was recorded: what answered, and why nothing better did."""
+    """Yield one finding where no forward was recorded: what answered, and why nothing better did.
+
+    A forward that raised with the user's own input is a finding of its own, which says the same and more.
+    """
     level = trace.level()
-    if level == "record":
+    if level == "record" or trace.failure is not None:
         return
     reasons = [f"{step.name}: {step.reason}" for step in trace.levels if not step.answered and step.reason]
     advice = f"; try --input {trace.suggestion}" if trace.suggestion else ""

@@ -7,6 +7,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ Reply = Callable[[Mapping[str, Any]], None]
 
 def run(job: Mapping[str, Any], reply: Reply) -> None:
     """Do one job and reply once: `trace`, `problem` (the user's request does not fit) or `failure`."""
-    from modellint.runtime.capture.ladder import is_memory, shortened
+    from modellint.runtime.capture.ladder import is_memory, is_network, shortened
     from modellint.runtime.capture.sites import SiteTable
     from modellint.runtime.worker.inputs import InputProblem
     from modellint.runtime.worker.load import LoadProblem, project_roots
@@ -38,9 +39,9 @@ def run(job: Mapping[str, Any], reply: Reply) -> None:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        kind = "memory" if is_memory(error) else "raised"
+        kind = "memory" if is_memory(error) else "network" if is_network(error) else "raised"
         verb = "ran out of memory:" if kind == "memory" else "raised"
-        message = f"{stage[0]} {verb} {shortened(error)}{_hint(error, job)}"
+        message = f"{stage[0]} {verb} {shortened(error)}{_hint(kind, job)}"
         frame, project = sites.traceback(error)
         if isinstance(error, SyntaxError) and error.filename and error.lineno:
             frame, project = Frame(error.filename, error.lineno, error.lineno, None, ""), None
@@ -51,12 +52,9 @@ def _failure(failure: Failure, target: Target) -> dict[str, Any]:
     return {"failure": to_json(failure), "file": str(target.file) if target.file else None}
 
 
-def _hint(error: BaseException, job: Mapping[str, Any]) -> str:
+def _hint(kind: str, job: Mapping[str, Any]) -> str:
     """Say what to do about an error whose cause is that the child has no network."""
-    names = {cls.__name__ for cls in type(error).__mro__}
-    offline = {"ConnectionError", "URLError", "gaierror", "LocalEntryNotFoundError", "OfflineModeIsEnabled"}
-    text = str(error)
-    if job["network"] or not (names & offline or "resolve" in text or "connect" in text.lower()):
+    if kind != "network" or job["network"]:
         return ""
     return " (the network is cut off; give local weights, or allow it with --network)"
 
@@ -107,6 +105,9 @@ def _trace(job: Mapping[str, Any], target: Target, cwd: Path, sites: Any, stage:
     why_not = f"no input was given for {described}"
     found = capture(subject, model, sites, built, method=method, given=given, why_not=why_not,
                     second_forward=job["second_forward"])
+    if found.failure is not None:
+        message = found.failure.message + _hint(found.failure.kind, job)
+        found.failure = replace(found.failure, message=message)
     suggestion = ""
     if not found.levels[0].answered and method == "forward" and not count_lazy(model):
         suggestion = derive.suggestion(model, signature_of, lambda guess: accepts(model, guess.args, guess.kwargs))
