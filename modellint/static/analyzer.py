@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -60,10 +61,12 @@ class Analyzer:
 
         Raises `SyntaxError` if it does not parse and `RuleCrash` where a rule failed.
         """
-        limit = sys.getrecursionlimit()
+        limit, collecting = sys.getrecursionlimit(), gc.isenabled()
+        gc.disable()  # the collector would walk the growing trees again and again, for nothing
         sys.setrecursionlimit(max(limit, _RECURSION))
         try:
             module = self._project.add(source)
+            self._project.trim(module)
             context = FileContext(module, self._project, self._classes, self._knowledge, self._checked)
             lines = source.text.splitlines()
             found: list[Diagnostic] = []
@@ -75,8 +78,8 @@ class Analyzer:
             return sorted(dict.fromkeys(found), key=lambda d: d.sort_key)
         finally:
             sys.setrecursionlimit(limit)
-            if self._project.trim():
-                self._classes.clear()
+            if collecting:
+                gc.enable()
 
 
 def _diagnostic(rule: ActiveRule, finding: Finding, lines: list[str], source: SourceFile) -> Diagnostic:

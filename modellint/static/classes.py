@@ -34,13 +34,6 @@ class Classes:
         self._forwards: dict[FunctionInfo, bool] = {}
         self._children: dict[ClassInfo, frozenset[str]] = {}
 
-    def clear(self) -> None:
-        """Forget everything: the trees behind the answers were dropped."""
-        self._modules.clear()
-        self._dependence.clear()
-        self._forwards.clear()
-        self._children.clear()
-
     def is_module(self, cls: ClassInfo) -> bool:
         """Tell whether `cls` descends from a torch module, as far as that is in sight."""
         if cls not in self._modules:

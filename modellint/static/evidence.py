@@ -18,16 +18,16 @@ PREDICTS = frozenset({"prediction", "number", "printed", "reported"})
 def names_around(event: Event) -> Iterable[str]:
     """Yield the names of the functions, classes and file that an event happened in, innermost first."""
     for function in functions_around(event):
-        if function.node is not None:
+        if not function.is_body:
             yield function.name
             if function.cls is not None:
                 yield function.cls.name
             outer = function.parent
-            while outer is not None and outer.node is not None:
+            while outer is not None and not outer.is_body:
                 yield outer.name
                 outer = outer.parent
     root = event.root
-    if root.node is None:
+    if root.is_body:
         yield root.module.path.stem
 
 
@@ -133,7 +133,7 @@ def _is_shape_check(event: Event, snapshot: Snapshot) -> bool:
     obj = snapshot.obj
     if obj.weights != frozenset({RANDOM}) or isinstance(obj.cls, str) or obj.cls is None:
         return event.result_dropped and obj.weights == frozenset({RANDOM})
-    return obj.cls.module is event.root.module and event.root.node is None
+    return obj.cls.module is event.root.module and event.root.is_body
 
 
 def wrong_call(bad: Event, good: Iterable[Event]) -> CallSite | None:

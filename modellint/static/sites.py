@@ -59,7 +59,7 @@ def judged_at_callers(events: Iterable[Event]) -> Iterator[Event]:
     called = {step.callee for event in listed for step in event.key.chain}
     for event in listed:
         root = event.root
-        if root.node is not None and root in called and (is_open(event) or _grad_open(event)):
+        if not root.is_body and root in called and (is_open(event) or _grad_open(event)):
             continue
         yield event
 
@@ -77,7 +77,7 @@ def from_other_files(context: FileContext) -> list[Event]:
         event.root
         for event in context.flow.events
         if event.site.path == str(context.module.path)
-        and event.root.node is not None
+        and not event.root.is_body
         and not event.training
         and (is_open(event) or _grad_open(event))
     }

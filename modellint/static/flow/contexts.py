@@ -135,10 +135,10 @@ def _run_manager(
     function = manager.function
     if len(machine.frames) >= 12:
         return run_with(machine, rest, body, state)
-    frame = machine.enter(function, manager.receiver, manager.args, home.chain, state)
+    frame, work = machine.enter(function, manager.receiver, manager.args, home.chain, state)
     frame.on_yield = on_yield
     try:
-        machine.run_body(frame, function, state)
+        machine.run_body(frame, work, state)
     finally:
         machine.frames.pop()
     return [state] if ends else run_with(machine, rest, body, state)

@@ -183,9 +183,9 @@ def _run_methods(machine: Machine, oid: int, node: ast.Call, state: State) -> No
     machine.escaped.add(key)
     for method in list(cls.methods.values())[:_MAX_METHODS]:
         plain = not (method.name.startswith("__") or method.is_property or method.is_static or method.is_classmethod)
-        if plain and not set(obj.attrs).isdisjoint(method.words):
+        if plain and not set(obj.attrs).isdisjoint(method.callees):
             value = FunctionValue(method, None, method.name)
-            later = state.copy()
+            later = state.over()
             if later.grad.state != OFF:
                 later.grad = Grad(UNKNOWN, None)  # whoever calls it decides
             machine.call(value, Value(refs=frozenset({oid})), Args(), node, later)

@@ -61,9 +61,9 @@ class FileAnalysis:
         """Analyse every function that matters on its own; with `only`, those that mention one of these words."""
         for function in self.module.functions:
             outer = function.parent
-            if outer is not None and outer.node is not None and function.cls is None:
+            if outer is not None and not outer.is_body and function.cls is None:
                 continue  # nested functions are run with what is around them
-            if only is not None and only.isdisjoint(function.words):
+            if only is not None and only.isdisjoint(function.callees):
                 continue
             if self._relevance.is_root(function):
                 self._run_root(function, None, self._start(function))
@@ -72,17 +72,17 @@ class FileAnalysis:
 
     def _run_top_level(self) -> State:
         machine = self._machine
-        state = State({}, {}, Grad(ON, None), {})
+        state = State.empty(Grad(ON, None))
         frame = Frame(machine.module_frame(self.module), self.module.body, None, ())
         machine.frames.append(frame)
         base = state
         try:
             ends = machine.block(self.module.body.body, [state])
             ends += [left for _, left in frame.returns]
-            base = join_states(ends) if ends else State({}, {}, Grad(ON, None), {})
+            base = join_states(ends) if ends else State.empty(Grad(ON, None))
         except (Exhausted, RecursionError):
             self.exhausted.append(self.module.body)
-            base = State({}, {}, Grad(ON, None), {})
+            base = State.empty(Grad(ON, None))
         finally:
             machine.begin()
         base.path = {}
@@ -90,7 +90,7 @@ class FileAnalysis:
 
     def _start(self, function: FunctionInfo) -> State:
         """Return the state in which a function begins of which no caller is known."""
-        state = self._base.copy() if function.cls is None else self._instance(function.cls).copy()
+        state = self._base.over() if function.cls is None else self._instance(function.cls).over()
         if state.grad.state == ON:
             # a switch thrown at the top level holds inside functions too; otherwise the callers decide
             state.grad = Grad(ENTRY, None)
@@ -108,7 +108,7 @@ class FileAnalysis:
 
     def _build_instance(self, cls: ClassInfo) -> State:
         machine = self._machine
-        state = self._base.copy()
+        state = self._base.over()
         oid = self._self(cls)
         module = machine.classes.is_module(cls)
         depends = machine.classes.dependence(cls) if module else None
@@ -150,7 +150,7 @@ class FileAnalysis:
         for method in list(cls.methods.values()):
             if method.name.startswith("__") or method.node is None or not _assigns_model(method):
                 continue
-            after = state.copy()
+            after = state.over()
             machine.frames.append(Frame(machine.module_frame(cls.module), cls.module.body, None, ()))
             value = FunctionValue(method, None, method.name, True)
             machine.activate(value, me, unknown_arguments(machine, method, after, me), (), after)
@@ -159,7 +159,8 @@ class FileAnalysis:
             fresh = {k: v for k, v in after.heap[oid].attrs.items() if k not in before}
             if fresh:
                 for inner, obj in after.heap.items():
-                    state.heap.setdefault(inner, obj)
+                    if state.heap.find(inner) is None:
+                        state.heap[inner] = obj
                 state.heap[oid] = state.heap[oid]._replace(attrs={**before, **fresh})
 
     def _weaken(self, function: FunctionInfo, state: State) -> None:
@@ -174,7 +175,7 @@ class FileAnalysis:
         queue = [self._self(cls)]
         while queue:
             oid = queue.pop()
-            if oid in seen or oid not in state.heap:
+            if oid in seen or state.heap.find(oid) is None:
                 continue
             seen.add(oid)
             obj = state.heap[oid]
@@ -202,7 +203,7 @@ class FileAnalysis:
         number = machine.number((function, ()))
         for inner in function.nested:
             if inner.cls is None and inner not in machine.called and self._relevance.is_root(inner):
-                after = state.copy()
+                after = state.over()
                 after.grad = Grad(ENTRY, None)
                 self._run_root(inner, number, after)
 

@@ -51,6 +51,9 @@ Statements: TypeAlias = "Mapping[type, Callable[[Machine, Any, State], list[Stat
 _NUMBERS = itertools.count()  # shared, so that the objects of two analyses are never taken for each other
 
 
+LAMBDA = "<lambda>"
+
+
 class Exhausted(Exception):
     """The budget of an analysis is spent; what was seen so far is not the whole truth."""
 
@@ -184,7 +187,7 @@ class Machine:
     def opaque(self, state: State, key: object, name: str, modes: Modes) -> Value:
         """Return a reference to an object of which nothing is known, the same for the same `key`."""
         oid = self.number(key)
-        if oid not in state.heap:
+        if state.heap.find(oid) is None:
             state.heap[oid] = Obj(OPAQUE, None, name, None, "", modes, UNKNOWN_WEIGHTS, {})
         return Value(refs=frozenset({oid}))
 
@@ -242,7 +245,7 @@ class Machine:
         """Interpret a call of one of the project's functions; its effects happen in `state`."""
         function = callee.function
         self.called.add(function)
-        if self._is_inert(function):
+        if function.name != LAMBDA and self._is_inert(function):
             return Value(taint=args.taint)
         if len(self.frames) >= MAX_DEPTH or sum(f.function is function for f in self.frames) > 1:
             return Value(taint=args.taint)
@@ -281,31 +284,31 @@ class Machine:
         self, callee: FunctionValue, receiver: Value | None, args: Args, chain: tuple[CallSite, ...], state: State
     ) -> Value:
         """Run the body of a function in a frame of its own and return what it returns."""
-        frame = self.enter(callee, receiver, args, chain, state)
+        frame, work = self.enter(callee, receiver, args, chain, state)
         try:
-            return self.run_body(frame, callee, state)
+            return self.run_body(frame, work, state)
         finally:
             self.frames.pop()
 
     def enter(
         self, callee: FunctionValue, receiver: Value | None, args: Args, chain: tuple[CallSite, ...], state: State
-    ) -> Frame:
-        """Push a frame for `callee` with its parameters bound."""
+    ) -> tuple[Frame, State]:
+        """Push a frame for `callee`; return it with a state above `state` in which its parameters are bound."""
         function = callee.function
         number = self.number((function, chain))
         parent = callee.frame if callee.frame is not None else self.module_frame(function.module)
         frame = Frame(number, function, parent, chain)
         self.parents[number] = parent
         frame.receiver = receiver
-        bind(self, frame, args, state)
+        work = state.over()
+        bind(self, frame, args, work)
         self.frames.append(frame)
-        return frame
+        return frame, work
 
-    def run_body(self, frame: Frame, callee: FunctionValue, state: State) -> Value:
-        """Run the body of the frame just entered; `state` becomes the state after the call."""
-        function = callee.function
+    def run_body(self, frame: Frame, work: State, state: State) -> Value:
+        """Run the body of the frame just entered in `work`; `state`, below it, becomes the state after the call."""
+        function = frame.function
         saved, switched = state.grad, self.decorated_grad(function)
-        work = state.copy()
         if switched is not None:
             work.grad = switched
         fell = self.block(function.body, [work])
@@ -313,16 +316,16 @@ class Machine:
         if not ends:  # every path raises
             return NOTHING
         after = join_states([end for _, end in ends])
-        if not function.nested:
-            for key in [key for key in after.variables if key[0] == frame.id]:
-                del after.variables[key]
-        state.variables, state.heap = after.variables, after.heap
-        state.path = {key: value for key, value in after.path.items() if key[0] != frame.id}
+        keep_locals = bool(function.nested)  # they may be closed over
+        for key, value in after.variables.items():
+            if keep_locals or key[0] != frame.id:
+                state.variables[key] = value
+        state.heap.update(after.heap)
+        state.path = {key: known for key, known in after.path.items() if key[0] != frame.id}
         state.grad = saved if switched is not None else after.grad
         if frame.yielded:
             return self.container(function.node, state, {ELEMENT: join_all(frame.yielded)}, "generator")
-        returned = [value for value, _ in ends]
-        return join_all(returned)
+        return join_all(value for value, _ in ends)
 
     def module_frame(self, module: ModuleInfo) -> int:
         """Return the number of the frame that holds the globals of `module`."""
@@ -334,17 +337,18 @@ class Machine:
         """Run the top level of another module once, for its globals; return the number of its frame."""
         number = self.module_frame(module)
         marker = (number, "<executed>")
-        if module is not self.main and marker not in state.variables:
+        if module is not self.main and state.variables.find(marker) is None:
             state.variables[marker] = NONE
             frame = Frame(number, module.body, None, ())
             self.frames.append(frame)
             self.recorder.muted += 1
             boundary, self.boundary = self.boundary, None
             try:
-                ends = self.block(module.body.body, [state.copy()])
+                ends = self.block(module.body.body, [state.over()])
                 if ends:
                     after = join_states(ends)
-                    state.variables, state.heap = after.variables, after.heap
+                    state.variables.update(after.variables)
+                    state.heap.update(after.heap)
             finally:
                 self.boundary = boundary
                 self.recorder.muted -= 1
@@ -356,9 +360,9 @@ class Machine:
         key = (self.frame.module.path, node.lineno, node.col_offset)
         if key not in self._lambdas:
             body = ast.copy_location(ast.Return(node.body), node.body)
-            made = ast.copy_location(ast.FunctionDef("<lambda>", node.args, [body], [], None), node)
-            self._lambdas[key] = FunctionInfo(self.frame.module, "<lambda>", made, None, self.frame.function)
-        return FunctionValue(self._lambdas[key], self.frame.id, "<lambda>", True)
+            made = ast.copy_location(ast.FunctionDef(LAMBDA, node.args, [body], [], None), node)
+            self._lambdas[key] = FunctionInfo(self.frame.module, LAMBDA, made, None, self.frame.function)
+        return FunctionValue(self._lambdas[key], self.frame.id, LAMBDA, True)
 
     # -- decorators ----------------------------------------------------------------------------------------
 
@@ -379,7 +383,7 @@ class Machine:
 
     def decorated_grad(self, function: FunctionInfo) -> Grad | None:
         """Return the state of autograd that the decorators of `function` set, None if they leave it alone."""
-        if function.node is None:
+        if not function.is_decorated or function.node is None:
             return None
         for decorator in function.node.decorator_list:
             switch = self.grad_switch(function, decorator)
@@ -391,7 +395,7 @@ class Machine:
         """Return the decorators of `function` that are functions of the project or make a context manager."""
         if function not in self._decorators:
             found = []
-            for node in function.node.decorator_list if function.node else ():
+            for node in function.node.decorator_list if function.is_decorated and function.node else ():
                 bare = node.func if isinstance(node, ast.Call) else node
                 symbol = self.project.resolve_in(function.parent or function.module.body, bare)
                 if symbol is None:

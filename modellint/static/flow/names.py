@@ -28,12 +28,12 @@ def name_value(machine: Machine, node: ast.Name, state: State) -> Value:
     variables = state.variables
     number: int | None = frame.id
     while number is not None:
-        value = variables.get((number, name))
+        value = variables.find((number, name))
         if value is not None:
             return value
         number = machine.parents.get(number)
     scope: FunctionInfo | None = frame.function
-    while scope is not None and scope.node is not None:
+    while scope is not None and not scope.is_body:
         inner = scope.functions.get(name)
         if inner is not None:
             return Value(symbols=(FunctionValue(inner, frame.parent, name),))
@@ -56,7 +56,7 @@ def symbol_value(machine: Machine, symbol: Symbol, state: State) -> Value:
     target = symbol.target
     if symbol.variable is not None and isinstance(target, ModuleInfo):
         number = machine.ensure_module(target, state)
-        return state.variables.get((number, symbol.variable), NOTHING)
+        return state.variables.find((number, symbol.variable)) or NOTHING
     if isinstance(target, ClassInfo):
         return Value(symbols=(ClassValue(target, symbol.dotted),))
     if isinstance(target, FunctionInfo):

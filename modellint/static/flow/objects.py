@@ -64,7 +64,7 @@ def call_object(machine: Machine, oid: int, args: Args, node: ast.Call, state: S
         return forward(machine, oid, args, node, state)
     if oid in machine.owners and obj.kind == OPAQUE:  # `f = model.encode_image; f(x)`
         owner, name = machine.owners[oid]
-        if owner in state.heap:
+        if state.heap.find(owner) is not None:
             return call_on(machine, owner, name, args, node, state)
     cls = class_of(obj)
     if obj.kind == INSTANCE and cls is not None:

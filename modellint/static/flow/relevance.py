@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 
 from modellint.static.classes import Classes
-from modellint.static.flow.vocabulary import FORWARD_METHOD, MODEL_NAME
+from modellint.static.flow.vocabulary import FORWARD_METHOD, MODEL_NAME, NO_MODEL_NAME
 from modellint.static.guards import walk_own
 from modellint.static.knowledge import Knowledge
 from modellint.static.naming import speaks_of_inference
@@ -135,7 +135,7 @@ class Relevance:
     def _runs_something(self, function: FunctionInfo) -> bool:
         variables = function.stores
         outer = function.parent
-        while outer is not None and outer.node is not None:
+        while outer is not None and not outer.is_body:
             variables = variables | outer.stores
             outer = outer.parent
         module = function.module.body
@@ -143,7 +143,11 @@ class Relevance:
             func = call.func
             if isinstance(func, ast.Name):
                 name = func.id
-                if name in variables or MODEL_NAME.match(name):
+                if MODEL_NAME.match(name):
+                    return True
+                if NO_MODEL_NAME.search(name):
+                    continue
+                if name in variables:
                     return True
                 if name in module.stores and name not in module.functions and name not in module.classes:
                     return True

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeAlias, TypeVar
 
 from modellint.static.flow.values import UNKNOWN, Grad, Obj, Value, join, join_objects
 
@@ -17,6 +17,41 @@ MAX_SPLIT = 4
 """So many states are kept apart at one point; beyond, they join."""
 
 
+Key = TypeVar("Key")
+Item = TypeVar("Item")
+
+
+class Layer(dict[Key, Item]):
+    """A dict that shows another one below it. A call writes into a layer of its own: copies and comparisons inside it
+    touch only what it changed. What lies below must not change meanwhile."""
+
+    __slots__ = ("below",)
+
+    def __init__(self, items: Iterable[tuple[Key, Item]] = (), below: Layer[Key, Item] | None = None) -> None:
+        super().__init__(items)
+        self.below = below
+
+    def __missing__(self, key: Key) -> Item:
+        if self.below is None:
+            raise KeyError(key)
+        return self.below[key]
+
+    def find(self, key: Key) -> Item | None:
+        """Return the item of `key`, here or below; None if there is none."""
+        layer: Layer[Key, Item] | None = self
+        while layer is not None:
+            item = dict.get(layer, key)
+            if item is not None:
+                return item
+            layer = layer.below
+        return None
+
+    def fork(self) -> Layer[Key, Item]:
+        """Return a copy of this layer above the same one."""
+        copy: Layer[Key, Item] = Layer(self, self.below)  # type: ignore[arg-type]
+        return copy
+
+
 class State:
     """A mutable state. Values and objects in it are immutable and shared between copies."""
 
@@ -24,8 +59,8 @@ class State:
 
     def __init__(
         self,
-        variables: dict[VariableKey, Value],
-        heap: dict[int, Obj],
+        variables: Layer[VariableKey, Value],
+        heap: Layer[int, Obj],
         grad: Grad,
         path: dict[ConditionKey, bool],
     ) -> None:
@@ -34,9 +69,18 @@ class State:
         self.grad = grad
         self.path = path
 
+    @classmethod
+    def empty(cls, grad: Grad) -> State:
+        """Return the state of a program that has not begun."""
+        return cls(Layer(), Layer(), grad, {})
+
     def copy(self) -> State:
         """Return a state that can change on its own."""
-        return State(dict(self.variables), dict(self.heap), self.grad, dict(self.path))
+        return State(self.variables.fork(), self.heap.fork(), self.grad, dict(self.path))
+
+    def over(self) -> State:
+        """Return a state above this one, which must not change while the new one is in use."""
+        return State(Layer((), self.variables), Layer((), self.heap), self.grad, dict(self.path))
 
     def forget_condition(self, name: str) -> None:
         """Drop what is known of conditions that read the variable or attribute `name`."""
@@ -47,25 +91,13 @@ class State:
 
 
 def join_states(states: Sequence[State]) -> State:
-    """Return one state that covers all of `states`; the first one is changed in place."""
+    """Return one state that covers all of `states`, which lie above the same one; the first is changed in place."""
     first = states[0]
     for other in states[1:]:
         if other is first:
             continue
-        variables = first.variables
-        for key, value in other.variables.items():
-            mine = variables.get(key)
-            if mine is None:
-                variables[key] = value
-            elif mine is not value:
-                variables[key] = join(mine, value)
-        heap = first.heap
-        for oid, obj in other.heap.items():
-            known = heap.get(oid)
-            if known is None:
-                heap[oid] = obj
-            elif known is not obj:
-                heap[oid] = join_objects(known, obj)
+        _join_layers(first.variables, other.variables, join)
+        _join_layers(first.heap, other.heap, join_objects)
         if first.grad != other.grad:
             same = first.grad.state == other.grad.state
             first.grad = first.grad if same else Grad(UNKNOWN, first.grad.site or other.grad.site)
@@ -73,25 +105,46 @@ def join_states(states: Sequence[State]) -> State:
     return first
 
 
+def _join_layers(mine: Layer[Key, Item], theirs: Layer[Key, Item], join_items: Callable[[Item, Item], Item]) -> None:
+    below = mine.below
+    for key, item in theirs.items():
+        known = dict.get(mine, key)
+        if known is None and below is not None:
+            known = below.find(key)
+        mine[key] = item if known is None or known is item else join_items(known, item)
+    if below is not None and len(mine) > len(theirs):
+        for key in mine.keys() - theirs.keys():
+            unchanged = below.find(key)
+            if unchanged is not None and unchanged is not mine[key]:
+                mine[key] = join_items(mine[key], unchanged)
+
+
 def agree(a: State, b: State) -> bool:
     """Tell whether the two say the same about modes, gradients and which objects the variables hold."""
     if a.grad.state != b.grad.state:
         return False
-    heap = b.heap
-    for oid, obj in a.heap.items():
-        other = heap.get(oid)
-        if other is None or other is obj:
-            continue
-        if other.modes != obj.modes or other.frozen != obj.frozen:
+    for mine, theirs in _differing(a.heap, b.heap):
+        if theirs.modes != mine.modes or theirs.frozen != mine.frozen:
             return False
-        if other.attrs is not obj.attrs and not _same_refs(obj, other):
+        if theirs.attrs is not mine.attrs and not (_same_refs(mine, theirs) and _same_refs(theirs, mine)):
             return False
-    variables = b.variables
-    for key, value in a.variables.items():
-        theirs = variables.get(key)
-        if theirs is not None and theirs is not value and theirs.refs != value.refs:
-            return False
-    return True
+    return all(mine.refs == theirs.refs for mine, theirs in _differing(a.variables, b.variables))
+
+
+def _differing(a: Layer[Key, Item], b: Layer[Key, Item]) -> Iterator[tuple[Item, Item]]:
+    """Yield the items of keys that both know and that are not the same object."""
+    below = a.below
+    for key, item in a.items():
+        other = dict.get(b, key)
+        if other is None and below is not None:
+            other = below.find(key)
+        if other is not None and other is not item:
+            yield item, other
+    if below is not None:
+        for key in b.keys() - a.keys():
+            unchanged = below.find(key)
+            if unchanged is not None and unchanged is not b[key]:
+                yield unchanged, b[key]
 
 
 def _same_refs(a: Obj, b: Obj) -> bool:
@@ -105,7 +158,7 @@ def settle(states: list[State], limit: int = MAX_SPLIT) -> list[State]:
     kept: list[State] = []
     for state in states:
         for index, other in enumerate(kept):
-            if agree(other, state) and agree(state, other):
+            if agree(other, state):
                 kept[index] = join_states([other, state])
                 break
         else:

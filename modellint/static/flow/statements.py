@@ -255,7 +255,7 @@ def _assert(machine: Machine, node: ast.Assert, state: State) -> list[State]:
 
 def _function(machine: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef, state: State) -> list[State]:
     frame = machine.frame
-    if frame.function.node is not None:  # those of a module are found by name
+    if not frame.function.is_body:  # those of a module are found by name
         inner = frame.function.functions.get(node.name)
         if inner is not None and inner.node is node:
             value = FunctionValue(inner, frame.id, node.name)

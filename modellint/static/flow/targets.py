@@ -74,7 +74,7 @@ def taint_variable(machine: Machine, node: ast.expr, leaf: int, state: State) ->
     """Note that the tensor held by the name `node` requires a gradient."""
     if isinstance(node, ast.Name):
         key = (variable_key(machine, node.id, state), node.id)
-        state.variables[key] = state.variables.get(key, NOTHING).with_taint(frozenset({leaf}))
+        state.variables[key] = (state.variables.find(key) or NOTHING).with_taint(frozenset({leaf}))
 
 
 def variable_key(machine: Machine, name: str, state: State) -> int:
@@ -86,7 +86,7 @@ def variable_key(machine: Machine, name: str, state: State) -> int:
     if declared == "nonlocal":
         parent = frame.parent
         while parent is not None:
-            if (parent, name) in state.variables:
+            if state.variables.find((parent, name)) is not None:
                 return parent
             parent = machine.parents.get(parent)
     return frame.id
@@ -167,7 +167,7 @@ def part_of(machine: Machine, oid: int, name: str, state: State) -> Value:
         # built and never switched since: an attribute that is no child built in sight may be in any mode
         inside = machine.classes.builds_child(obj.cls, name)
     key = machine.number(("part", oid, name))
-    if key not in state.heap:
+    if state.heap.find(key) is None:
         state.heap[key] = Obj(
             OPAQUE,
             None,

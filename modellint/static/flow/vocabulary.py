@@ -11,6 +11,13 @@ MODEL_NAME = re.compile(
 )
 """Names that people give to models; only used where nothing better is known of what is called."""
 
+NO_MODEL_NAME = re.compile(
+    r"(fn|func|function|cls|class|type|op|factory|builder|callback|closure|transforms?|tfms?|criterion|loss\w*|metric\w*|"
+    r"optim\w*|scheduler|logger|tokenizer|processor|collate\w*|progress|bar|partial|getter|hook|act|norm|layer)$",
+    re.I,
+)
+"""Names that people give to other things that are called."""
+
 FORWARD_METHOD = re.compile(
     r"^(forward\w*|\w+_forward|encode\w*|decode\w*|predict\w*|infer\w*|generate\w*|sample\w*|embed\w*|extract\w*|"
     r"classif\w*|detect\w*|segment\w*|evaluat\w*|transcrib\w*|translat\w*|synthes\w*|reconstruct\w*|score\w*|"

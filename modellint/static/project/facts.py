@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
@@ -21,100 +21,211 @@ class Import:
     name: str | None
 
 
-@dataclass(slots=True, eq=False)
-class FunctionInfo:
-    """A function, a method, or (with `node` None) the body of a module.
+WORDS = frozenset(
+    "eval train training no_grad inference_mode enable_grad set_grad_enabled requires_grad_ requires_grad load_state_dict "
+    "from_pretrained volatile set_training_mode create_model jit hub onnx export convert argmax topk item tolist numpy "
+    "backward load register add_module setattr nn".split()
+)
+"""The words that the analysis asks functions for; all others are forgotten with the tree."""
 
-    `words` holds every name and attribute in it, nested functions included, `stores` the variables it assigns; `calls` and `statements` (bare
-    expressions and `with` blocks) hold only its own, in the order of the text.
+
+class FunctionInfo:
+    """A function, a method, or the body of a module (`is_body`).
+
+    What is asked of many functions is kept: `words` (those of `WORDS` in it) and `callees` (the last names of what it
+    calls), both with the functions inside it, and `stores`, the variables it assigns. `node`, `calls` and `statements`
+    (bare expressions and `with` blocks), its own only and in the order of the text, live as long as the module's tree
+    and come back with it.
     """
 
-    module: ModuleInfo
-    name: str
-    node: FunctionNode | None
-    cls: ClassInfo | None
-    parent: FunctionInfo | None
-    words: set[str] = field(default_factory=set)
-    stores: set[str] = field(default_factory=set)
-    calls: list[ast.Call] = field(default_factory=list)
-    statements: list[ast.Expr | ast.With | ast.AsyncWith] = field(default_factory=list)
-    nested: list[FunctionInfo] = field(default_factory=list)
-    classes: dict[str, ClassInfo] = field(default_factory=dict)
-    functions: dict[str, FunctionInfo] = field(default_factory=dict)
+    __slots__ = (
+        "_calls",
+        "_decorators",
+        "_node",
+        "_statements",
+        "callees",
+        "classes",
+        "cls",
+        "functions",
+        "module",
+        "name",
+        "nested",
+        "parent",
+        "self_name",
+        "stores",
+        "words",
+    )
+
+    def __init__(
+        self,
+        module: ModuleInfo,
+        name: str,
+        node: FunctionNode | None,
+        cls: ClassInfo | None,
+        parent: FunctionInfo | None,
+    ) -> None:
+        self.module = module
+        self.name = name
+        self.cls = cls
+        self.parent = parent
+        self.words: set[str] = set()
+        self.callees: set[str] = set()
+        self.stores: set[str] = set()
+        self.nested: list[FunctionInfo] = []
+        self.classes: dict[str, ClassInfo] = {}
+        self.functions: dict[str, FunctionInfo] = {}
+        self._node = node
+        self._calls: list[ast.Call] = []
+        self._statements: list[ast.Expr | ast.With | ast.AsyncWith] = []
+        self._decorators = tuple(last_name(d) for d in node.decorator_list) if node is not None else ()
+        arguments = node.args.posonlyargs + node.args.args if node is not None else []
+        self.self_name = arguments[0].arg if arguments and cls is not None and not self.is_static else None
+
+    @property
+    def is_body(self) -> bool:
+        """Whether this stands for the top level of a module."""
+        return self.parent is None and self.name == BODY
+
+    @property
+    def node(self) -> FunctionNode | None:
+        """The definition; None for the body of a module."""
+        if self._node is None and not self.is_body:
+            self.module.restore()
+        return self._node
+
+    @property
+    def calls(self) -> list[ast.Call]:
+        """The calls in it, without those in the functions inside it."""
+        self.module.restore()
+        return self._calls
+
+    @property
+    def statements(self) -> list[ast.Expr | ast.With | ast.AsyncWith]:
+        """Its bare expressions and `with` blocks."""
+        self.module.restore()
+        return self._statements
 
     @property
     def qualname(self) -> str:
         """The dotted name inside the module, `<module>` for the module's body."""
-        if self.node is None:
-            return "<module>"
-        outer = self.cls.name if self.cls else self.parent.qualname if self.parent and self.parent.node else ""
+        if self.is_body:
+            return BODY
+        outer = ""
+        if self.cls is not None:
+            outer = self.cls.name
+        elif self.parent is not None and not self.parent.is_body:
+            outer = self.parent.qualname
         return f"{outer}.{self.name}" if outer else self.name
 
     @property
     def body(self) -> list[ast.stmt]:
         """The statements of the function or module."""
-        return self.module.tree.body if self.node is None else self.node.body
+        node = self.node
+        return self.module.tree.body if node is None else node.body
+
+    @property
+    def is_decorated(self) -> bool:
+        """Whether it has any decorator."""
+        return bool(self._decorators)
 
     @property
     def is_static(self) -> bool:
         """Whether it is a `staticmethod`."""
-        return self._decorated("staticmethod")
+        return "staticmethod" in self._decorators
 
     @property
     def is_classmethod(self) -> bool:
         """Whether it is a `classmethod`."""
-        return self._decorated("classmethod")
+        return "classmethod" in self._decorators
 
     @property
     def is_property(self) -> bool:
         """Whether reading the attribute calls it."""
-        return self._decorated("property") or self._decorated("cached_property")
+        return "property" in self._decorators or "cached_property" in self._decorators
 
-    def _decorated(self, name: str) -> bool:
-        return self.node is not None and any(last_name(d) == name for d in self.node.decorator_list)
+    def take_nodes(self, other: FunctionInfo | None) -> None:
+        """Take over the nodes of the same function in a fresh tree; None lets go of them."""
+        self._node = other._node if other is not None else None
+        self._calls = other._calls if other is not None else []
+        self._statements = other._statements if other is not None else []
 
-    @property
-    def self_name(self) -> str | None:
-        """The name of the instance parameter of a method, else None."""
-        if self.cls is None or self.node is None or self.is_static:
-            return None
-        arguments = self.node.args.posonlyargs + self.node.args.args
-        return arguments[0].arg if arguments else None
+    def note_call(self, call: ast.Call) -> None:
+        """Add a call, while the tree is walked."""
+        self._calls.append(call)
+        name = last_name(call.func)
+        if name is not None:
+            self.callees.add(name)
+
+    def note_statement(self, statement: ast.Expr | ast.With | ast.AsyncWith) -> None:
+        """Add a bare expression or a `with` block, while the tree is walked."""
+        self._statements.append(statement)
 
 
-@dataclass(slots=True, eq=False)
 class ClassInfo:
-    """A class of the project."""
+    """A class of the project. `bases` are the dotted names of its base classes; None for any other expression."""
 
-    module: ModuleInfo
-    name: str
-    node: ast.ClassDef
-    scope: FunctionInfo
-    methods: dict[str, FunctionInfo] = field(default_factory=dict)
+    __slots__ = ("bases", "methods", "module", "name", "scope")
+
+    def __init__(self, module: ModuleInfo, node: ast.ClassDef, scope: FunctionInfo) -> None:
+        self.module = module
+        self.name = node.name
+        self.scope = scope
+        self.bases = tuple(dotted_name(base) for base in node.bases)
+        self.methods: dict[str, FunctionInfo] = {}
+
+
+class ModuleInfo:
+    """A parsed file. `aliases` are globals that are another name for something: `F = torch.nn.functional`.
+
+    The tree can be let go of, and is parsed again when a node is asked for.
+    """
+
+    def __init__(self, path: Path, text: str, tree: ast.Module) -> None:
+        self.path = path
+        self.text = text
+        self.imports: dict[str, Import] = {}
+        self.stars: list[Import] = []
+        self.aliases: dict[str, str] = {}
+        self.functions: list[FunctionInfo] = []
+        self.classes: list[ClassInfo] = []
+        self.body = FunctionInfo(self, BODY, None, None, None)
+        self._tree: ast.Module | None = tree
 
     @property
-    def bases(self) -> list[ast.expr]:
-        """The base class expressions, in order."""
-        return self.node.bases
+    def tree(self) -> ast.Module:
+        """The syntax tree."""
+        self.restore()
+        assert self._tree is not None
+        return self._tree
+
+    @property
+    def has_tree(self) -> bool:
+        """Whether the tree is in memory."""
+        return self._tree is not None
+
+    def restore(self) -> None:
+        """Parse the text again if the tree was let go of; the same functions get the same nodes again."""
+        if self._tree is None:
+            fresh = scan(self.path, self.text, parse_text(self.text, self.path))
+            self._tree = fresh._tree
+            for mine, new in zip([self.body, *self.functions], [fresh.body, *fresh.functions], strict=True):
+                mine.take_nodes(new)
+
+    def let_go(self) -> None:
+        """Drop the tree and every node of it."""
+        self._tree = None
+        for function in [self.body, *self.functions]:
+            function.take_nodes(None)
 
 
-@dataclass(slots=True, eq=False)
-class ModuleInfo:
-    """A parsed file. `aliases` are globals that are another name for something: `F = torch.nn.functional`."""
+BODY = "<module>"
+_ONLY_AST = 0x400  # ast.PyCF_ONLY_AST
 
-    path: Path
-    tree: ast.Module
-    lines: int
-    size: int
-    imports: dict[str, Import] = field(default_factory=dict)
-    stars: list[Import] = field(default_factory=list)
-    aliases: dict[str, str] = field(default_factory=dict)
-    functions: list[FunctionInfo] = field(default_factory=list)
-    classes: list[ClassInfo] = field(default_factory=list)
-    body: FunctionInfo = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.body = FunctionInfo(self, "<module>", None, None, None)
+def parse_text(text: str, path: Path) -> ast.Module:
+    """Parse a program; raise `SyntaxError` where it is none of this Python."""
+    tree: ast.Module = compile(text, str(path), "exec", _ONLY_AST, dont_inherit=True)
+    return tree
 
 
 def last_name(node: ast.expr) -> str | None:
@@ -138,42 +249,46 @@ def dotted_name(node: ast.expr) -> str | None:
     return ".".join(reversed(parts))
 
 
-def scan(path: Path, tree: ast.Module, size: int) -> ModuleInfo:
-    """Collect the facts of a parsed file. `size` is the length of its text in bytes."""
-    module = ModuleInfo(path, tree, tree.body[-1].end_lineno or 0 if tree.body else 0, size)
+def scan(path: Path, text: str, tree: ast.Module) -> ModuleInfo:
+    """Collect the facts of a parsed file."""
+    module = ModuleInfo(path, text, tree)
     _scan(module, tree.body, module.body, None)
     for statement in tree.body:
         if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
             target, value = statement.targets[0], statement.value
             if isinstance(target, ast.Name) and isinstance(value, (ast.Attribute, ast.Name)):
-                if (dotted := dotted_name(value)) is not None and dotted != target.id:
+                dotted = dotted_name(value)
+                if dotted is not None and dotted != target.id:
                     module.aliases[target.id] = dotted
-    for function in module.functions:
+    for function in module.functions:  # inner ones first
         if function.parent is not None:
             function.parent.words |= function.words
+            function.parent.callees |= function.callees
     return module
 
 
 def _scan(module: ModuleInfo, nodes: list[ast.stmt], scope: FunctionInfo, cls: ClassInfo | None) -> None:
     """Walk `nodes` in text order; `cls` is set while they are the direct body of a class."""
-    words, calls, statements = scope.words, scope.calls, scope.statements
+    words = scope.words
     stack: list[ast.AST] = list(reversed(nodes))
     while stack:
         node = stack.pop()
         kind = type(node)
         if kind is ast.Name:
-            words.add(node.id)  # type: ignore[attr-defined]
+            if node.id in WORDS:  # type: ignore[attr-defined]
+                words.add(node.id)  # type: ignore[attr-defined]
             if type(node.ctx) is ast.Store:  # type: ignore[attr-defined]
                 scope.stores.add(node.id)  # type: ignore[attr-defined]
             continue
         if kind is ast.Constant:
             continue
         if kind is ast.Attribute:
-            words.add(node.attr)  # type: ignore[attr-defined]
+            if node.attr in WORDS:  # type: ignore[attr-defined]
+                words.add(node.attr)  # type: ignore[attr-defined]
             stack.append(node.value)  # type: ignore[attr-defined]
             continue
         if kind is ast.Call:
-            calls.append(node)  # type: ignore[arg-type]
+            scope.note_call(node)  # type: ignore[arg-type]
         elif isinstance(node, _FUNCTIONS):
             _enter_function(module, node, scope, cls)
             stack.extend(reversed(node.decorator_list))
@@ -192,7 +307,7 @@ def _scan(module: ModuleInfo, nodes: list[ast.stmt], scope: FunctionInfo, cls: C
             _import_from(module, node)  # type: ignore[arg-type]
             continue
         elif kind is ast.Expr or kind is ast.With or kind is ast.AsyncWith:
-            statements.append(node)  # type: ignore[arg-type]
+            scope.note_statement(node)  # type: ignore[arg-type]
         for name in reversed(node._fields):
             value = getattr(node, name)
             if type(value) is list:
@@ -211,14 +326,15 @@ def _enter_function(module: ModuleInfo, node: FunctionNode, scope: FunctionInfo,
     _scan(module, node.body, function, None)
     for decorator in node.decorator_list:
         bare = decorator.func if isinstance(decorator, ast.Call) else decorator
-        if (name := last_name(bare)) is not None:
+        name = last_name(bare)
+        if name in WORDS:
             function.words.add(name)
     # inner functions come first, so that their words reach the outer ones in one pass
     module.functions.append(function)
 
 
 def _enter_class(module: ModuleInfo, node: ast.ClassDef, scope: FunctionInfo) -> None:
-    cls = ClassInfo(module, node.name, node, scope)
+    cls = ClassInfo(module, node, scope)
     module.classes.append(cls)
     scope.classes[node.name] = cls
     # the statements of a class body run in the scope around it, as far as mode and gradients are concerned

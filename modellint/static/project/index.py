@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,12 +9,20 @@ from pathlib import Path
 from typing import TypeAlias
 
 from modellint.sources import SourceError, SourceFile, discover, read_source
-from modellint.static.project.facts import ClassInfo, FunctionInfo, Import, ModuleInfo, dotted_name, scan
+from modellint.static.project.facts import (
+    ClassInfo,
+    FunctionInfo,
+    Import,
+    ModuleInfo,
+    dotted_name,
+    parse_text,
+    scan,
+)
 
 Target: TypeAlias = "ClassInfo | FunctionInfo | ModuleInfo | Path"
-# Trees are dropped between two files once the sources behind them pass this size: a tree takes 25 to 60
-# times the memory of its text.
-TREE_BUDGET = 3_000_000
+# Trees are dropped between two files once the texts behind them pass this size: a tree takes 25 to 60 times the
+# memory of its text.
+TREE_BUDGET = 1_500_000
 _MAX_HOPS = 12
 
 
@@ -47,29 +54,32 @@ class Project:
 
     def add(self, source: SourceFile) -> ModuleInfo:
         """Parse `source` and make it the project's version of its file; raise `SyntaxError` if it does not parse."""
-        module = parse(source)
         known = self._modules.get(source.path)
-        if known is not None:
-            self._names = {key: value for key, value in self._names.items() if key[0] != source.path}
+        if known is not None and known.text == source.text:
+            known.restore()
+            return known
+        module = scan(source.path, source.text, parse_text(source.text, source.path))
+        if known is not None:  # the old one may be known under any name
+            self._names.clear()
         self._modules[source.path] = module
         return module
 
     def load(self, path: Path) -> ModuleInfo | None:
-        """Return the parsed file `path`, None where it cannot be read or parsed."""
+        """Return the facts of the file `path`, None where it cannot be read or parsed."""
         if path not in self._modules:
             try:
-                self._modules[path] = parse(read_source(path))
+                source = read_source(path)
+                self._modules[path] = scan(path, source.text, parse_text(source.text, path))
             except (SourceError, SyntaxError, ValueError, RecursionError, MemoryError, OSError):
                 self._modules[path] = None
         return self._modules[path]
 
-    def trim(self) -> bool:
-        """Drop every tree if together they are too large; tell whether that happened."""
-        if sum(module.size for module in self._modules.values() if module) <= TREE_BUDGET:
-            return False
-        self._modules.clear()
-        self._names.clear()
-        return True
+    def trim(self, keep: ModuleInfo) -> None:
+        """Let go of the trees of all files but `keep` where together they are too large; their facts stay."""
+        held = [m for m in self._modules.values() if m is not None and m.has_tree and m is not keep]
+        if sum(len(module.text) for module in held) > TREE_BUDGET:
+            for module in held:
+                module.let_go()
 
     # -- names ---------------------------------------------------------------------------------------------
 
@@ -123,7 +133,7 @@ class Project:
                 return Symbol(dotted, found.target, found.variable)
             if found is not None:
                 return found
-            if name in module.body.words:
+            if name in module.body.stores:
                 return Symbol(dotted, module, name)
         if path.is_dir() or path.name == "__init__.py":
             inner = self._in_folder(folder, name)
@@ -255,12 +265,11 @@ class Project:
                 continue
             mine.append(current)
             for base in current.bases:
-                symbol = self.resolve_in(current.scope, base)
+                symbol = self.resolve_in(current.scope, base) if base is not None else None
                 if symbol is not None and isinstance(symbol.target, ClassInfo):
                     queue.append(symbol.target)
                 else:
-                    name = symbol.dotted if symbol else dotted_name(base)
-                    outside.append(name or "?")
+                    outside.append(symbol.dotted if symbol else base or "?")
         return mine, outside
 
     def resolve_in(self, scope: FunctionInfo, node: object) -> Symbol | None:
@@ -270,7 +279,7 @@ class Project:
             return None
         if "." not in text:
             inner: FunctionInfo | None = scope
-            while inner is not None and inner.node is not None:
+            while inner is not None and not inner.is_body:
                 own = inner.classes.get(text) or inner.functions.get(text)
                 if own is not None:
                     return Symbol(text, own)
@@ -283,18 +292,3 @@ class Project:
             if name in owner.methods:
                 return owner.methods[name]
         return None
-
-
-def parse(source: SourceFile) -> ModuleInfo:
-    """Parse `source`; raise `SyntaxError` where it is no program of this Python."""
-    enabled = gc.isenabled()
-    gc.disable()  # the collector walks a growing tree again and again, for nothing
-    try:
-        tree = compile(source.text, str(source.path), "exec", _PARSE_FLAGS, dont_inherit=True)
-        return scan(source.path, tree, len(source.text))
-    finally:
-        if enabled:
-            gc.enable()
-
-
-_PARSE_FLAGS = 0x400  # ast.PyCF_ONLY_AST
