@@ -82,7 +82,7 @@ def check_paths(
         files = [path for path in files if not excluded(path)]
     yield from troubles
     named = set(map(absolute, paths))
-    engine = _Engine(resolver, make_checker, frozenset(files))
+    engine = _Engine(resolver, make_checker, frozenset(files), named - set(files))
     for done, path in enumerate(files):
         progress(done, len(files))
         yield engine.check(path, None, path in named)
@@ -95,12 +95,15 @@ def check_text(path: Path, data: bytes, resolver: Resolver, *, make_checker: Mak
 
 
 class _Engine:
-    """Holds one checker for each pair of settings and project root; serves one run."""
+    """Holds one checker for each pair of settings and project root; `tops` are the folders that a run was given."""
 
-    def __init__(self, resolver: Resolver, make_checker: MakeChecker, checked: frozenset[Path]) -> None:
+    def __init__(
+        self, resolver: Resolver, make_checker: MakeChecker, checked: frozenset[Path], tops: Iterable[Path] = ()
+    ) -> None:
         self._resolver = resolver
         self._make_checker = make_checker
         self._checked = checked
+        self._tops = sorted(tops)
         self._checkers: dict[tuple[int, Path], Checker] = {}
         self._prefilters: dict[int, Prefilter] = {}
 
@@ -131,7 +134,7 @@ class _Engine:
         return self._prefilters[id(settings)]
 
     def _checker(self, path: Path, settings: Settings) -> Checker:
-        root = self._resolver.project_root(path.parent)
+        root = self._resolver.project_root(path.parent, self._tops)
         key = (id(settings), root)
         if key not in self._checkers:
             self._checkers[key] = self._make_checker(settings, root, self._checked)

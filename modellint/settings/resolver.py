@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from modellint.catalog import load_frameworks, load_rules
@@ -62,22 +63,26 @@ class Resolver:
                 if message := complaint(selector, settings.catalogue):
                     raise SettingsError(f"{option}: {message}")
 
-    def project_root(self, folder: Path) -> Path:
+    def project_root(self, folder: Path, named: Iterable[Path] = ()) -> Path:
         """Return the folder that the project around `folder` starts in.
 
-        The nearest one with version control or packaging metadata, else with a configuration of ours, else
-        the working directory if `folder` lies in it, else `folder`.
+        The nearest one with version control or packaging metadata, else with a configuration of ours, else the
+        working directory or one of the `named` folders if `folder` lies in it, else the one above its packages.
         """
         if folder not in self._roots:
-            self._roots[folder] = _project_root(folder)
+            self._roots[folder] = _project_root(folder, (Path.cwd(), *named))
         return self._roots[folder]
 
 
-def _project_root(folder: Path) -> Path:
+def _project_root(folder: Path, tops: Iterable[Path]) -> Path:
     for parent in (folder, *folder.parents):
         if any((parent / mark).exists() for mark in _ROOT_MARKS):
             return parent
     if (source := nearest(folder)) is not None:
         return source.parent
-    here = Path.cwd()
-    return here if here == folder or here in folder.parents else folder
+    for top in tops:
+        if top == folder or top in folder.parents:
+            return top
+    while (folder / "__init__.py").is_file() and folder != folder.parent:
+        folder = folder.parent
+    return folder

@@ -355,5 +355,15 @@ class TestProjectRoot:
         monkeypatch.chdir(tmp_path)
         assert Resolver().project_root(tmp_path / "sub") == tmp_path
 
+    def test_else_a_folder_that_was_named(self, tmp_path: Path) -> None:
+        assert (
+            Resolver().project_root(tmp_path / "sub/deep", [tmp_path / "sub", tmp_path / "other"]) == tmp_path / "sub"
+        )
+
+    def test_else_the_folder_above_its_packages(self, tmp_path: Path) -> None:
+        for name in ("sub/pkg/__init__.py", "sub/pkg/inner/__init__.py"):
+            write(tmp_path, "", name)
+        assert Resolver().project_root(tmp_path / "sub/pkg/inner") == tmp_path / "sub"
+
     def test_else_the_folder(self, tmp_path: Path) -> None:
         assert Resolver().project_root(tmp_path / "sub") == tmp_path / "sub"
