@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from modellint.catalog import load_frameworks, load_rules
@@ -70,8 +70,17 @@ class Resolver:
         working directory or one of the `named` folders if `folder` lies in it, else the one above its packages.
         """
         if folder not in self._roots:
-            self._roots[folder] = _project_root(folder, (Path.cwd(), *named))
+            self._roots[folder] = _project_root(folder, (*_working_project(), *named))
         return self._roots[folder]
+
+
+def _working_project() -> Iterator[Path]:
+    """Yield the working directory, unless it is one of those that hold everything, where nobody has a project."""
+    from tempfile import gettempdir
+
+    here = Path.cwd()
+    if here not in (Path(here.anchor), Path.home(), Path(gettempdir())):
+        yield here
 
 
 def _project_root(folder: Path, tops: Iterable[Path]) -> Path:

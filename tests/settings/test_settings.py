@@ -355,6 +355,11 @@ class TestProjectRoot:
         monkeypatch.chdir(tmp_path)
         assert Resolver().project_root(tmp_path / "sub") == tmp_path
 
+    def test_a_home_is_no_project(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("HOME", str(tmp_path))
+        monkeypatch.chdir(tmp_path)
+        assert Resolver().project_root(tmp_path / "sub") == tmp_path / "sub"
+
     def test_else_a_folder_that_was_named(self, tmp_path: Path) -> None:
         assert (
             Resolver().project_root(tmp_path / "sub/deep", [tmp_path / "sub", tmp_path / "other"]) == tmp_path / "sub"
