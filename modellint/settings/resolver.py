@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from modellint.catalog import load_frameworks, load_rules
@@ -79,7 +80,10 @@ def _working_project() -> Iterator[Path]:
     from tempfile import gettempdir
 
     here = Path.cwd()
-    if here not in (Path(here.anchor), Path.home(), Path(gettempdir())):
+    shared = {Path(here.anchor), Path(gettempdir())}
+    with suppress(RuntimeError):  # a user that the system does not know
+        shared.add(Path.home())
+    if here not in shared:
         yield here
 
 
