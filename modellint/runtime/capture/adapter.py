@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from typing import Any
@@ -85,7 +85,7 @@ def tensors(value: Any, depth: int = 0) -> Iterator[torch.Tensor]:
         yield value
     elif depth > 6 or value is None or isinstance(value, (str, bytes, int, float)):
         return
-    elif isinstance(value, dict) or (hasattr(value, "values") and hasattr(value, "keys")):
+    elif isinstance(value, Mapping):
         for item in list(value.values()):
             yield from tensors(item, depth + 1)
     elif isinstance(value, (list, tuple, set)):

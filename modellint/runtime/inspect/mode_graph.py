@@ -9,6 +9,11 @@ from typing import Any
 from modellint.runtime.inspect.finding import Finding, modules_by_path
 from modellint.runtime.trace import Trace
 
+_TRIVIAL = frozenset(
+    ("alias", "clone", "contiguous", "detach", "expand", "item", "lift_fresh", "reshape", "slice", "to", "view")
+)
+"""Operations that move or rename data; which of them run depends on layouts, not on anybody's intention."""
+
 
 def mode_dependent_graph(trace: Trace, options: Mapping[str, Any]) -> Iterator[Finding]:
     """Yield, line by line, the operations that only training or only evaluation runs.
@@ -23,6 +28,8 @@ def mode_dependent_graph(trace: Trace, options: Mapping[str, Any]) -> Iterator[F
         if any(fnmatchcase(name, pattern) for name in names for pattern in options.get("drop-path", ())):
             continue
         base = change.name.split(".")[1] if change.name.startswith("aten.") else change.name.rpartition(".")[2]
+        if base.rstrip("_") in _TRIVIAL:
+            continue
         mode = "training" if change.mode == "train" else "evaluation"
         yield Finding(
             site,
