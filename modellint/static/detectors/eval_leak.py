@@ -62,7 +62,8 @@ def _steps_to(event: Event, fact: ModeFact, context: FileContext) -> list[CallSi
 
 def _closed_with_eval(context: FileContext) -> Iterator[Finding]:
     """An evaluation that begins with eval() and ends with eval() where train() was meant."""
-    forwards = [e for e in context.flow.events if e.key.kind == FORWARD]
+    everything = [*context.flow.events, *from_other_files(context)]
+    forwards = [e for e in everything if e.key.kind == FORWARD]
     for place in places(context, EVAL_AGAIN):
         if place.outside:
             continue

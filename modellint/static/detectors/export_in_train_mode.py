@@ -9,7 +9,6 @@ from modellint.diagnostic import Confidence, Severity
 from modellint.static.classes import NO
 from modellint.static.context import FileContext, Finding
 from modellint.static.evidence import (
-    has_loaded_weights,
     in_eval,
     in_train,
     is_test_code,
@@ -49,10 +48,8 @@ def _judge(place: Place, exporters: set[str], trained: set[int]) -> Finding | No
         if call is None or call.site.path != site.path:
             return None
         site = call.site
-    if event.key.detail == "torch.jit.script" and not has_loaded_weights(snapshot):
-        return None  # scripted for speed, and trained then
-    if event.key.oid in trained and not has_loaded_weights(snapshot) and event.key.detail == "torch.jit.script":
-        return None
+    if event.key.detail == "torch.jit.script" and (event.key.oid in trained or "save" not in event.function.callees):
+        return None  # scripted for speed: the flag can still be changed
     related = tuple((f.site, f"in training mode since {f.how}") for f in snapshot.modes if f.site is not None)
     severity = Severity.INFO if snapshot.obj.depends == NO else None
     return Finding(site, {"exporter": event.text}, severity=severity, related=related)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 
 from modellint.catalog import ActiveRule
@@ -57,7 +58,8 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
         confidence = Confidence.POSSIBLE  # the same code, under another condition, is right
     elif event.function.cls is not None or event.key.chain or unclear:
         confidence = Confidence.LIKELY
-    yield _cause(event, snapshot), _finding(event, snapshot, place.site, confidence, place.outside)
+    finding = _finding(event, snapshot, place.site, confidence, place.outside)
+    yield _cause(event, snapshot), _with_callers(finding, place)
 
 
 def _judge_open(place: Place, context: FileContext) -> Iterator[tuple[object, Finding]]:
@@ -72,7 +74,8 @@ def _judge_open(place: Place, context: FileContext) -> Iterator[tuple[object, Fi
             if not open_mode(snapshot) or event.training or snapshot.obj.part:
                 continue
             if _sibling_sets_eval(event, context) and named_for_inference(event):
-                yield _cause(event, snapshot), _finding(event, snapshot, place.site, Confidence.LIKELY, False)
+                finding = _finding(event, snapshot, place.site, Confidence.LIKELY, False)
+                yield _cause(event, snapshot), _with_callers(finding, place)
                 return
             if not is_inference(event, snapshot):
                 continue
@@ -106,6 +109,21 @@ def _within(function: FunctionInfo, site: Site | None) -> bool:
     if node is None or site is None or site.path != str(function.module.path):
         return False
     return node.lineno <= site.row <= (node.end_lineno or node.lineno)
+
+
+def _with_callers(finding: Finding, place: Place) -> Finding:
+    """Add the other callers that leave the model as they should not."""
+    told = {site for site, _ in finding.related} | {finding.site}
+    steps = {
+        step.site: (step.site, f"called from here, by {step.caller.qualname}")
+        for event in place.events
+        for step in event.key.chain
+        if step.site not in told and any(in_train(s) or open_mode(s) for s in event.snapshots)
+    }
+    return dataclasses.replace(finding, related=finding.related + tuple(steps.values())[:_MAX_CALLERS])
+
+
+_MAX_CALLERS = 5
 
 
 def _cause(event: Event, snapshot: Snapshot) -> object:

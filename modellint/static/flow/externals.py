@@ -12,7 +12,6 @@ from modellint.static.flow import data
 from modellint.static.flow.construct import construct_external
 from modellint.static.flow.events import EXPORT
 from modellint.static.flow.machine import Machine, switched_to
-from modellint.static.flow.objects import unknown_result
 from modellint.static.flow.state import State
 from modellint.static.flow.targets import iterate, set_attribute
 from modellint.static.flow.values import (
@@ -103,7 +102,7 @@ def call_external(machine: Machine, dotted: str, args: Args, node: ast.Call, sta
         return Value(taint=taint | {machine.leaf(node)} if leaf else taint)
     data.escape(machine, node, args, state, last)
     data.run_callbacks(machine, last, args, node, state)
-    return data.after_unknown(unknown_result(machine, node, args, state), node)
+    return data.after_unknown(machine.out_of_sight(node, args, state), node)
 
 
 def _is_module_class(machine: Machine, dotted: str) -> bool:
@@ -276,7 +275,7 @@ def _next(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
 def _getattr(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
     known = only_constant(args.positional[1]) if len(args.positional) > 1 else None
     if known is None or not isinstance(known[0], str):
-        return unknown_result(machine, node, args, state)
+        return machine.out_of_sight(node, args, state)
     made = ast.copy_location(ast.Attribute(node.args[0], known[0], ast.Load()), node)
     return machine.eval(made, state)
 

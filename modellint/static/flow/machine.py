@@ -246,9 +246,9 @@ class Machine:
         function = callee.function
         self.called.add(function)
         if function.name != LAMBDA and self._is_inert(function):
-            return Value(taint=args.taint)
+            return self.out_of_sight(node, args, state)
         if len(self.frames) >= MAX_DEPTH or sum(f.function is function for f in self.frames) > 1:
-            return Value(taint=args.taint)
+            return self.out_of_sight(node, args, state)
         decorators = self.wrapping_decorators(function) if not callee.raw else ()
         if any(_is_context_manager(self, function, d) for d in decorators):
             return Value(symbols=(Manager(callee._replace(raw=True), receiver, args),))
@@ -256,7 +256,7 @@ class Machine:
             positional = args.positional if receiver is None else (receiver, *args.positional)
             return self.call(wrapped, None, args._replace(positional=positional), node, state)
         if function in self._too_long:
-            return Value(taint=args.taint)
+            return self.out_of_sight(node, args, state)
         caller = self.frame
         chain = (*caller.chain, CallSite(self.site(node), caller.function, function))
         depth, limit, boundary, muted = len(self.frames), self.limit, self.boundary, self.recorder.muted
@@ -269,9 +269,16 @@ class Machine:
             del self.frames[depth:]
             self.boundary, self.recorder.muted = boundary, muted
             self._too_long.add(function)
-            return Value(taint=args.taint)
+            return self.out_of_sight(node, args, state)
         finally:
             self.limit = limit
+
+    def out_of_sight(self, node: ast.AST, args: Args, state: State) -> Value:
+        """Return what a call gives of which nothing is known: a computed value, or an object."""
+        if args.taint:
+            return Value(taint=args.taint)
+        obj = Obj(OPAQUE, None, "", self.site(node), "call", UNKNOWN_MODES, UNKNOWN_WEIGHTS, {})
+        return self.allocate(node, state, obj, "result")
 
     def begin(self) -> None:
         """Start with a fresh budget and no frames."""

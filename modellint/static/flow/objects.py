@@ -74,15 +74,7 @@ def call_object(machine: Machine, oid: int, args: Args, node: ast.Call, state: S
                 FunctionValue(method, None, "__call__"), Value(refs=frozenset({oid})), args, node, state
             )
     data.escape(machine, node, args, state)
-    return data.after_unknown(unknown_result(machine, node, args, state), node)
-
-
-def unknown_result(machine: Machine, node: ast.Call, args: Args, state: State) -> Value:
-    """Return what a call out of sight gives: a computed value, or an object of which nothing is known."""
-    if args.taint:
-        return Value(taint=args.taint)
-    obj = Obj(OPAQUE, None, "", machine.site(node), "call", UNKNOWN_MODES, frozenset({UNKNOWN}), {})
-    return machine.allocate(node, state, obj, "result")
+    return data.after_unknown(machine.out_of_sight(node, args, state), node)
 
 
 def call_method(machine: Machine, receiver: Value, name: str, args: Args, node: ast.Call, state: State) -> Value:
@@ -317,7 +309,7 @@ def _model_method(machine: Machine, oid: int, name: str, args: Args, node: ast.C
         if known.mode == "eval":
             set_mode(oid, frozenset({ModeFact(EVAL, machine.site(node), f"{name}()")}), state)
         if not known.forward:
-            return unknown_result(machine, node, args, state)
+            return machine.out_of_sight(node, args, state)
         saved = state.grad
         if known.grad != "unchanged":
             state.grad = saved._replace(state=known.grad)
@@ -332,7 +324,7 @@ def _model_method(machine: Machine, oid: int, name: str, args: Args, node: ast.C
     runs = FORWARD_METHOD.match(name) is not None and bool(args.every())
     if data.SETS_MODE.search(name) and not runs:
         state.heap[oid] = obj._replace(modes=UNKNOWN_MODES)
-        return unknown_result(machine, node, args, state)
+        return machine.out_of_sight(node, args, state)
     if runs or (class_of(obj) is not None and args.positional):
         part = part_of(machine, oid, name, state)
         inner = next(iter(part.refs))
@@ -355,5 +347,5 @@ def _opaque_method(machine: Machine, oid: int, name: str, args: Args, node: ast.
         state.heap[oid] = obj._replace(attrs=attrs)
     data.escape(machine, node, args, state, name)
     data.run_callbacks(machine, name, args, node, state)
-    result = unknown_result(machine, node, args, state)
+    result = machine.out_of_sight(node, args, state)
     return result if held is None else result.with_taint(held.taint)

@@ -130,6 +130,10 @@ class Relevance:
             symbol = self._project.resolve_in(function, func)
             if symbol is not None and isinstance(symbol.target, FunctionInfo):
                 found.append(symbol.target)
+            elif symbol is not None and isinstance(symbol.target, ClassInfo):
+                # whoever gets the object may call its methods
+                if not self._classes.is_module(symbol.target):
+                    found += list(symbol.target.methods.values())
         return found + [inner for inner in function.nested if inner.cls is None]
 
     def _runs_something(self, function: FunctionInfo) -> bool:

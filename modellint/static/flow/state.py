@@ -121,14 +121,21 @@ def _join_layers(mine: Layer[Key, Item], theirs: Layer[Key, Item], join_items: C
 
 def agree(a: State, b: State) -> bool:
     """Tell whether the two say the same about modes, gradients and which objects the variables hold."""
-    if a.grad.state != b.grad.state:
+    if not same_modes(a, b):
         return False
     for mine, theirs in _differing(a.heap, b.heap):
-        if theirs.modes != mine.modes or theirs.frozen != mine.frozen:
-            return False
         if theirs.attrs is not mine.attrs and not (_same_refs(mine, theirs) and _same_refs(theirs, mine)):
             return False
     return all(mine.refs == theirs.refs for mine, theirs in _differing(a.variables, b.variables))
+
+
+def same_modes(a: State, b: State) -> bool:
+    """Tell whether the two say the same about the modes of the objects that both know, and about gradients."""
+    if a.grad.state != b.grad.state:
+        return False
+    return all(
+        theirs.modes == mine.modes and theirs.frozen == mine.frozen for mine, theirs in _differing(a.heap, b.heap)
+    )
 
 
 def _differing(a: Layer[Key, Item], b: Layer[Key, Item]) -> Iterator[tuple[Item, Item]]:
@@ -152,13 +159,13 @@ def _same_refs(a: Obj, b: Obj) -> bool:
 
 
 def settle(states: list[State], limit: int = MAX_SPLIT) -> list[State]:
-    """Join states that agree, and all of them where more than `limit` would be left."""
+    """Join states that say the same about modes, and all of them where more than `limit` would be left."""
     if len(states) < 2:
         return states
     kept: list[State] = []
     for state in states:
         for index, other in enumerate(kept):
-            if agree(other, state):
+            if same_modes(other, state):
                 kept[index] = join_states([other, state])
                 break
         else:

@@ -22,7 +22,7 @@ from modellint.static.project.facts import (
 Target: TypeAlias = "ClassInfo | FunctionInfo | ModuleInfo | Path"
 # Trees are dropped between two files once the texts behind them pass this size: a tree takes 25 to 60 times the
 # memory of its text.
-TREE_BUDGET = 1_500_000
+TREE_BUDGET = 2_500_000
 _MAX_HOPS = 12
 
 
