@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 
-from modellint.runtime.capture.names import Names
 from modellint.runtime.capture.recorder import Recorder
 from modellint.runtime.capture.state import preserved
 from modellint.runtime.capture.subject import Subject
@@ -23,8 +22,8 @@ def other_mode(subject: Subject, recorder: Recorder, mode: Callable[[], Any]) ->
     if not any(fact.reads_mode and not fact.type.startswith("torch.nn.") for fact in recorder.calls.values()):
         return []
     training = not subject.model.training
-    again = Recorder(subject.model, Names(subject.model), subject.sites, subject.built)
-    with preserved(subject.model):
+    with preserved(subject.model) as snapshot:
+        again = subject.recorder(snapshot.keep)
         try:
             subject.model.train(training)
             with mode(), again.recording((subject.args, subject.kwargs)):
@@ -67,7 +66,7 @@ def graph_bytes(subject: Subject) -> int | None:
             kept[storage.data_ptr()] = storage.nbytes()
         return tensor
 
-    with preserved(subject.model):
+    with preserved(subject.model, copies=True):
         try:
             with torch.no_grad(), torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
                 subject.call()

@@ -14,7 +14,6 @@ from torch import nn
 
 from modellint.runtime.capture.draws import DrawFinder
 from modellint.runtime.capture.extras import graph_bytes, other_mode
-from modellint.runtime.capture.names import Names
 from modellint.runtime.capture.recorder import Recorder
 from modellint.runtime.capture.sites import SiteTable
 from modellint.runtime.capture.subject import Subject
@@ -108,8 +107,7 @@ def _record(
     failures: list[BaseException] = []
     for name, mode in _MODES:
         with preserved(subject.model) as snapshot:
-            recorder = Recorder(subject.model, Names(subject.model), subject.sites, subject.built)
-            recorder.before_writing = snapshot.keep
+            recorder = subject.recorder(snapshot.keep)
             streams = sources(subject.model)
             before = RandomState(streams)
             started = time.perf_counter()
@@ -164,10 +162,10 @@ def _judge_draws(
     hidden = {source.name for source in streams if source.name in ends} - seen
     if not live_draws and not hidden:
         return
-    with preserved(subject.model):
+    with preserved(subject.model) as snapshot:
         for source in streams:
             source.move()
-        again = Recorder(subject.model, Names(subject.model), subject.sites, subject.built)
+        again = subject.recorder(snapshot.keep)
         finder = DrawFinder(subject.sites, [source for source in streams if source.name in hidden])
         try:
             with mode(), again.recording((subject.args, subject.kwargs)), finder.watching():
@@ -202,8 +200,8 @@ def _follow(
     extra: bool,
 ) -> Level:
     try:
-        with preserved(model):
-            ops, calls = follow(model, method, Names(model), sites, built)
+        with preserved(model) as snapshot:
+            ops, calls = follow(model, method, sites, built, snapshot.keep)
     except Unfollowed as error:
         return Level("fx", False, str(error))
     for path, site in calls.items():
@@ -220,7 +218,7 @@ def _follow(
 def accepts(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Tell whether one forward takes these arguments; the model is left as it was."""
     try:
-        with preserved(model), torch.no_grad():
+        with preserved(model, copies=True), torch.no_grad():
             model(*args, **kwargs)
     except Exception:
         return False

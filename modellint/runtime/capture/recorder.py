@@ -67,14 +67,24 @@ _POSITIONS = {
 
 
 class Recorder:
-    """Collects what one forward does. Use `recording()` around it; the results stay here afterwards."""
+    """Collects what one forward does. Use `recording()` around it; the results stay here afterwards.
 
-    def __init__(self, model: nn.Module, names: Names, sites: SiteTable, built: Mapping[int, int | None]) -> None:
+    `before_writing` is told every parameter that is about to be written to.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        names: Names,
+        sites: SiteTable,
+        built: Mapping[int, int | None],
+        before_writing: Callable[[torch.Tensor], None],
+    ) -> None:
         self.ops: list[Op] = []
         self.calls: dict[str, ModuleFact] = {}
         self.random_reaches = False
         self.uses_gradients = False
-        self.before_writing: Callable[[torch.Tensor], None] = _nothing
+        self._before_writing = before_writing
         self._draw_states: dict[int, int] = {}
         self._model = model
         self._names = names
@@ -172,7 +182,7 @@ class Recorder:
         for position, key in adapter.written(func):
             for tensor in adapter.tensors(args[position] if position < len(args) else kwargs.get(key)):
                 if (parameter := self._storages.get(_storage(tensor))) is not None:
-                    self.before_writing(parameter)
+                    self._before_writing(parameter)
         result = func(*args, **kwargs)
         outputs = list(adapter.tensors(result))
         if self.ops[index].live:
@@ -285,10 +295,6 @@ class _Functions(adapter.TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return self._recorder.function(func, args, kwargs or {})
-
-
-def _nothing(tensor: torch.Tensor) -> None:
-    """Do nothing before a parameter is written."""
 
 
 def _storage(tensor: torch.Tensor) -> int:

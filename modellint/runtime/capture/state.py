@@ -119,9 +119,15 @@ def _restore_flags(flags: dict[str, Any]) -> None:
 
 
 @contextmanager
-def preserved(model: nn.Module) -> Iterator[Snapshot]:
-    """Run a block and leave the model, the random states and the flags as they were."""
+def preserved(model: nn.Module, *, copies: bool = False) -> Iterator[Snapshot]:
+    """Run a block and leave the model, the random states and the flags as they were.
+
+    With `copies` all parameters are copied first; without, the block must call `Snapshot.keep` before it writes.
+    """
     snapshot = Snapshot(model)
+    if copies:
+        for parameter in snapshot.parameters:
+            snapshot.keep(parameter)
     try:
         yield snapshot
     finally:

@@ -7,8 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import nn
 
+from modellint.runtime.capture.names import Names
+from modellint.runtime.capture.recorder import Recorder
 from modellint.runtime.capture.sites import SiteTable
 
 
@@ -26,6 +29,10 @@ class Subject:
     def call(self) -> Any:
         """Run the forward (or the method asked for) once."""
         return self.entry(*self.args, **self.kwargs)
+
+    def recorder(self, before_writing: Callable[[torch.Tensor], None]) -> Recorder:
+        """Return a fresh recorder for this model."""
+        return Recorder(self.model, Names(self.model), self.sites, self.built, before_writing)
 
     def leaves_out(self) -> bool:
         """Tell whether the call leaves out an optional argument, and with it perhaps a branch."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -101,16 +101,21 @@ class _Tracer(torch.fx.Tracer):
 
 
 def follow(
-    model: nn.Module, method: str, names: Names, sites: SiteTable, built: Mapping[int, int | None]
+    model: nn.Module,
+    method: str,
+    sites: SiteTable,
+    built: Mapping[int, int | None],
+    before_writing: Callable[[torch.Tensor], None],
 ) -> tuple[list[Op], dict[str, int | None]]:
     """Return the operations of the symbolic graph of a method that rules can judge, and where modules are called.
 
     Tensors that do not depend on an input are computed while tracing, so draws on them are recorded as well.
     Raises `Unfollowed`.
     """
+    names = Names(model)
     tracer = _Tracer(names, sites, built)
     tracer.traced_func_name = method
-    recorder = Recorder(model, names, sites, built)
+    recorder = Recorder(model, names, sites, built, before_writing)
     try:
         with torch.no_grad(), recorder.recording(()):
             tracer.trace(model)

@@ -16,6 +16,8 @@ from torch import nn
 from modellint.runtime.specs import FREE_SIZE
 from modellint.runtime.worker.inputs import Arguments, device_of
 
+_TRIED = 50_000_000
+"""Parameters of the largest model on which guesses are tried."""
 _TEXT, _AUDIO, _IMAGE, _SIGNAL = 8, 128, 64, 16_000
 
 
@@ -144,7 +146,8 @@ def suggestion(model: nn.Module, entry: Callable[..., Any], works: Callable[[Arg
         if parameter.default is parameter.empty
         and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
     ]
-    if not 0 < len(required) <= 3:
+    size = sum(parameter.numel() for parameter in model.parameters())
+    if not 0 < len(required) <= 3 or size > _TRIED:
         return ""
     for spec in _guesses(model):
         kind, shape, high = spec
