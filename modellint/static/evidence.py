@@ -11,7 +11,9 @@ from modellint.static.flow.events import CallSite, Event, Snapshot
 from modellint.static.flow.values import ENTRY, EVAL, LOADED, OFF, ON, RANDOM, TRAIN, kinds
 from modellint.static.naming import snake, speaks_of_inference
 from modellint.static.project import FunctionInfo
+from modellint.static.project.facts import last_name
 
+_NAMED_FILE = re.compile(r"(^|_)(eval\w*|valid\w*|test\w*|infer\w*|predict\w*|demo|serv\w*|train\w*)(_|$)")
 PREDICTS = frozenset({"prediction", "number", "printed", "reported"})
 
 
@@ -27,7 +29,7 @@ def names_around(event: Event) -> Iterable[str]:
                 yield outer.name
                 outer = outer.parent
     root = event.root
-    if root.is_body:
+    if root.is_body and _NAMED_FILE.search(snake(root.module.path.stem)):
         yield root.module.path.stem
 
 
@@ -112,20 +114,28 @@ def is_inference(event: Event, snapshot: Snapshot) -> bool:
         return has_loaded_weights(snapshot)  # a teacher; what follows the student by averaging may be in training mode
     named = named_for_inference(event) or over_held_out_data(event)
     if snapshot.grad.state == OFF:
+        if event.result_dropped and not named and not has_loaded_weights(snapshot):
+            return False  # a dummy forward, to build lazy layers or to warm up
         return named or not _within_training(event)
     if "volatile" in event.uses:
         return True
     if has_loaded_weights(snapshot):
         return predicts or named
+    if snapshot.obj.weights == frozenset({RANDOM}) and not event.model_trained:
+        return False  # nothing was loaded or learned: another rule's business
     return named and (predicts or "returned" in event.uses)
 
 
 def _within_training(event: Event) -> bool:
-    """Tell whether the loop around an event also trains: samples drawn on the way, or acting, show no evaluation."""
-    if not event.loops:
-        return False
-    calls = (node for node in ast.walk(event.loops[-1]) if isinstance(node, ast.Call))
-    return any(isinstance(call.func, ast.Attribute) and call.func.attr == "backward" for call in calls)
+    """Tell whether the code around an event also trains: samples drawn on the way, or acting, show no evaluation."""
+    if speaks_of_inference(event.function.name) is False and "backward" in event.function.callees:
+        return not event.loops or _trains(event.loops[-1])
+    return bool(event.loops) and _trains(event.loops[-1])
+
+
+def _trains(loop: ast.AST) -> bool:
+    names = {last_name(node.func) for node in ast.walk(loop) if isinstance(node, ast.Call)}
+    return "backward" in names or any(speaks_of_inference(name) is False and "step" in name for name in names if name)
 
 
 def _is_shape_check(event: Event, snapshot: Snapshot) -> bool:

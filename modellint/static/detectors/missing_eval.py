@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence, Severity
-from modellint.static.classes import NO, YES
+from modellint.static.classes import NO, UNKNOWN, YES
 from modellint.static.context import FileContext, Finding
 from modellint.static.evidence import (
     in_eval,
@@ -18,9 +18,9 @@ from modellint.static.evidence import (
     wrong_call,
 )
 from modellint.static.flow.events import FORWARD, Event, Snapshot
-from modellint.static.flow.values import EVAL, OFF, Site
+from modellint.static.flow.values import EVAL, LOADED, OFF, Site
 from modellint.static.merge import merged
-from modellint.static.project import FunctionInfo
+from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.sites import Place, places
 
 
@@ -56,10 +56,19 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
     confidence = Confidence.CERTAIN
     if good or (unclear and not event.key.chain):
         confidence = Confidence.POSSIBLE  # the same code, under another condition, is right
+    elif _hides_children(snapshot):
+        confidence = Confidence.POSSIBLE
     elif event.function.cls is not None or event.key.chain or unclear:
         confidence = Confidence.LIKELY
     finding = _finding(event, snapshot, place.site, confidence, place.outside)
     yield _cause(event, snapshot), _with_callers(finding, place)
+
+
+def _hides_children(snapshot: Snapshot) -> bool:
+    """Tell whether a model was built from children out of sight, and never switched: they may be in evaluation mode."""
+    obj = snapshot.obj
+    built = all(fact.how == f"{obj.how}()" for fact in snapshot.modes)
+    return isinstance(obj.cls, ClassInfo) and obj.depends == UNKNOWN and built and obj.weights != frozenset({LOADED})
 
 
 def _judge_open(place: Place, context: FileContext) -> Iterator[tuple[object, Finding]]:

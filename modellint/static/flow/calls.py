@@ -82,12 +82,18 @@ def call_value(machine: Machine, callee: Value, args: Args, node: ast.Call, stat
             merged = Args(given.positional + args.positional, {**given.keywords, **args.keywords}, args.starred)
             results.append(call_value(machine, symbol.callee, merged, node, state))
         elif isinstance(symbol, GradContext):  # used as a decorator: the function it is given
-            results.append(args.positional[0] if args.positional else NOTHING)
+            results.append(_wrapped(symbol, args.positional[0]) if args.positional else NOTHING)
     for oid in callee.refs:
         results.append(call_object(machine, oid, args, node, state))
     if not results:
         return Value(taint=callee.taint | args.taint)
     return join_all(results).with_taint(callee.taint)
+
+
+def _wrapped(context: GradContext, value: Value) -> Value:
+    """Return the functions of `value` decorated with an autograd switch."""
+    symbols = tuple(s._replace(grad=context) if isinstance(s, FunctionValue) else s for s in value.symbols)
+    return value._replace(symbols=symbols)
 
 
 def call_function(machine: Machine, symbol: FunctionValue, args: Args, node: ast.Call, state: State) -> Value:

@@ -23,6 +23,7 @@ from modellint.static.flow.values import (
     Obj,
     Site,
     Value,
+    kinds,
 )
 from modellint.static.project import ClassInfo, FunctionInfo
 
@@ -43,13 +44,17 @@ def construct(machine: Machine, symbol: ClassValue, args: Args, node: ast.Call, 
     cls = symbol.cls
     if machine.classes.is_module(cls):
         depends = machine.classes.dependence(cls)
+        site = machine.site(node)
+        modes = training_from(site, f"{cls.name}()")
+        if any(_switched(state.heap[oid]) for value in args.every() for oid in value.refs):
+            modes = UNKNOWN_MODES  # built around a model: what is inside keeps its mode
         obj = Obj(
             MODEL,
             cls,
             "",
-            machine.site(node),
-            symbol.cls.name,
-            training_from(machine.site(node), f"{cls.name}()"),
+            site,
+            cls.name,
+            modes,
             frozenset({RANDOM}),
             {},
             depends.answer,
@@ -61,6 +66,11 @@ def construct(machine: Machine, symbol: ClassValue, args: Args, node: ast.Call, 
     value = machine.allocate(node, state, obj, "new")
     initialise(machine, cls, value, args, node, state)
     return value
+
+
+def _switched(obj: Obj) -> bool:
+    """Tell whether an object is a model that may be in another mode than a new one."""
+    return obj.kind == MODEL and kinds(obj.modes) != {TRAIN}
 
 
 def initialise(machine: Machine, cls: ClassInfo, value: Value, args: Args, node: ast.AST, state: State) -> None:

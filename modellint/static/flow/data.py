@@ -99,6 +99,8 @@ def method(machine: Machine, receiver: Value, name: str, args: Args, node: ast.C
     known = only_constant(receiver)
     if known is not None and isinstance(known[0], str):
         return _text_method(known[0], name, args)
+    if name in _SIZES:
+        return NOTHING
     if name == "requires_grad_":
         return Value(taint=taint | {machine.leaf(node)})
     if name in PREDICTIONS:
@@ -125,6 +127,9 @@ def after_unknown(value: Value, node: ast.Call) -> Value:
     if not value.taint or _KEEPS_GRAPH.search(ast.unparse(node.func)):
         return value
     return value._replace(taint=value.taint | {CUT})
+
+
+_SIZES = frozenset({"size", "numel", "nelement", "dim", "ndimension", "get_device", "is_cuda"})
 
 
 def _text_method(text: str, name: str, args: Args) -> Value:

@@ -67,6 +67,7 @@ class FileAnalysis:
                 continue
             if self._relevance.is_root(function):
                 self._run_root(function, None, self._start(function))
+        self._machine.recorder.conclude()
 
     # -- starting points -----------------------------------------------------------------------------------
 
@@ -194,6 +195,7 @@ class FileAnalysis:
             receiver = Value(refs=frozenset({self._self(function.cls)}))
         callee = FunctionValue(function, parent, function.name, True)
         try:
+            callee = machine.decorate(callee, state) or callee
             machine.activate(callee, receiver, unknown_arguments(machine, function, state, receiver), (), state)
         except (Exhausted, RecursionError):
             self.exhausted.append(function)

@@ -47,7 +47,7 @@ class Event:
 
     `training` is set once the result reached a gradient; `uses` names what else became of it; `leaves` are the places
     where inputs were made to require a gradient, `loops` the loops around it, outermost first. `feeds_training`:
-    computed without a graph, for a loss. `function` is
+    computed without a graph, for a loss. `model_trained`: the same model is trained somewhere in the analysis. `function` is
     the function whose text holds the place, `text` how the model is written there; `source` is the forward whose result is added up.
     """
 
@@ -60,6 +60,7 @@ class Event:
     leaves: set[Site] = field(default_factory=set)
     result_dropped: bool = False
     feeds_training: bool = False
+    model_trained: bool = False
     source: Event | None = None
     loops: tuple[ast.For | ast.AsyncFor | ast.While, ...] = ()
 
@@ -99,6 +100,12 @@ class Recorder:
         if snapshot not in snapshots:
             snapshots.append(snapshot)
         return number
+
+    def conclude(self) -> None:
+        """Tell every event whether its model is trained elsewhere."""
+        trained = {event.key.oid for event in self.events if event.training}
+        for event in self.events:
+            event.model_trained = event.key.oid in trained
 
     def use(self, taint: frozenset[int], name: str) -> None:
         """Record that results of `taint` ended up as `name`."""

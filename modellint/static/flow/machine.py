@@ -252,7 +252,7 @@ class Machine:
         decorators = self.wrapping_decorators(function) if not callee.raw else ()
         if any(_is_context_manager(self, function, d) for d in decorators):
             return Value(symbols=(Manager(callee._replace(raw=True), receiver, args),))
-        if decorators and (wrapped := self._decorate(callee, decorators, state)) is not None:
+        if decorators and (wrapped := self.decorate(callee, state)) is not None:
             positional = args.positional if receiver is None else (receiver, *args.positional)
             return self.call(wrapped, None, args._replace(positional=positional), node, state)
         if function in self._too_long:
@@ -293,7 +293,8 @@ class Machine:
         """Run the body of a function in a frame of its own and return what it returns."""
         frame, work = self.enter(callee, receiver, args, chain, state)
         try:
-            return self.run_body(frame, work, state)
+            switch = callee.grad and Grad(callee.grad.grad, callee.grad.site)
+            return self.run_body(frame, work, state, switch)
         finally:
             self.frames.pop()
 
@@ -312,10 +313,10 @@ class Machine:
         self.frames.append(frame)
         return frame, work
 
-    def run_body(self, frame: Frame, work: State, state: State) -> Value:
+    def run_body(self, frame: Frame, work: State, state: State, switch: Grad | None = None) -> Value:
         """Run the body of the frame just entered in `work`; `state`, below it, becomes the state after the call."""
         function = frame.function
-        saved, switched = state.grad, self.decorated_grad(function)
+        saved, switched = state.grad, switch or self.decorated_grad(function)
         if switched is not None:
             work.grad = switched
         fell = self.block(function.body, [work])
@@ -412,9 +413,13 @@ class Machine:
             self._decorators[function] = tuple(found)
         return self._decorators[function]
 
-    def _decorate(self, callee: FunctionValue, decorators: tuple[ast.expr, ...], state: State) -> FunctionValue | None:
-        """Apply the project's own decorators; None where what comes out is not in sight."""
-        home = Frame(self.module_frame(callee.function.module), callee.function.module.body, None, self.frame.chain)
+    def decorate(self, callee: FunctionValue, state: State) -> FunctionValue | None:
+        """Apply the project's own decorators; None where there are none, or where what comes out is not in sight."""
+        decorators = self.wrapping_decorators(callee.function)
+        if not decorators:
+            return None
+        chain = self.frame.chain if self.frames else ()
+        home = Frame(self.module_frame(callee.function.module), callee.function.module.body, None, chain)
         value = Value(symbols=(callee._replace(raw=True),))
         self.frames.append(home)
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias, TypeVar
 
@@ -13,6 +14,7 @@ VariableKey: TypeAlias = "tuple[int, str]"
 ConditionKey: TypeAlias = "tuple[int, str]"
 """The frame in which a condition stands, and its text."""
 
+_WORD = re.compile(r"\w+")
 MAX_SPLIT = 4
 """So many states are kept apart at one point; beyond, they join."""
 
@@ -85,7 +87,7 @@ class State:
     def forget_condition(self, name: str) -> None:
         """Drop what is known of conditions that read the variable or attribute `name`."""
         if self.path:
-            stale = [key for key in self.path if name in key[1]]
+            stale = [key for key in self.path if name in _WORD.findall(key[1])]
             for key in stale:
                 del self.path[key]
 

@@ -75,12 +75,16 @@ class ClassValue(NamedTuple):
 
 
 class FunctionValue(NamedTuple):
-    """A function of the project, with the frame whose variables it closes over; `raw` without its decorators."""
+    """A function of the project, with the frame whose variables it closes over.
+
+    `raw` is without its decorators, `grad` what a wrapper around it does to autograd.
+    """
 
     function: FunctionInfo
     frame: int | None
     dotted: str
     raw: bool = False
+    grad: GradContext | None = None
 
 
 class BoundMethod(NamedTuple):
