@@ -37,11 +37,11 @@ class Entry:
 
 def _holds(op: Op, key: str, wanted: Any) -> bool:
     if key == "overload":
-        return op.name.rpartition(".")[2] == wanted
+        return bool(op.name.rpartition(".")[2] == wanted)
     if key == "dtype":
         return any((op.dtype or "").startswith(kind) for kind in wanted)
     value = op.args.get(key)
-    return value in wanted if isinstance(wanted, list) else value == wanted
+    return bool(value in wanted if isinstance(wanted, list) else value == wanted)
 
 
 @cache

@@ -1,12 +1,12 @@
 """Input specs: how a user describes example inputs on one line, read without torch.
 
-    float32[2,3,224,224]            a tensor for the next positional argument, normally distributed
-    ids=int64[2,16]:0..30522        the argument `ids`, whole numbers from 0 up to 30521
-    float32[N,3,32,32]              a named size is free: we choose one
-    batch.mask=bool[2,16]           the entry (or field) `mask` of the argument `batch`
-    images.0=float32[3,64,64]       the first element of the list `images`
-    steps=20   task='caption'       a Python literal
-    inputs.pt   ids=inputs.pt       saved tensors (read with weights_only), also .npy, .npz and .safetensors
+float32[2,3,224,224]            a tensor for the next positional argument, normally distributed
+ids=int64[2,16]:0..30522        the argument `ids`, whole numbers from 0 up to 30521
+float32[N,3,32,32]              a named size is free: we choose one
+batch.mask=bool[2,16]           the entry (or field) `mask` of the argument `batch`
+images.0=float32[3,64,64]       the first element of the list `images`
+steps=20   task='caption'       a Python literal
+inputs.pt   ids=inputs.pt       saved tensors (read with weights_only), also .npy, .npz and .safetensors
 """
 
 from __future__ import annotations

@@ -185,7 +185,6 @@ class Trace:
         return None if index is None else self.sites[index]
 
 
-
 def to_json(value: Any) -> Any:
     """Return a dataclass of this module as JSON data, leaving out what equals its default."""
     if isinstance(value, tuple):
@@ -211,8 +210,7 @@ def trace_from_json(data: Mapping[str, Any]) -> Trace:
             "modules": tuple(ModuleFact(**item) for item in data.get("modules", ())),
             "ops": tuple(Op(**{**item, "shape": tuple(item.get("shape", ()))}) for item in data.get("ops", ())),
             "sites": tuple(
-                Site(frame_from_json(item["frame"]), _optional(item.get("project")))
-                for item in data.get("sites", ())
+                Site(frame_from_json(item["frame"]), _optional(item.get("project"))) for item in data.get("sites", ())
             ),
             "hidden_draws": tuple(HiddenDraw(**item) for item in data.get("hidden_draws", ())),
             "mode_changes": tuple(ModeChange(**item) for item in data.get("mode_changes", ())),
@@ -224,17 +222,13 @@ def trace_from_json(data: Mapping[str, Any]) -> Trace:
 
 def failure_from_json(data: Mapping[str, Any]) -> Failure:
     """Undo `to_json` for a failure."""
-    return Failure(
-        data["kind"], data["message"], _optional(data.get("frame")), _optional(data.get("project"))
-    )
+    return Failure(data["kind"], data["message"], _optional(data.get("frame")), _optional(data.get("project")))
 
 
 def frame_from_json(data: Mapping[str, Any]) -> Frame:
     """Undo `to_json` for a frame."""
     columns = data.get("columns")
-    return Frame(
-        data["filename"], data["row"], data["end_row"], tuple(columns) if columns else None, data["function"]
-    )
+    return Frame(data["filename"], data["row"], data["end_row"], tuple(columns) if columns else None, data["function"])
 
 
 def _optional(data: Mapping[str, Any] | None) -> Frame | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 
 try:
-    import torchvision  # noqa: F401
+    import torchvision
 except RuntimeError:
     import sys
 
@@ -23,5 +23,5 @@ except RuntimeError:
     )
     import torchvision  # noqa: F401
 
-import timm  # noqa: E402, F401
-import transformers  # noqa: E402, F401
+import timm  # noqa: F401
+import transformers  # noqa: F401

@@ -71,12 +71,13 @@ def eager() -> AbstractContextManager[Any]:
     """Return a context in which whatever torch.compile wraps runs as it is written."""
     if "torch._dynamo" not in sys.modules:
         return nullcontext()
-    return torch.compiler.set_stance("force_eager")
+    stance: AbstractContextManager[Any] = torch.compiler.set_stance("force_eager")
+    return stance
 
 
 def function_name(function: Callable[..., Any]) -> str:
     """Return the public name of a function that a `TorchFunctionMode` was handed."""
-    return resolve_name(function) or getattr(function, "__name__", repr(function))
+    return str(resolve_name(function) or getattr(function, "__name__", repr(function)))
 
 
 def tensors(value: Any, depth: int = 0) -> Iterator[torch.Tensor]:

@@ -14,14 +14,14 @@ from torch import nn
 
 from modellint.runtime.capture.draws import DrawFinder
 from modellint.runtime.capture.extras import graph_bytes, other_mode
+from modellint.runtime.capture.random_sources import RandomState, Source, sources
 from modellint.runtime.capture.recorder import Recorder
 from modellint.runtime.capture.sites import SiteTable
+from modellint.runtime.capture.state import preserved
 from modellint.runtime.capture.subject import Subject
 from modellint.runtime.capture.symbolic import Unfollowed, follow
 from modellint.runtime.capture.walk import mode_ops, walk
 from modellint.runtime.trace import Failure, HiddenDraw, Level, ModeChange, ModuleFact, Op
-from modellint.runtime.capture.random_sources import RandomState, Source, sources
-from modellint.runtime.capture.state import preserved
 
 _TRAINING_BATCH = "Expected more than 1 value per channel when training"
 
@@ -64,8 +64,17 @@ _MODES: tuple[tuple[str, Callable[[], Any]], ...] = (
 )
 
 
-def capture(subject: Subject | None, model: nn.Module, sites: SiteTable, built: Mapping[int, int | None],
-            *, method: str, given: bool, why_not: str, second_forward: float = 0.0) -> Capture:
+def capture(
+    subject: Subject | None,
+    model: nn.Module,
+    sites: SiteTable,
+    built: Mapping[int, int | None],
+    *,
+    method: str,
+    given: bool,
+    why_not: str,
+    second_forward: float = 0.0,
+) -> Capture:
     """Climb the ladder. `subject` is None where there is no input; `given`: the user named the inputs.
 
     A forward that took fewer seconds than `second_forward` is recorded in the other mode as well.
@@ -100,9 +109,7 @@ def _merge(facts: dict[str, ModuleFact], calls: Mapping[str, ModuleFact]) -> dic
     return merged
 
 
-def _record(
-    subject: Subject, found: Capture, *, given: bool, second_forward: float
-) -> Recorder | None:
+def _record(subject: Subject, found: Capture, *, given: bool, second_forward: float) -> Recorder | None:
     """Record one forward under the strictest gradient mode that it survives."""
     failures: list[BaseException] = []
     for name, mode in _MODES:
@@ -129,15 +136,15 @@ def _record(
         if not recorder.uses_gradients and any(op.grad for op in recorder.ops):
             found.graph_bytes = graph_bytes(subject)
         return recorder
-    error = failures[0]
-    if _is_training_batch(error):
+    first = failures[0]
+    if _is_training_batch(first):
         found.levels.append(Level("record", False, f"the forward stopped: {_TRAINING_BATCH}"))
         return recorder
-    message = shortened(error)
+    message = shortened(first)
     found.levels.append(Level("record", False, f"the forward raised {message}"))
     if given:
-        frame, project = subject.sites.traceback(error)
-        kind = "memory" if is_memory(error) else "network" if is_network(error) else "raised"
+        frame, project = subject.sites.traceback(first)
+        kind = "memory" if is_memory(first) else "network" if is_network(first) else "raised"
         found.failure = Failure(kind, f"the forward raised {message}", frame, project)
     return None
 
@@ -155,9 +162,7 @@ def _judge_draws(
     found: Capture,
 ) -> None:
     """Run the forward again from other seeds where something was drawn: which draws come again, which are new?"""
-    live_draws = [
-        (index, op) for index, op in enumerate(recorder.ops) if op.within is None and op.live
-    ]
+    live_draws = [(index, op) for index, op in enumerate(recorder.ops) if op.within is None and op.live]
     seen = {source.name for source in streams if source.is_torch} if live_draws else set()
     hidden = {source.name for source in streams if source.name in ends} - seen
     if not live_draws and not hidden:
@@ -243,12 +248,13 @@ def is_memory(error: BaseException) -> bool:
 _OFFLINE = {"ConnectionError", "URLError", "gaierror", "LocalEntryNotFoundError", "OfflineModeIsEnabled"}
 
 
-def is_network(error: BaseException) -> bool:
+def is_network(raised: BaseException) -> bool:
     """Tell whether an error, or what caused it, means that a host could not be reached."""
+    error: BaseException | None = raised
     while error is not None:
         names = {cls.__name__ for cls in type(error).__mro__}
         unreachable = isinstance(error, OSError) and error.errno in (errno.ENETUNREACH, errno.EHOSTUNREACH)
         if names & _OFFLINE or unreachable:
             return True
-        error = error.__cause__ or error.__context__  # type: ignore[assignment]
+        error = error.__cause__ or error.__context__
     return False

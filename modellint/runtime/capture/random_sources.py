@@ -35,7 +35,7 @@ _MOVED_SEED = 0x5EED
 def sources(model: nn.Module) -> tuple[Source, ...]:
     """Return the random sources of this process and those that `model` or its source files hold."""
     found = [_torch("torch", torch.default_generator), _python("random", random)]
-    if torch.cuda.is_initialized():
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         found.append(
             Source(
                 "torch.cuda",
@@ -86,7 +86,12 @@ def _torch(name: str, generator: torch.Generator) -> Source:
             torch.empty(1, device=generator.device).uniform_(generator=generator)
 
     return Source(
-        name, generator.get_state, lambda state: bytes(state.numpy().tobytes()), generator.set_state, move, True
+        name,
+        generator.get_state,
+        lambda state: bytes(state.numpy().tobytes()),
+        lambda state: (generator.set_state(state), None)[1],
+        move,
+        True,
     )
 
 

@@ -113,7 +113,7 @@ class Recorder:
                 (adapter.register_module_forward_hook, self._leave),
             ):
                 options = {"always_call": True} if hook == self._leave else {}
-                handle = register(hook, **options)  # type: ignore[operator]
+                handle = register(hook, **options)
                 stack.callback(handle.remove)
             stack.enter_context(_Functions(self))
             stack.enter_context(_Dispatch(self))
@@ -272,7 +272,7 @@ _GRAD = 4
 """Taint bit: under inference mode nothing requires grad, so what would is followed by ourselves."""
 
 
-class _Dispatch(adapter.TorchDispatchMode):
+class _Dispatch(adapter.TorchDispatchMode):  # type: ignore[no-untyped-call]
     supports_higher_order_operators = True
 
     @classmethod
@@ -281,7 +281,7 @@ class _Dispatch(adapter.TorchDispatchMode):
         return False
 
     def __init__(self, recorder: Recorder) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._recorder = recorder
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -327,6 +327,7 @@ def _scalars(names: tuple[str, ...], args: Any, kwargs: Mapping[str, Any]) -> di
 
 
 def function_scalars(func: Any, name: str, full: str, args: Any, kwargs: Any) -> dict[str, Any]:
+    """Return the plain arguments of a call of a public function by name, its defaults included."""
     code = getattr(func, "__wrapped__", func)
     code = getattr(code, "__code__", None)
     if code is None:
@@ -339,9 +340,7 @@ def function_scalars(func: Any, name: str, full: str, args: Any, kwargs: Any) ->
 
 def _generator_state(args: Any, kwargs: Mapping[str, Any]) -> int:
     """Return a fingerprint of the state from which a draw starts."""
-    generator = next(
-        (value for value in (*args, *kwargs.values()) if isinstance(value, torch.Generator)), None
-    )
+    generator = next((value for value in (*args, *kwargs.values()) if isinstance(value, torch.Generator)), None)
     generator = generator or torch.default_generator
     with adapter.unobserved():
         return hash(generator.get_state().numpy().tobytes())

@@ -16,9 +16,7 @@ from modellint.runtime.trace import Frame, Site
 
 _TORCH = str(Path(torch.__file__).resolve().parent) + "/"
 _OURS = str(Path(__file__).resolve().parents[2]) + "/"
-_STDLIB = tuple(
-    {str(Path(sysconfig.get_path(name)).resolve()) + "/" for name in ("stdlib", "platstdlib")}
-)
+_STDLIB = tuple({str(Path(sysconfig.get_path(name)).resolve()) + "/" for name in ("stdlib", "platstdlib")})
 _SITE = ("/site-packages/", "/dist-packages/")
 _SKIP, _LIBRARY, _PROJECT = 0, 1, 2
 
@@ -53,7 +51,7 @@ class SiteTable:
         return found
 
     def _classify(self, filename: str) -> int:
-        if filename.startswith("<") or filename.startswith((_TORCH, _OURS)):
+        if filename.startswith(("<", _TORCH, _OURS)):
             return _SKIP
         try:
             path = str(Path(filename).resolve())

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.nn.parameter import is_lazy
 
 from modellint.runtime.capture.random_sources import RandomState, sources
 
@@ -29,14 +30,9 @@ class Snapshot:
             for value in attributes.values()
             if type(value) in (list, dict, set)
         ]
-        self._buffers = [
-            (buffer, buffer.detach().clone())
-            for buffer in model.buffers()
-            if not isinstance(buffer, nn.parameter.UninitializedTensorMixin)
-        ]
+        self._buffers = [(buffer, buffer.detach().clone()) for buffer in model.buffers() if not is_lazy(buffer)]
         self._parameters = [
-            (parameter, parameter._version, parameter.requires_grad, parameter.grad)
-            for parameter in model.parameters()
+            (parameter, parameter._version, parameter.requires_grad, parameter.grad) for parameter in model.parameters()
         ]
         self._saved: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
         self._random = RandomState(sources(model))

@@ -69,9 +69,7 @@ class _Tracer(torch.fx.Tracer):
         node.meta["modellint"] = taint
         return node
 
-    def _operations(
-        self, kind: str, target: Any, args: Any, kwargs: Any, taint: int, site: int | None
-    ) -> list[Op]:
+    def _operations(self, kind: str, target: Any, args: Any, kwargs: Any, taint: int, site: int | None) -> list[Op]:
         if kind == "call_module":
             found = []
             root = self.root.get_submodule(target)
@@ -79,20 +77,14 @@ class _Tracer(torch.fx.Tracer):
                 path = f"{target}.{below}".rstrip(".")
                 if (op := mode_op(module)) is not None:
                     scalars = {k: v for k, v in op[1].items() if isinstance(v, (bool, int, float))}
-                    found.append(
-                        Op(op[0], path, site, scalars, taint=taint, draws=op[0] != "batch_norm", level="fx")
-                    )
+                    found.append(Op(op[0], path, site, scalars, taint=taint, draws=op[0] != "batch_norm", level="fx"))
             return found
         if kind == "call_function":
             name = FUNCTION_NAMES.get(target)
             full = f"torch.{getattr(target, '__name__', target)}"
             if name is not None:
                 scalars = function_scalars(target, name, full, args, kwargs)
-                return [
-                    Op(
-                        full, self._modules[-1], site, scalars, taint=taint, draws="norm" not in name, level="fx"
-                    )
-                ]
+                return [Op(full, self._modules[-1], site, scalars, taint=taint, draws="norm" not in name, level="fx")]
             if getattr(target, "__name__", "") in _FUNCTION_DRAWS:
                 return [Op(full, self._modules[-1], site, taint=taint, draws=True, level="fx")]
         if kind == "call_method" and target in _METHOD_DRAWS:

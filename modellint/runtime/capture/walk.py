@@ -16,9 +16,7 @@ def walk(model: nn.Module, built: Mapping[int, int | None]) -> dict[str, ModuleF
 
     `built` maps `id(module)` to the site at which it was constructed.
     """
-    return {
-        path: describe(module, path, built.get(id(module))) for path, module in model.named_modules()
-    }
+    return {path: describe(module, path, built.get(id(module))) for path, module in model.named_modules()}
 
 
 def describe(module: nn.Module, path: str, built: int | None, *, registered: bool = True) -> ModuleFact:
@@ -47,9 +45,7 @@ def mode_ops(model: nn.Module, built: Mapping[int, int | None]) -> list[Op]:
         if (found := mode_op(module)) is not None:
             name, args = found
             scalars = {key: value for key, value in args.items() if isinstance(value, (bool, int, float))}
-            ops.append(
-                Op(name, path, built.get(id(module)), scalars, taint=INPUT, draws=draws(name), level="walk")
-            )
+            ops.append(Op(name, path, built.get(id(module)), scalars, taint=INPUT, draws=draws(name), level="walk"))
     return ops
 
 

@@ -15,9 +15,7 @@ def is_dropout(op: Op) -> bool:
     return "dropout" in op.base or "attention" in op.base or op.base in RECURRENT or "dropout_p" in op.args
 
 
-def is_drop_path(
-    trace: Trace, op: Op, modules: Mapping[str, ModuleFact], options: Mapping[str, Any]
-) -> bool:
+def is_drop_path(trace: Trace, op: Op, modules: Mapping[str, ModuleFact], options: Mapping[str, Any]) -> bool:
     """Tell whether a draw is the stochastic depth of a library that the rule knows, by class or by function."""
     patterns = options.get("drop-path", ())
     fact = modules.get(op.module or "")

@@ -140,5 +140,3 @@ def _lines(filename: str) -> tuple[str, ...]:
         return tuple(Path(filename).read_text(encoding="utf-8", errors="replace").splitlines())
     except OSError:
         return ()
-
-

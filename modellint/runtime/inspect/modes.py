@@ -29,9 +29,7 @@ def mixed_mode(trace: Trace, options: Mapping[str, Any]) -> Iterator[Finding]:
         evidence = {"training": True, "root_training": False, "affected": [other.path for other in affected][:20]}
         # A part that the example input does not reach may still be reached by another.
         ran = any(other.calls for other in affected) or trace.level() != "record"
-        yield Finding(
-            site, path, fact.type, None, words, evidence, Confidence.CERTAIN if ran else Confidence.LIKELY
-        )
+        yield Finding(site, path, fact.type, None, words, evidence, Confidence.CERTAIN if ran else Confidence.LIKELY)
 
 
 def unreachable(trace: Trace, options: Mapping[str, Any]) -> Iterator[Finding]:

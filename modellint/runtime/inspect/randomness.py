@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-
 from typing import Any
 
 from modellint.diagnostic import Confidence

@@ -6,6 +6,7 @@ own output goes, and where we report the child's process id and exit status. It 
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import selectors
@@ -52,7 +53,7 @@ def _drained(descriptor: int) -> bool:
 
 def _preload(modules: tuple[str, ...]) -> None:
     """Import what every child needs; nothing here may run a kernel."""
-    import torch  # noqa: F401
+    import torch
     import torch.fx  # noqa: F401
 
     from modellint.runtime.capture import ladder  # noqa: F401
@@ -100,9 +101,6 @@ def _reap(children: dict[int, int]) -> None:
         if not pid:
             return
         if (descriptor := children.pop(pid, None)) is not None:
-            try:
+            with contextlib.suppress(BrokenPipeError):
                 os.write(descriptor, f"{os.waitstatus_to_exitcode(status)}\n".encode())
-            except BrokenPipeError:
-                pass
             os.close(descriptor)
-

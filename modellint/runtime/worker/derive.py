@@ -124,7 +124,7 @@ def _image(config: Any, main: str, batch: int) -> tuple[int, ...]:
 
 def _audio(config: Any, name: str, batch: int) -> tuple[int, ...]:
     bins = _first(config, "num_mel_bins", "feature_size", "input_feat_per_channel")
-    if bins is None or name == "input_values" and not hasattr(config, "num_mel_bins"):
+    if bins is None or (name == "input_values" and not hasattr(config, "num_mel_bins")):
         return (batch, _SIGNAL)
     positions = _first(config, "max_source_positions")
     kind = type(config).__name__

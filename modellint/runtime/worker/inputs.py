@@ -188,7 +188,7 @@ def _is_keywords(value: Any, entry: Callable[..., Any]) -> bool:
     except (TypeError, ValueError):
         return True
     names = {parameter.name for parameter in parameters}
-    return value.keys() <= names or any(p.kind is p.VAR_KEYWORD for p in parameters) and len(names) > 1
+    return value.keys() <= names or (any(p.kind is p.VAR_KEYWORD for p in parameters) and len(names) > 1)
 
 
 def _check(entry: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> None:
@@ -201,9 +201,7 @@ def _check(entry: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any
     try:
         signature.bind(*args, **kwargs)
     except TypeError as error:
-        close = [
-            suggestion(key, signature.parameters) for key in kwargs if key not in signature.parameters
-        ]
+        close = [suggestion(key, signature.parameters) for key in kwargs if key not in signature.parameters]
         raise InputProblem(f"the inputs do not fit {shown}: {error}{''.join(close[:1])}") from None
 
 
@@ -224,7 +222,6 @@ def needs_input(entry: Callable[..., Any]) -> bool:
     except (TypeError, ValueError):
         return True
     return any(
-        parameter.default is parameter.empty
-        and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+        parameter.default is parameter.empty and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
         for parameter in signature.parameters.values()
     )

@@ -183,9 +183,7 @@ def _unwrap(value: Any, target: Target) -> nn.Module:
     inside = [item for item in value if isinstance(item, nn.Module)] if isinstance(value, (tuple, list)) else []
     if len(inside) == 1:
         return inside[0]
-    raise LoadProblem(
-        f"{target.text}: {target.name}() returned {_a(type(value).__name__)}, not a torch.nn.Module"
-    )
+    raise LoadProblem(f"{target.text}: {target.name}() returned {_a(type(value).__name__)}, not a torch.nn.Module")
 
 
 def _assignment(module: ModuleType, target: Target, fallback: Path) -> Frame | None:

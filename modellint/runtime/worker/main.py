@@ -35,7 +35,9 @@ def run(job: Mapping[str, Any], reply: Reply) -> None:
     except (LoadProblem, InputProblem) as problem:
         reply({"problem": str(problem)})
     except SystemExit as error:
-        reply(_failure(Failure("exited", f"{stage[0]} called sys.exit({error.code!r})", *sites.traceback(error)), target))
+        reply(
+            _failure(Failure("exited", f"{stage[0]} called sys.exit({error.code!r})", *sites.traceback(error)), target)
+        )
     except KeyboardInterrupt:
         raise
     except BaseException as error:
@@ -66,7 +68,8 @@ def _target(data: Mapping[str, Any]) -> Target:
 def _trace(job: Mapping[str, Any], target: Target, cwd: Path, sites: Any, stage: list[str]) -> dict[str, Any]:
     import torch
 
-    from modellint.runtime.capture.ladder import Subject, accepts, capture
+    from modellint.runtime.capture.ladder import accepts, capture
+    from modellint.runtime.capture.subject import Subject
     from modellint.runtime.trace import Trace
     from modellint.runtime.worker import derive, inputs
     from modellint.runtime.worker.lazy import count_lazy, materialise
@@ -103,15 +106,16 @@ def _trace(job: Mapping[str, Any], target: Target, cwd: Path, sites: Any, stage:
             notes.append(f"{target.text}: {note}")
     described = inputs.describe_entry(signature_of)
     why_not = f"no input was given for {described}"
-    found = capture(subject, model, sites, built, method=method, given=given, why_not=why_not,
-                    second_forward=job["second_forward"])
+    found = capture(
+        subject, model, sites, built, method=method, given=given, why_not=why_not, second_forward=job["second_forward"]
+    )
     if found.failure is not None:
         message = found.failure.message + _hint(found.failure.kind, job)
         found.failure = replace(found.failure, message=message)
     suggestion = ""
     if not found.levels[0].answered and method == "forward" and not count_lazy(model):
         suggestion = derive.suggestion(model, signature_of, lambda guess: accepts(model, guess.args, guess.kwargs))
-    return to_json(
+    trace: dict[str, Any] = to_json(
         Trace(
             target=target.text,
             home=loaded.home,
@@ -131,7 +135,8 @@ def _trace(job: Mapping[str, Any], target: Target, cwd: Path, sites: Any, stage:
             mode_changes=tuple(found.mode_changes),
             graph_bytes=found.graph_bytes,
         )
-    )  # type: ignore[no-any-return]
+    )
+    return trace
 
 
 def main(job_fd: int, reply_fd: int) -> None:
@@ -158,4 +163,3 @@ def main(job_fd: int, reply_fd: int) -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)
-
