@@ -14,7 +14,7 @@ from modellint.catalog import ActiveRule, Framework
 from modellint.diagnostic import Confidence, Diagnostic, Position, Related, Span
 from modellint.sources import SourceFile
 from modellint.static.classes import Classes
-from modellint.static.context import FileContext, Finding
+from modellint.static.context import Analyses, FileContext, Finding
 from modellint.static.flow.values import Site
 from modellint.static.knowledge import Knowledge
 from modellint.static.project import Project
@@ -54,7 +54,8 @@ class Analyzer:
         self._project = Project(root)
         self._knowledge = Knowledge(frameworks)
         self._classes = Classes(self._project, self._knowledge)
-        self._checked = None if checked is None else frozenset(checked)
+        known = None if checked is None else frozenset(checked)
+        self._analyses = Analyses(self._project, self._classes, self._knowledge, known)
 
     def check(self, source: SourceFile) -> list[Diagnostic]:
         """Return the findings of one file, in the order of the text.
@@ -67,7 +68,7 @@ class Analyzer:
         try:
             module = self._project.add(source)
             self._project.trim(module)
-            context = FileContext(module, self._project, self._classes, self._knowledge, self._checked)
+            context = FileContext(module, self._project, self._classes, self._knowledge, self._analyses)
             lines = source.text.splitlines()
             found: list[Diagnostic] = []
             for rule in self._rules:

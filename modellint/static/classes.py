@@ -174,7 +174,7 @@ class Classes:
             chance = _argument(call, ("p", "dropout"), 0 if "Dropout" in name else None)
             if _is_zero(chance):
                 return Dependence(NO)
-            number = f"(p={chance.value})" if isinstance(chance, ast.Constant) else ""
+            number = f"(p={chance.value!r})" if isinstance(chance, ast.Constant) else ""
             return Dependence(YES, f"{name}{number}")
         if name in _OPTIONAL_DROPOUT and dotted.startswith("torch.nn."):
             chance = _argument(call, ("dropout",), None)

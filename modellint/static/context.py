@@ -30,6 +30,42 @@ class Finding:
     related: tuple[tuple[Site, str], ...] = ()
 
 
+class Analyses:
+    """The flow analyses of the last files, since a file and its callers ask for the same ones again and again."""
+
+    KEPT = 48
+
+    def __init__(
+        self, project: Project, classes: Classes, knowledge: Knowledge, checked: frozenset[Path] | None
+    ) -> None:
+        self._project = project
+        self._classes = classes
+        self._knowledge = knowledge
+        self._checked = frozenset(map(str, checked)) if checked is not None else frozenset()
+        self._known: dict[Path, FileAnalysis] = {}
+
+    def is_checked(self, path: str) -> bool:
+        """Tell whether findings in the file `path` are reported in this run."""
+        return path in self._checked
+
+    def of(self, module: ModuleInfo) -> FileAnalysis:
+        """Return the analysis of a file, with nothing run yet but its top level where it is a new one."""
+        known = self._known.pop(module.path, None)
+        if known is None or known.module is not module:
+            mine = str(module.path)
+            known = FileAnalysis(
+                self._project,
+                self._classes,
+                self._knowledge,
+                module,
+                lambda path: path == mine or self.is_checked(path),
+            )
+        self._known[module.path] = known
+        if len(self._known) > self.KEPT:
+            del self._known[next(iter(self._known))]
+        return known
+
+
 class FileContext:
     """One file under analysis."""
 
@@ -39,27 +75,35 @@ class FileContext:
         project: Project,
         classes: Classes,
         knowledge: Knowledge,
-        checked: frozenset[Path] | None,
+        analyses: Analyses,
     ) -> None:
         self.module = module
         self.project = project
         self.classes = classes
         self.knowledge = knowledge
-        self._checked = checked
+        self._analyses = analyses
         self.outside_events: list[Event] | None = None
+        self.unsearched: set[FunctionInfo] = set()
 
     def is_checked(self, path: str) -> bool:
         """Tell whether findings in the file `path` are reported in this run."""
-        if path == str(self.module.path):
-            return True
-        return self._checked is not None and Path(path) in self._checked
+        return path == str(self.module.path) or self._analyses.is_checked(path)
 
     @cached_property
     def flow(self) -> FileAnalysis:
         """The flow analysis of this file."""
-        analysis = FileAnalysis(self.project, self.classes, self.knowledge, self.module, self.is_checked)
+        analysis = self._analyses.of(self.module)
         analysis.run()
         return analysis
+
+    def callers_in(self, path: Path, names: frozenset[str]) -> list[Event]:
+        """Return what was seen when the functions in the file `path` that call one of `names` were analysed."""
+        module = self.project.load(path)
+        if module is None:
+            return []
+        analysis = self._analyses.of(module)
+        analysis.run_callers(names)
+        return analysis.events
 
     @cached_property
     def scopes(self) -> list[FunctionInfo]:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from modellint.static.flow.events import CallSite, Event, Snapshot
+from modellint.static.flow.events import CallSite, Event, Loop, Snapshot
 from modellint.static.flow.values import ENTRY, EVAL, LOADED, OFF, ON, RANDOM, TRAIN, kinds
 from modellint.static.naming import snake, speaks_of_inference
 from modellint.static.project import FunctionInfo
-from modellint.static.project.facts import last_name
 
 _NAMED_FILE = re.compile(r"(^|_)(eval\w*|valid\w*|test\w*|infer\w*|predict\w*|demo|serv\w*|train\w*)(_|$)")
 PREDICTS = frozenset({"prediction", "number", "printed", "reported"})
@@ -67,13 +65,9 @@ _HELD_OUT = re.compile(r"(^|_)(test|val|valid|validation|eval|evaluation|dev|hol
 
 def over_held_out_data(event: Event) -> bool:
     """Tell whether the innermost loop around an event runs over test or validation data, by its name."""
-    if not event.loops or isinstance(event.loops[-1], ast.While) or is_test_code(event):
+    if not event.loops or is_test_code(event):
         return False
-    names = (
-        n.id if isinstance(n, ast.Name) else n.attr if isinstance(n, ast.Attribute) else ""
-        for n in ast.walk(event.loops[-1].iter)
-    )
-    return any(_HELD_OUT.search(snake(name)) for name in names)
+    return any(_HELD_OUT.search(snake(name)) for name in event.loops[-1].over)
 
 
 def has_loaded_weights(snapshot: Snapshot) -> bool:
@@ -106,6 +100,8 @@ def is_inference(event: Event, snapshot: Snapshot) -> bool:
     if event.training or event.wants_gradient:
         return False
     predicts = not PREDICTS.isdisjoint(event.uses)
+    if _wants_randomness(event) or (_acts(event) and not has_loaded_weights(snapshot)):
+        return False
     if is_test_code(event) and not has_loaded_weights(snapshot):
         return False
     if _is_shape_check(event, snapshot):
@@ -133,9 +129,21 @@ def _within_training(event: Event) -> bool:
     return bool(event.loops) and _trains(event.loops[-1])
 
 
-def _trains(loop: ast.AST) -> bool:
-    names = {last_name(node.func) for node in ast.walk(loop) if isinstance(node, ast.Call)}
-    return "backward" in names or any(speaks_of_inference(name) is False and "step" in name for name in names if name)
+def _trains(loop: Loop) -> bool:
+    return "backward" in loop.calls or any(speaks_of_inference(name) is False and "step" in name for name in loop.calls)
+
+
+_MONTE_CARLO = re.compile(r"(^|_)(mc|monte|carlo|uncertaint\w+|dropout|stochastic|bayes\w*|epistemic)(_|$)")
+
+
+def _wants_randomness(event: Event) -> bool:
+    """Tell whether the code is named for what dropout at inference is good for."""
+    return any(_MONTE_CARLO.search(snake(name)) for name in names_around(event))
+
+
+def _acts(event: Event) -> bool:
+    """Tell whether the loop around an event steps through an environment: a policy that acts explores."""
+    return bool(event.loops) and "step" in event.loops[-1].calls and "zero_grad" not in event.loops[-1].calls
 
 
 def _is_shape_check(event: Event, snapshot: Snapshot) -> bool:

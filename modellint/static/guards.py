@@ -58,7 +58,7 @@ def conditions(function: FunctionInfo, target: ast.AST) -> Iterator[tuple[ast.ex
                 yield outer.test, False
         elif isinstance(outer, ast.BoolOp) and inner in outer.values:
             holds = isinstance(outer.op, ast.And)
-            for value in outer.values[: outer.values.index(inner)]:  # type: ignore[arg-type]
+            for value in outer.values[: outer.values.index(inner)]:
                 yield value, holds
         for before in _statements_before(outer if outer is not None else function, inner):
             if (
@@ -108,7 +108,7 @@ def speaks_of_mode(function: FunctionInfo, test: ast.expr) -> bool:
 
 
 def value_tied_to_mode(function: FunctionInfo, value: ast.expr) -> bool:
-    """Tell whether an argument depends on the mode: directly, through a local variable, or because a caller gives it."""
+    """Tell whether an argument depends on the mode: directly, through a variable, or because a caller gives it."""
     own = {argument.arg for argument, _ in parameters(function)}
     if isinstance(value, ast.Name):
         if value.id in own:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from modellint.static.context import FileContext
-from modellint.static.flow.engine import FileAnalysis
 from modellint.static.flow.events import Event
 from modellint.static.flow.values import ENTRY, Site, kinds
 from modellint.static.project import FunctionInfo
@@ -69,7 +69,7 @@ def _grad_open(event: Event) -> bool:
 
 
 def from_other_files(context: FileContext) -> list[Event]:
-    """Return the events in this file that code of other files leads to, for functions that leave it to their callers."""
+    """Return the events in this file that code of other files leads to, for what is left to the callers."""
     if context.outside_events is not None:
         return context.outside_events
     context.outside_events = []
@@ -82,21 +82,15 @@ def from_other_files(context: FileContext) -> list[Event]:
         and (is_open(event) or _grad_open(event))
     }
     mine = str(context.module.path)
-    for path, words in _callers(context, asked).items():
-        module = context.project.load(path)
-        if module is None:
-            continue
-        analysis = FileAnalysis(
-            context.project, context.classes, context.knowledge, module, lambda other: other != mine
-        )
-        analysis.run(frozenset(words))
-        context.outside_events += [e for e in analysis.events if e.site.path == mine and e.key.chain]
+    for path, names in _callers(context, asked).items():
+        found = context.callers_in(path, frozenset(names))
+        context.outside_events += [e for e in found if e.site.path == mine and e.key.chain]
     return context.outside_events
 
 
-def _callers(context: FileContext, functions: Iterable[FunctionInfo]) -> dict[object, set[str]]:
+def _callers(context: FileContext, functions: Iterable[FunctionInfo]) -> dict[Path, set[str]]:
     """Return the files that mention one of `functions` and the file they are defined in, with the names mentioned."""
-    wanted: dict[object, set[str]] = defaultdict(set)
+    wanted: dict[Path, set[str]] = defaultdict(set)
     stem = context.module.path.stem if context.module.path.stem != "__init__" else context.module.path.parent.name
     for function in functions:
         name = function.name
@@ -105,7 +99,9 @@ def _callers(context: FileContext, functions: Iterable[FunctionInfo]) -> dict[ob
         files = [p for p in context.project.mentioning(name) if p != context.module.path]
         importing = set(context.project.mentioning(function.cls.name if function.cls else stem))
         files = [p for p in files if p in importing]
-        if len(files) <= MAX_CALLER_FILES:
+        if len(files) > MAX_CALLER_FILES:
+            context.unsearched.add(function)
+        else:
             for path in files:
                 wanted[path].add(name)
     return wanted

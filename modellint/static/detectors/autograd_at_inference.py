@@ -18,6 +18,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     """Report the switch: `enable_grad`, `set_grad_enabled(True)`, `inference_mode(False)`, `requires_grad_()`."""
     listed = [(place, event) for place in places(context, FORWARD) for event in place.events]
     needed = {s.grad.site for _, event in listed if event.training or event.wants_gradient for s in event.snapshots}
+    needed |= {leaf for _, event in listed if event.training for leaf in event.leaves}
     found = []
     for _, event in listed:
         if event.training or is_test_code(event):

@@ -14,7 +14,7 @@ from modellint.static.sites import from_other_files, places
 
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
-    """Report training forwards that an evaluation's eval() reaches, where the same model also trains in training mode."""
+    """Report training forwards that an evaluation's eval() reaches, of models that also train in training mode."""
     evaluated = {
         (event.key.oid, fact)
         for event in [*context.flow.events, *from_other_files(context)]
@@ -86,7 +86,7 @@ def _closed_with_eval(context: FileContext) -> Iterator[Finding]:
                 for site in begun
             )
             if between and inside and all(f.site < place.site for f in between):
-                message = f"`{event.text}()` again, behind the evaluation: was train() meant? The model stays in evaluation mode"
+                message = f"`{event.text}()` again, behind the evaluation, leaves the model so: was train() meant?"
                 yield Finding(place.site, confidence=Confidence.LIKELY, message=message)
                 break
 

@@ -74,7 +74,7 @@ def _hides_children(snapshot: Snapshot) -> bool:
 def _judge_open(place: Place, context: FileContext) -> Iterator[tuple[object, Finding]]:
     """No caller in sight: only what the author shows to believe tells that eval() is missing here.
 
-    That is a no_grad around the forward, or another method of the class which calls eval() before it runs the same model.
+    That is a no_grad around the forward, or another method of the class that calls eval() before it runs the model.
     """
     if place.outside:
         return
@@ -92,7 +92,7 @@ def _judge_open(place: Place, context: FileContext) -> Iterator[tuple[object, Fi
             if not own_switch or event.function.cls is not None or event.key.chain:
                 continue
             uses = event.uses & {"prediction", "number", "printed", "reported"}
-            confidence = Confidence.LIKELY if uses else Confidence.POSSIBLE
+            confidence = Confidence.LIKELY if uses and event.root not in context.unsearched else Confidence.POSSIBLE
             yield _cause(event, snapshot), _finding(event, snapshot, place.site, confidence, False)
             return
 

@@ -87,7 +87,9 @@ def call_value(machine: Machine, callee: Value, args: Args, node: ast.Call, stat
         results.append(call_object(machine, oid, args, node, state))
     if not results:
         return Value(taint=callee.taint | args.taint)
-    return join_all(results).with_taint(callee.taint)
+    result = join_all(results)
+    methods_only = not callee.refs and all(isinstance(s, BoundMethod) for s in callee.symbols)
+    return result if methods_only else result.with_taint(callee.taint)
 
 
 def _wrapped(context: GradContext, value: Value) -> Value:
@@ -115,7 +117,7 @@ def attribute(machine: Machine, owner: Value, name: str, state: State, called: b
         elif isinstance(symbol, ClassValue):
             parts.append(_class_attribute(machine, symbol, name))
         else:
-            parts.append(Value(symbols=(BoundMethod(name, Value(symbols=(symbol,))),)))
+            parts.append(Value(symbols=(BoundMethod(name, Value(symbols=(symbol,), taint=owner.taint)),)))
     for oid in owner.refs:
         parts.append(_object_attribute(machine, oid, name, state, called))
     if name in _SHAPES and not owner.symbols:

@@ -25,13 +25,14 @@ from modellint.static.flow.values import (
     Value,
     kinds,
 )
+from modellint.static.flow.vocabulary import MODEL_NAME
 from modellint.static.project import ClassInfo, FunctionInfo
 
 EFFECTIVE = frozenset(
     "eval train no_grad inference_mode enable_grad set_grad_enabled requires_grad_ load_state_dict from_pretrained "
     "create_model".split()
 )
-"""Words of a module's `__init__` or method that make it worth interpreting: it may change a mode, gradients or weights."""
+"""Words that make a method of a module worth interpreting: it may change a mode, gradients or weights."""
 
 
 def training_from(site: Site, how: str) -> Modes:
@@ -70,7 +71,7 @@ def construct(machine: Machine, symbol: ClassValue, args: Args, node: ast.Call, 
 
 def _switched(obj: Obj) -> bool:
     """Tell whether an object is a model that may be in another mode than a new one."""
-    return obj.kind == MODEL and kinds(obj.modes) != {TRAIN}
+    return (obj.kind == MODEL or MODEL_NAME.match(obj.name) is not None) and kinds(obj.modes) != {TRAIN}
 
 
 def initialise(machine: Machine, cls: ClassInfo, value: Value, args: Args, node: ast.AST, state: State) -> None:

@@ -197,7 +197,7 @@ def _run_methods(machine: Machine, oid: int, node: ast.Call, state: State) -> No
 
 
 def run_callbacks(machine: Machine, name: str, args: Args, node: ast.Call, state: State) -> None:
-    """Run functions that are given to something which calls them: `map(model.predict, xs)`, `optimizer.step(closure)`."""
+    """Run functions given to something that calls them: `map(model.predict, xs)`, `optimizer.step(closure)`."""
     if name not in _RUNS_CALLBACK:
         return
     for index, value in enumerate(args.positional):

@@ -46,6 +46,8 @@ class FileAnalysis:
     ) -> None:
         self.module = module
         self._relevance = Relevance(project, classes, knowledge, is_checked)
+        self._caller_relevance = Relevance(project, classes, knowledge, lambda path: False)
+        self._done: set[FunctionInfo] = set()
         is_inert = self._relevance.is_inert
         self._machine = Machine(project, classes, knowledge, EXPRESSIONS, STATEMENTS, call_value, is_inert, module)
         self._instances: dict[ClassInfo, State] = {}
@@ -57,15 +59,23 @@ class FileAnalysis:
         """Everything noted so far."""
         return self._machine.recorder.events
 
-    def run(self, only: frozenset[str] | None = None) -> None:
-        """Analyse every function that matters on its own; with `only`, those that mention one of these words."""
+    def run(self) -> None:
+        """Analyse every function of the file that is judged in the file itself."""
+        self._run(self._relevance, None)
+
+    def run_callers(self, names: frozenset[str]) -> None:
+        """Analyse the functions that call one of `names`, which other files define, as well."""
+        self._run(self._caller_relevance, names)
+
+    def _run(self, relevance: Relevance, names: frozenset[str] | None) -> None:
         for function in self.module.functions:
             outer = function.parent
             if outer is not None and not outer.is_body and function.cls is None:
                 continue  # nested functions are run with what is around them
-            if only is not None and only.isdisjoint(function.callees):
+            if function in self._done or (names is not None and names.isdisjoint(function.callees)):
                 continue
-            if self._relevance.is_root(function):
+            if relevance.is_root(function):
+                self._done.add(function)
                 self._run_root(function, None, self._start(function))
         self._machine.recorder.conclude()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -18,6 +17,13 @@ class CallSite(NamedTuple):
     site: Site
     caller: FunctionInfo
     callee: FunctionInfo
+
+
+class Loop(NamedTuple):
+    """A loop around an event: the names in what it runs over (none: a `while`), and the last names of what it calls."""
+
+    over: frozenset[str]
+    calls: frozenset[str]
 
 
 class EventKey(NamedTuple):
@@ -45,10 +51,11 @@ class Snapshot(NamedTuple):
 class Event:
     """Something that happened to a model at one place, in one context.
 
-    `training` is set once the result reached a gradient; `uses` names what else became of it; `leaves` are the places
-    where inputs were made to require a gradient, `loops` the loops around it, outermost first. `feeds_training`:
-    computed without a graph, for a loss. `model_trained`: the same model is trained somewhere in the analysis. `function` is
-    the function whose text holds the place, `text` how the model is written there; `source` is the forward whose result is added up.
+    `function` is the function whose text holds the place, `text` how the model is written there. What became of the
+    result: `training` (it reached a gradient), `feeds_training` (computed without a graph, for a loss), `uses` (what
+    else), `result_dropped`. `model_trained`: the same model is trained somewhere in the analysis. `leaves` are the
+    places where inputs were made to require a gradient, `loops` the loops around it, outermost first, `source` the
+    forward whose result is added up.
     """
 
     key: EventKey
@@ -62,7 +69,7 @@ class Event:
     feeds_training: bool = False
     model_trained: bool = False
     source: Event | None = None
-    loops: tuple[ast.For | ast.AsyncFor | ast.While, ...] = ()
+    loops: tuple[Loop, ...] = ()
 
     @property
     def site(self) -> Site:

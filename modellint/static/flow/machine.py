@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from modellint.static.classes import Classes
-from modellint.static.flow.events import CallSite, EventKey, Recorder, Snapshot
+from modellint.static.flow.events import CallSite, EventKey, Loop, Recorder, Snapshot
 from modellint.static.flow.state import State, join_states, settle
 from modellint.static.flow.values import (
     CONTAINER,
@@ -92,7 +92,7 @@ class Frame:
         self.declared: dict[str, str] = {}
         self.unrolled: tuple[tuple[str, object], ...] = ()
         self.lap = 0
-        self.loops: tuple[ast.For | ast.AsyncFor | ast.While, ...] = ()
+        self.loops: tuple[Loop, ...] = ()
         self.on_yield: Callable[[Value, State], None] | None = None
         self.yielded: list[Value] = []
 
@@ -378,8 +378,8 @@ class Machine:
         """Return the autograd switch that the decorator `node` of `function` is, called or bare."""
         bare = node.func if isinstance(node, ast.Call) else node
         symbol = self.project.resolve_in(function.parent or function.module.body, bare)
-        entry = symbol and self.knowledge.grad_switches.get(symbol.dotted)
-        if not symbol or entry is None:
+        entry = self.knowledge.grad_switches.get(symbol.dotted) if symbol is not None else None
+        if entry is None:
             return None
         given: ast.expr | None = None
         if isinstance(node, ast.Call):

@@ -26,6 +26,8 @@ from modellint.static.flow.values import (
     Args,
     Children,
     FunctionValue,
+    Grad,
+    GradContext,
     ModeFact,
     Modes,
     Obj,
@@ -79,16 +81,19 @@ def call_object(machine: Machine, oid: int, args: Args, node: ast.Call, state: S
 
 def call_method(machine: Machine, receiver: Value, name: str, args: Args, node: ast.Call, state: State) -> Value:
     """Evaluate `receiver.name(...)`."""
+    if name == "enter_context":
+        for value in args.positional:
+            for symbol in value.symbols:
+                if isinstance(symbol, GradContext):  # until the `with` around the stack ends
+                    state.grad = Grad(symbol.grad, symbol.site)
+        return NOTHING
     results = []
     for symbol in receiver.symbols:
         if isinstance(symbol, SuperProxy):
             results.append(_call_super(machine, symbol, name, args, node, state))
         elif isinstance(symbol, Children):
             if name in ("train", "eval"):
-                # single parts are switched on purpose (dropout for Monte Carlo, frozen norms)
-                _touch_parts(symbol.owner, name, state)
-            elif name == "requires_grad_":
-                pass
+                _touch_parts(symbol.owner, state)
             results.append(receiver)
         elif isinstance(symbol, Parameters):
             if name == "requires_grad_" and only_constant(args.get("requires_grad", 0) or NOTHING) == (False,):
@@ -101,10 +106,9 @@ def call_method(machine: Machine, receiver: Value, name: str, args: Args, node: 
     return join_all(results)
 
 
-def _touch_parts(owner: int, name: str, state: State) -> None:
-    obj = state.heap[owner]
-    if name == "train":
-        state.heap[owner] = obj._replace(modes=UNKNOWN_MODES)
+def _touch_parts(owner: int, state: State) -> None:
+    """Parts were switched one by one: all of them, or single ones on purpose (Monte Carlo dropout, frozen norms)."""
+    state.heap[owner] = state.heap[owner]._replace(modes=UNKNOWN_MODES)
 
 
 def _call_super(machine: Machine, proxy: SuperProxy, name: str, args: Args, node: ast.Call, state: State) -> Value:
@@ -218,6 +222,9 @@ def _builtin(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, 
             return me.with_taint(frozenset({leaf}))
         return me
     if name in SAME:
+        if name == "apply" and args.positional:
+            parts = Value(symbols=(Children(oid),))
+            machine.call_value(args.positional[0], Args((parts,)), node, state)
         return me
     if name == "load_state_dict":
         if not _is_optimizer(obj):

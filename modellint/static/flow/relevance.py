@@ -22,8 +22,9 @@ EFFECTS = frozenset(
 
 _EXPORTS = frozenset({"export", "trace", "script", "convert", "trace_module"})
 _PLAIN_METHODS = frozenset(
-    "append extend items keys values get pop format join split update copy add size view reshape to cuda cpu item detach "
-    "numpy backward step zero_grad parameters state_dict load_state_dict eval train mean sum max min log info".split()
+    "append extend items keys values get pop format join split update copy add size view reshape to cuda cpu item "
+    "detach numpy backward step zero_grad parameters state_dict load_state_dict eval train "
+    "mean sum max min log info".split()
 )
 _MAX_DEPTH = 6
 _STATE = frozenset(
@@ -197,9 +198,9 @@ def _hands_on(function: FunctionInfo) -> bool:
             returned.append(node.value)
         elif isinstance(node, ast.Assign):
             for target in node.targets:
-                for name in ast.walk(target):
-                    if isinstance(name, ast.Name):
-                        assigned.setdefault(name.id, []).append(node.value)
+                for bound in ast.walk(target):
+                    if isinstance(bound, ast.Name):
+                        assigned.setdefault(bound.id, []).append(node.value)
     if function.nested or any(isinstance(value, ast.Lambda) for value in returned):
         return True
     names = {name for value in returned for name in _names_outside_calls(value)}

@@ -8,11 +8,12 @@ from typing import Any
 
 from modellint.static.flow.conditions import condition_key, truth
 from modellint.static.flow.contexts import run_with
-from modellint.static.flow.events import ACCUMULATE, FORWARD
+from modellint.static.flow.events import ACCUMULATE, FORWARD, Loop
 from modellint.static.flow.machine import Machine, Statements
 from modellint.static.flow.state import State, agree, join_states, settle
 from modellint.static.flow.targets import assign, delete, elements, iterate
 from modellint.static.flow.values import CUT, ENTRY, NONE, NOTHING, ON, FunctionValue, Value, join
+from modellint.static.project.facts import last_name
 
 MAX_LAPS = 3
 """Passes over a loop; the effect of a mode change is stable after the second."""
@@ -173,7 +174,7 @@ def _laps(
     frame = machine.frame
     outer_breaks, outer_continues, outer_lap = frame.breaks, frame.continues, frame.lap
     frame.breaks = []
-    outer_loops, frame.loops = frame.loops, (*frame.loops, loop)
+    outer_loops, frame.loops = frame.loops, (*frame.loops, _loop_facts(loop))
     states, begun = [state], [state.copy()]
     try:
         for lap in range(MAX_LAPS):
@@ -193,6 +194,14 @@ def _laps(
     if endless:
         return settle(breaks)
     return settle(machine.block(loop.orelse, states) + breaks)
+
+
+def _loop_facts(loop: ast.For | ast.AsyncFor | ast.While) -> Loop:
+    """Return what rules ask about a loop, without its nodes."""
+    iterated = ast.walk(loop.iter) if isinstance(loop, (ast.For, ast.AsyncFor)) else ()
+    over = {n.id if isinstance(n, ast.Name) else n.attr for n in iterated if isinstance(n, (ast.Name, ast.Attribute))}
+    calls = {last_name(n.func) for n in ast.walk(loop) if isinstance(n, ast.Call)}
+    return Loop(frozenset(over), frozenset(name for name in calls if name))
 
 
 def _try(machine: Machine, node: ast.Try, state: State) -> list[State]:

@@ -95,6 +95,8 @@ def variable_key(machine: Machine, name: str, state: State) -> int:
 def set_attribute(machine: Machine, owner: Value, name: str, value: Value, state: State, node: ast.AST) -> None:
     """Set the attribute `name` of every object that `owner` may be."""
     for symbol in owner.symbols:
+        if isinstance(symbol, Children) and name == "training":
+            state.heap[symbol.owner] = state.heap[symbol.owner]._replace(modes=UNKNOWN_MODES)
         if isinstance(symbol, Parameters) and name == "requires_grad" and only_constant(value) == (False,):
             obj = state.heap[symbol.owner]
             state.heap[symbol.owner] = obj._replace(frozen=True)
@@ -138,25 +140,30 @@ def index_key(machine: Machine, node: ast.expr, state: State) -> str:
 
 def element(machine: Machine, value: Value, key: str, state: State, node: ast.AST) -> Value:
     """Return `value[key]`."""
-    parts = [Value(symbols=tuple(s for s in value.symbols if isinstance(s, (Parameters, Children))))]
-    parts = parts if parts[0].symbols else []
+    symbols = tuple(s for s in value.symbols if isinstance(s, (Parameters, Children)))
+    parts = [Value(symbols=symbols)] if symbols else []
+    exact = bool(value.refs)
     for oid in value.refs:
         obj = state.heap[oid]
+        if obj.kind == CONTAINER and key in obj.attrs and key != ELEMENT:
+            parts.append(obj.attrs[key])
+            continue
+        exact = False
         if obj.kind == CONTAINER:
-            if key in obj.attrs and key != ELEMENT:
-                parts.append(obj.attrs[key])
-            elif key == ELEMENT or ELEMENT in obj.attrs:
+            if key == ELEMENT or ELEMENT in obj.attrs:
                 held = [v for k, v in obj.attrs.items() if k != TAINT_HELD] if key == ELEMENT else [obj.attrs[ELEMENT]]
                 parts.append(join_all(held))
         elif key in obj.attrs:
             parts.append(obj.attrs[key])
         elif obj.kind in (MODEL, OPAQUE):
             parts.append(part_of(machine, oid, f"[{key}]", state))
+    if exact:
+        return join_all(parts)  # what is known of the element itself; the whole is tainted by all of them
     return join_all(parts).with_taint(value.taint) if parts else Value(taint=value.taint)
 
 
 def part_of(machine: Machine, oid: int, name: str, state: State) -> Value:
-    """Return the attribute `name` of an object, made up now: part of a model, or something of which nothing is known."""
+    """Return the attribute `name` of an object, made up now: part of a model, or something unknown."""
     obj = state.heap[oid]
     inside = obj.kind in (MODEL, OPAQUE)
     if (

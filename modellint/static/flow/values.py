@@ -190,7 +190,7 @@ def constant(value: Any) -> Value:
 def only_constant(value: Value) -> tuple[Any] | None:
     """Return the one constant that `value` must be, in a tuple; None where it can be anything else."""
     if value.consts is not None and len(value.consts) == 1 and not value.refs and not value.symbols:
-        return tuple(value.consts)  # type: ignore[return-value]
+        return tuple(value.consts)
     return None
 
 

@@ -1,4 +1,4 @@
-"""From a name to what it stands for, across the files of the project; the project's own index, no import of anything."""
+"""From a name to what it stands for, across the files of the project, without importing anything."""
 
 from __future__ import annotations
 
@@ -232,7 +232,7 @@ class Project:
     def _listing(self, folder: Path) -> frozenset[str]:
         if folder not in self._listings:
             try:
-                self._listings[folder] = frozenset(os.listdir(folder))
+                self._listings[folder] = frozenset(os.listdir(folder))  # noqa: PTH208 - names alone
             except OSError:
                 self._listings[folder] = frozenset()
         return self._listings[folder]
