@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -179,6 +179,15 @@ class Trace:
     def level(self) -> str:
         """Return the name of the highest level that answered."""
         return next((level.name for level in self.levels if level.answered), "walk")
+
+    def outermost(self) -> Iterator[Op]:
+        """Yield the operations that are not parts of a recorded call which says what they are.
+
+        A part that draws inside a call which claims not to is told by itself.
+        """
+        for op in self.ops:
+            if op.within is None or (op.live and not self.ops[op.within].live):
+                yield op
 
     def site(self, index: int | None) -> Site | None:
         """Return the site with this index."""

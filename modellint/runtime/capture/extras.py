@@ -23,11 +23,12 @@ def other_mode(subject: Subject, recorder: Recorder, mode: Callable[[], Any]) ->
         return []
     training = not subject.model.training
     with preserved(subject.model) as snapshot:
-        again = subject.recorder(snapshot.keep)
+        run = subject.fresh()
+        again = run.recorder(snapshot.keep)
         try:
             subject.model.train(training)
-            with mode(), again.recording((subject.args, subject.kwargs)):
-                subject.call()
+            with mode(), again.recording((run.args, run.kwargs)):
+                run.call()
         except Exception:
             return []
     known = {
@@ -69,7 +70,7 @@ def graph_bytes(subject: Subject) -> int | None:
     with preserved(subject.model, copies=True):
         try:
             with torch.no_grad(), torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-                subject.call()
+                subject.fresh().call()
         except Exception:
             return None
     return sum(kept.values())

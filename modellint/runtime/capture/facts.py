@@ -61,7 +61,7 @@ def reads_mode(module: nn.Module) -> bool:
     """Tell whether the module's own class asks `self.training`: torch's by table, others by their bytecode."""
     cls = type(module)
     if cls.__module__.startswith("torch.nn."):
-        return mode_op(module) is not None or isinstance(module, nn.TransformerEncoderLayer)
+        return mode_op(module) is not None or _tracks_instances(module)
     return any(
         "training" in code.co_names
         for base in cls.__mro__
@@ -69,6 +69,11 @@ def reads_mode(module: nn.Module) -> bool:
         for function in vars(base).values()
         if (code := getattr(function, "__code__", None)) is not None
     )
+
+
+def _tracks_instances(module: nn.Module) -> bool:
+    """Tell whether a module is an instance norm whose evaluation mode uses running statistics."""
+    return isinstance(module, nn.modules.instancenorm._InstanceNorm) and module.track_running_stats
 
 
 def matters(module: nn.Module) -> bool:

@@ -114,13 +114,14 @@ def _record(subject: Subject, found: Capture, *, given: bool, second_forward: fl
     failures: list[BaseException] = []
     for name, mode in _MODES:
         with preserved(subject.model) as snapshot:
-            recorder = subject.recorder(snapshot.keep)
+            run = subject.fresh()
+            recorder = run.recorder(snapshot.keep)
             streams = sources(subject.model)
             before = RandomState(streams)
             started = time.perf_counter()
             try:
-                with mode(), recorder.recording((subject.args, subject.kwargs)):
-                    recorder.finish(subject.call())
+                with mode(), recorder.recording((run.args, run.kwargs)):
+                    recorder.finish(run.call())
             except Exception as error:
                 failures.append(error)
                 if isinstance(error, MemoryError) or _is_training_batch(error):
@@ -170,11 +171,12 @@ def _judge_draws(
     with preserved(subject.model) as snapshot:
         for source in streams:
             source.move()
-        again = subject.recorder(snapshot.keep)
+        run = subject.fresh()
+        again = run.recorder(snapshot.keep)
         finder = DrawFinder(subject.sites, [source for source in streams if source.name in hidden])
         try:
-            with mode(), again.recording((subject.args, subject.kwargs)), finder.watching():
-                again.finish(subject.call())
+            with mode(), again.recording((run.args, run.kwargs)), finder.watching():
+                again.finish(run.call())
         except Exception:
             return
         same = {source.name for source in streams if ends.get(source.name) == source.fingerprint()}

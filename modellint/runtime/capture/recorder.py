@@ -16,7 +16,7 @@ from modellint.runtime.capture import adapter
 from modellint.runtime.capture.names import Names
 from modellint.runtime.capture.sites import SiteTable
 from modellint.runtime.capture.walk import called, describe
-from modellint.runtime.trace import INPUT, RANDOM, ModuleFact, Op
+from modellint.runtime.trace import INPUT, RANDOM, RECURRENT, ModuleFact, Op
 
 _MARK = "_modellint_taint"
 _NOTABLE = (
@@ -94,6 +94,7 @@ class Recorder:
         self._within: int | None = None
         self._any_input = False
         self._region = 0
+        self._outside = False
         self._marked: list[torch.Tensor] = []
         self._storages = {_storage(parameter): parameter for parameter in model.parameters()}
         self._storages.pop(0, None)
@@ -102,6 +103,7 @@ class Recorder:
     @contextmanager
     def recording(self, inputs: Any) -> Iterator[None]:
         """Observe everything that runs inside; `inputs` are the values whose influence is followed."""
+        self._outside = torch.is_grad_enabled()
         for tensor in adapter.tensors(inputs):
             self._any_input = True
             self._mark(tensor, INPUT)
@@ -167,7 +169,7 @@ class Recorder:
                 site=self._sites.site(sys._getframe(2)),
                 args=_scalars(adapter.schema_names(func), args, kwargs) if notable else {},
                 taint=taint,
-                grad=self._region if wants_grad and torch.is_grad_enabled() else 0,
+                grad=self._grad_region() if wants_grad else 0,
                 draws=draws,
                 within=self._within,
                 shape=_shape(first) if notable else (),
@@ -221,7 +223,7 @@ class Recorder:
                     site=self._sites.site(sys._getframe(2)),
                     args=function_scalars(func, name, full, args, kwargs),
                     taint=taint,
-                    grad=self._region if wants_grad and torch.is_grad_enabled() else 0,
+                    grad=self._grad_region() if wants_grad else 0,
                     draws="norm" not in name,
                     shape=_shape(first),
                     dtype=str(first.dtype).removeprefix("torch.") if first is not None else None,
@@ -237,6 +239,13 @@ class Recorder:
         elif bare in _TO_PYTHON and self._inspect(args, {})[0] & RANDOM:
             self.random_reaches = True
         return result
+
+    def _grad_region(self) -> int:
+        """Return the number of the region, switched on by the forward, in which autograd records; 0 outside."""
+        if not torch.is_grad_enabled():
+            return 0
+        # inference_mode(False) switches it on as well, and no function mode sees that.
+        return self._region if self._outside else max(self._region, 1)
 
     # Taint -------------------------------------------------------------------------------------------------
 
@@ -331,7 +340,10 @@ def function_scalars(func: Any, name: str, full: str, args: Any, kwargs: Any) ->
     code = getattr(func, "__wrapped__", func)
     code = getattr(code, "__code__", None)
     if code is None:
-        return _scalars(_POSITIONS.get(full, _POSITIONS.get(name, ())), args, kwargs)
+        names = _POSITIONS.get(full, _POSITIONS.get(name, ()))
+        if name in RECURRENT and len(args) > 3 and isinstance(args[3], (list, tuple)):
+            names = ("input", "batch_sizes", *names[1:])  # a packed sequence
+        return _scalars(names, args, kwargs)
     defaults = func.__defaults__ or ()
     names = code.co_varnames[: code.co_argcount]
     found = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))

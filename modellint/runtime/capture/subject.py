@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -30,6 +30,11 @@ class Subject:
         """Run the forward (or the method asked for) once."""
         return self.entry(*self.args, **self.kwargs)
 
+    def fresh(self) -> Subject:
+        """Return the subject with copies of its input tensors: a forward may write to its inputs."""
+        args, kwargs = _copied((self.args, self.kwargs))
+        return replace(self, args=args, kwargs=kwargs)
+
     def recorder(self, before_writing: Callable[[torch.Tensor], None]) -> Recorder:
         """Return a fresh recorder for this model."""
         return Recorder(self.model, Names(self.model), self.sites, self.built, before_writing)
@@ -45,3 +50,13 @@ class Subject:
             name not in bound.arguments and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
             for name, parameter in bound.signature.parameters.items()
         )
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.detach().clone().requires_grad_(value.requires_grad)
+    if isinstance(value, dict):
+        return {key: _copied(item) for key, item in value.items()} if type(value) is dict else value
+    if type(value) in (list, tuple):
+        return type(value)(_copied(item) for item in value)
+    return value

@@ -27,8 +27,8 @@ def is_drop_path(trace: Trace, op: Op, modules: Mapping[str, ModuleFact], option
 def active_dropout(trace: Trace, options: Mapping[str, Any]) -> Iterator[Finding]:
     """Yield every live dropout; `options["drop-path"]` holds patterns of known stochastic depth."""
     modules = modules_by_path(trace)
-    for op in trace.ops:
-        if not op.live or op.within is not None or op.reseeded:
+    for op in trace.outermost():
+        if not op.live:
             continue
         if is_dropout(op):
             strength = op.args.get("p", op.args.get("dropout_p", op.args.get("dropout")))

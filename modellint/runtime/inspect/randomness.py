@@ -20,8 +20,8 @@ def random_draws(trace: Trace, options: Mapping[str, Any]) -> Iterator[Finding]:
     that initialise a module built in the forward (another rule names that cause).
     """
     modules = modules_by_path(trace)
-    for op in trace.ops:
-        if not op.live or op.within is not None or is_dropout(op) or op.in_init:
+    for op in trace.outermost():
+        if not op.live or is_dropout(op) or op.in_init:
             continue
         if op.reseeded or not op.repeats or is_drop_path(trace, op, modules, options):
             continue

@@ -114,7 +114,7 @@ def _import(target: Target, cwd: Path) -> ModuleType:
                 raise LoadProblem(f"{target.text}: there is no module {error.name}") from None
             raise
     root, name = _package_root(target.file)
-    sys.path.insert(0, str(root))
+    sys.path[:0] = [str(root), str(cwd)]
     if "." in name:
         return importlib.import_module(name)
     if not name.isidentifier() or name in sys.modules or name in sys.stdlib_module_names:
