@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from modellint.static.flow.events import CallSite, Event, Loop, Snapshot
+from modellint.static.flow.events import CallSite, Event, Snapshot
 from modellint.static.flow.values import ENTRY, EVAL, LOADED, OFF, ON, RANDOM, TRAIN, kinds
 from modellint.static.naming import snake, speaks_of_inference
 from modellint.static.project import FunctionInfo
@@ -125,12 +125,8 @@ def is_inference(event: Event, snapshot: Snapshot) -> bool:
 def _within_training(event: Event) -> bool:
     """Tell whether the code around an event also trains: samples drawn on the way, or acting, show no evaluation."""
     if speaks_of_inference(event.function.name) is False and "backward" in event.function.callees:
-        return not event.loops or _trains(event.loops[-1])
-    return bool(event.loops) and _trains(event.loops[-1])
-
-
-def _trains(loop: Loop) -> bool:
-    return "backward" in loop.calls or any(speaks_of_inference(name) is False and "step" in name for name in loop.calls)
+        return not event.loops or event.beside_training
+    return bool(event.loops) and event.beside_training
 
 
 _MONTE_CARLO = re.compile(r"(^|_)(mc|monte|carlo|uncertaint\w+|dropout|stochastic|bayes\w*|epistemic)(_|$)")

@@ -90,6 +90,17 @@ def tied_to_mode(function: FunctionInfo, target: ast.AST) -> bool:
     return any(speaks_of_mode(function, test) for test, _ in conditions(function, target))
 
 
+def runs_in_eval_only(function: FunctionInfo, target: ast.AST) -> bool:
+    """Tell whether `target` stands where `self.training` is false: a guard turned the wrong way round."""
+    wrong = False
+    for test, holds in conditions(function, target):
+        while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            test, holds = test.operand, not holds
+        if isinstance(test, ast.Attribute) and test.attr == "training":
+            wrong = wrong or not holds
+    return wrong
+
+
 def speaks_of_mode(function: FunctionInfo, test: ast.expr) -> bool:
     """Tell whether the outcome of `test` depends on `self.training` or on an argument named for the mode."""
     own = {argument.arg for argument, _ in parameters(function)}

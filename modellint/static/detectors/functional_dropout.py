@@ -9,7 +9,7 @@ from typing import Any
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
-from modellint.static.guards import assignments, tied_to_mode, value_tied_to_mode
+from modellint.static.guards import assignments, runs_in_eval_only, tied_to_mode, value_tied_to_mode
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import last_name
 
@@ -83,9 +83,11 @@ def _judge(context: FileContext, scope: FunctionInfo, call: ast.Call, entry: Map
     if entry.get("weight-ok") and call.args and "weight" in ast.unparse(call.args[0]).lower():
         return  # weight standardisation looks at a parameter, never at the batch
     training = _argument(call, entry.get("keyword", "training"), entry.get("training"))
-    if tied_to_mode(scope, call):
-        return
     written = ast.unparse(call.func)
+    if tied_to_mode(scope, call):
+        if entry["default"] and training is None and runs_in_eval_only(scope, call):
+            yield _finding(context, call, f"{written}(...) under `not self.training`", Confidence.CERTAIN)
+        return
     if training is None:
         if entry["default"]:
             yield _finding(context, call, f"{written}(...) without training=", Confidence.CERTAIN)

@@ -18,7 +18,7 @@ from modellint.static.evidence import (
     wrong_call,
 )
 from modellint.static.flow.events import FORWARD, Event, Snapshot
-from modellint.static.flow.values import EVAL, LOADED, OFF, Site
+from modellint.static.flow.values import ENTRY, EVAL, LOADED, OFF, TRAIN, Site, kinds
 from modellint.static.merge import merged
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.sites import Place, places
@@ -80,13 +80,14 @@ def _judge_open(place: Place, context: FileContext) -> Iterator[tuple[object, Fi
         return
     for event in place.events:
         for snapshot in event.snapshots:
-            if not open_mode(snapshot) or event.training or snapshot.obj.part:
+            left_open = open_mode(snapshot)
+            if not (left_open or _perhaps_train(snapshot)) or event.training:
                 continue
             if _sibling_sets_eval(event, context) and named_for_inference(event):
                 finding = _finding(event, snapshot, place.site, Confidence.LIKELY, False)
                 yield _cause(event, snapshot), _with_callers(finding, place)
                 return
-            if not is_inference(event, snapshot):
+            if not left_open or snapshot.obj.part or not is_inference(event, snapshot):
                 continue
             own_switch = snapshot.grad.state == OFF and snapshot.grad.site is not None
             if not own_switch or event.function.cls is not None or event.key.chain:
@@ -95,6 +96,11 @@ def _judge_open(place: Place, context: FileContext) -> Iterator[tuple[object, Fi
             confidence = Confidence.LIKELY if uses and event.root not in context.unsearched else Confidence.POSSIBLE
             yield _cause(event, snapshot), _finding(event, snapshot, place.site, confidence, False)
             return
+
+
+def _perhaps_train(snapshot: Snapshot) -> bool:
+    """Tell whether the model is in training mode unless a caller changed that."""
+    return kinds(snapshot.modes) == {TRAIN, ENTRY}
 
 
 def _sibling_sets_eval(event: Event, context: FileContext) -> bool:

@@ -47,7 +47,7 @@ def construct(machine: Machine, symbol: ClassValue, args: Args, node: ast.Call, 
         depends = machine.classes.dependence(cls)
         site = machine.site(node)
         modes = training_from(site, f"{cls.name}()")
-        if any(_switched(state.heap[oid]) for value in args.every() for oid in value.refs):
+        if depends.answer != YES and any(_switched(state.heap[oid]) for value in args.every() for oid in value.refs):
             modes = UNKNOWN_MODES  # built around a model: what is inside keeps its mode
         obj = Obj(
             MODEL,
@@ -81,13 +81,11 @@ def initialise(machine: Machine, cls: ClassInfo, value: Value, args: Args, node:
         return
     if machine.classes.is_module(cls) and not effective(init):
         return
-    boundary, machine.boundary = machine.boundary, None
     machine.recorder.muted += 1
     try:
         machine.call(FunctionValue(init, None, "__init__"), value, args, node, state)
     finally:
         machine.recorder.muted -= 1
-        machine.boundary = boundary
 
 
 def effective(function: FunctionInfo) -> bool:

@@ -20,8 +20,9 @@ class CallSite(NamedTuple):
 
 
 class Loop(NamedTuple):
-    """A loop around an event: the names in what it runs over (none: a `while`), and the last names of what it calls."""
+    """A loop around an event: its place, the names in what it runs over (none: a `while`), and of what it calls."""
 
+    row: int
     over: frozenset[str]
     calls: frozenset[str]
 
@@ -53,7 +54,8 @@ class Event:
 
     `function` is the function whose text holds the place, `text` how the model is written there. What became of the
     result: `training` (it reached a gradient), `feeds_training` (computed without a graph, for a loss), `uses` (what
-    else), `result_dropped`. `model_trained`: the same model is trained somewhere in the analysis. `leaves` are the
+    else), `result_dropped`. `model_trained`: the same model is trained somewhere in the analysis;
+    `beside_training`: a model is trained in the same turn of the same loop. `leaves` are the
     places where inputs were made to require a gradient, `loops` the loops around it, outermost first, `source` the
     forward whose result is added up.
     """
@@ -68,6 +70,7 @@ class Event:
     result_dropped: bool = False
     feeds_training: bool = False
     model_trained: bool = False
+    beside_training: bool = False
     source: Event | None = None
     loops: tuple[Loop, ...] = ()
 
@@ -87,16 +90,23 @@ class Event:
         return self.key.chain[0].caller if self.key.chain else self.function
 
 
+def _around(event: Event) -> object:
+    """What two events share that happen on the same way through the same loop."""
+    return event.key.chain, event.key.unrolled, event.function, event.loops[-1:]
+
+
 class Recorder:
     """Collects the events of one analysis; `muted` while code runs only for its effects."""
 
     def __init__(self) -> None:
         self.muted = 0
+        self.noted = 0
         self.events: list[Event] = []
         self._numbers: dict[EventKey, int] = {}
 
     def note(self, key: EventKey, function: FunctionInfo, text: str, snapshot: Snapshot) -> int | None:
         """Record that `key` happened; return its number, None while muted."""
+        self.noted += 1
         if self.muted:
             return None
         number = self._numbers.get(key)
@@ -111,8 +121,10 @@ class Recorder:
     def conclude(self) -> None:
         """Tell every event whether its model is trained elsewhere."""
         trained = {event.key.oid for event in self.events if event.training}
+        training = {_around(event) for event in self.events if event.training}
         for event in self.events:
             event.model_trained = event.key.oid in trained
+            event.beside_training = _around(event) in training
 
     def use(self, taint: frozenset[int], name: str) -> None:
         """Record that results of `taint` ended up as `name`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from modellint.static.classes import Classes
 from modellint.static.flow.events import CallSite, EventKey, Loop, Recorder, Snapshot
@@ -97,16 +97,6 @@ class Frame:
         self.yielded: list[Value] = []
 
 
-class Boundary(NamedTuple):
-    """The call that entered a model's own methods: forwards inside are noted there."""
-
-    site: Site
-    function: FunctionInfo
-    chain: tuple[CallSite, ...]
-    text: str
-    oid: int
-
-
 class Machine:
     """Interprets code over `State`. One machine serves one analysis; the tables say how each node is handled."""
 
@@ -128,7 +118,6 @@ class Machine:
         self.main = main
         self.frames: list[Frame] = []
         self.parents: dict[int, int | None] = {}
-        self.boundary: Boundary | None = None
         self.owners: dict[int, tuple[int, str]] = {}
         self.called: set[FunctionInfo] = set()
         self.leaves: list[Site] = []
@@ -223,15 +212,11 @@ class Machine:
         return states
 
     def note(self, kind: str, node: ast.AST, oid: int, state: State, text: str, detail: str = "") -> int | None:
-        """Record an event about the object `oid`, at the outermost call into the model's own methods."""
+        """Record an event about the object `oid`; return its number, None where nothing is recorded."""
         frame = self.frame
-        if self.boundary is not None:
-            place, function, chain, text, whole = self.boundary
-        else:
-            whole = oid
-            place, function, chain = self.site(node), frame.function, frame.chain
+        place, function, chain = self.site(node), frame.function, frame.chain
         unrolled = tuple(item for f in self.frames for item in f.unrolled)
-        key = EventKey(kind, place, chain, unrolled, frozenset(state.path.items()), whole, detail)
+        key = EventKey(kind, place, chain, unrolled, frozenset(state.path.items()), oid, detail)
         obj = state.heap[oid]
         lap = sum(f.lap for f in self.frames)
         number = self.recorder.note(key, function, text, Snapshot(obj.modes, state.grad, obj, lap))
@@ -259,7 +244,7 @@ class Machine:
             return self.out_of_sight(node, args, state)
         caller = self.frame
         chain = (*caller.chain, CallSite(self.site(node), caller.function, function))
-        depth, limit, boundary, muted = len(self.frames), self.limit, self.boundary, self.recorder.muted
+        depth, limit, muted = len(self.frames), self.limit, self.recorder.muted
         self.limit = min(limit, self.steps + max(MIN_CALL_STEPS, (limit - self.steps) // CALL_SHARE))
         try:
             return self.activate(callee, receiver, args, chain, state)
@@ -267,7 +252,7 @@ class Machine:
             if self.steps > limit:
                 raise
             del self.frames[depth:]
-            self.boundary, self.recorder.muted = boundary, muted
+            self.recorder.muted = muted
             self._too_long.add(function)
             return self.out_of_sight(node, args, state)
         finally:
@@ -284,7 +269,7 @@ class Machine:
         """Start with a fresh budget and no frames."""
         self.frames.clear()
         self.steps, self.limit = 0, MAX_STEPS
-        self.boundary, self.recorder.muted = None, 0
+        self.recorder.muted = 0
         self._too_long.clear()
 
     def activate(
@@ -350,7 +335,6 @@ class Machine:
             frame = Frame(number, module.body, None, ())
             self.frames.append(frame)
             self.recorder.muted += 1
-            boundary, self.boundary = self.boundary, None
             try:
                 ends = self.block(module.body.body, [state.over()])
                 if ends:
@@ -358,7 +342,6 @@ class Machine:
                     state.variables.update(after.variables)
                     state.heap.update(after.heap)
             finally:
-                self.boundary = boundary
                 self.recorder.muted -= 1
                 self.frames.pop()
         return number

@@ -6,9 +6,9 @@ import ast
 import re
 
 from modellint.static.flow import data
-from modellint.static.flow.construct import effective, training_from
+from modellint.static.flow.construct import training_from
 from modellint.static.flow.events import EVAL_AGAIN, FORWARD
-from modellint.static.flow.machine import Boundary, Machine
+from modellint.static.flow.machine import Machine
 from modellint.static.flow.state import State
 from modellint.static.flow.targets import LEAF_HELD, TAINT_HELD, part_of
 from modellint.static.flow.values import (
@@ -158,17 +158,13 @@ def _own_method(machine: Machine, oid: int, method: FunctionInfo, args: Args, no
         # `train` is overridden to keep parts in eval, `eval` to add something: the whole follows all the same
         _builtin(machine, oid, method.name, args, node, state)
         return result if result.refs else me
-    if not machine.classes.runs_forward(method) or machine.boundary is not None:
-        return machine.call(target, me, args, node, state)
-    if not effective(method):
+    noted = machine.recorder.noted
+    result = machine.call(target, me, args, node, state)
+    if machine.recorder.noted == noted and machine.classes.runs_forward(method):
+        # its forwards were not seen, for lack of budget: the call stands for them
         number = machine.note(FORWARD, node, oid, state, _text(node), method.name)
         return data.result_of(machine, number, args, state)
-    frame = machine.frame
-    machine.boundary = Boundary(machine.site(node), frame.function, frame.chain, _text(node), oid)
-    try:
-        return machine.call(target, me, args, node, state)
-    finally:
-        machine.boundary = None
+    return result
 
 
 def _text(node: ast.Call) -> str:

@@ -148,7 +148,7 @@ class Relevance:
             func = call.func
             if isinstance(func, ast.Name):
                 name = func.id
-                if MODEL_NAME.match(name):
+                if MODEL_NAME.match(name) or name == "map" or name == function.self_name:
                     return True
                 if NO_MODEL_NAME.search(name):
                     continue

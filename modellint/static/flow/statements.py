@@ -201,7 +201,7 @@ def _loop_facts(loop: ast.For | ast.AsyncFor | ast.While) -> Loop:
     iterated = ast.walk(loop.iter) if isinstance(loop, (ast.For, ast.AsyncFor)) else ()
     over = {n.id if isinstance(n, ast.Name) else n.attr for n in iterated if isinstance(n, (ast.Name, ast.Attribute))}
     calls = {last_name(n.func) for n in ast.walk(loop) if isinstance(n, ast.Call)}
-    return Loop(frozenset(over), frozenset(name for name in calls if name))
+    return Loop(loop.lineno, frozenset(over), frozenset(name for name in calls if name))
 
 
 def _try(machine: Machine, node: ast.Try, state: State) -> list[State]:

@@ -14,6 +14,7 @@ from modellint.static.flow.values import (
     NOTHING,
     OPAQUE,
     TRAIN,
+    UNKNOWN,
     UNKNOWN_MODES,
     Children,
     ModeFact,
@@ -187,6 +188,8 @@ def part_of(machine: Machine, oid: int, name: str, state: State) -> Value:
             proven=False,
             part=inside,
             frozen=obj.frozen,
+            depends=obj.depends if inside else UNKNOWN,
+            detail=obj.detail if inside else "",
         )
         machine.owners[key] = (oid, name)
     value = Value(refs=frozenset({key}))
