@@ -177,9 +177,7 @@ def test_bad_input_is_one_line_and_exit_status_2(
 
 
 def test_one_bad_target_does_not_keep_the_others_from_being_traced(models: Path, run: Run) -> None:
-    done = run(
-        "trace", "nowhere.py:build", "defect.py:build", "--input", "float32[2,8]", "--output-format", "json"
-    )
+    done = run("trace", "nowhere.py:build", "defect.py:build", "--input", "float32[2,8]", "--output-format", "json")
 
     assert done.status == 2
     assert [finding["code"] for finding in json.loads(done.out)] == ["ML601"]

@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from modellint.runtime.capture.draws import DrawFinder
+from modellint.runtime.capture.exported import export
 from modellint.runtime.capture.extras import graph_bytes, other_mode
 from modellint.runtime.capture.random_sources import RandomState, Source, sources
 from modellint.runtime.capture.recorder import Recorder
@@ -36,6 +37,8 @@ class Capture:
     hidden_draws: list[HiddenDraw] = field(default_factory=list)
     mode_changes: list[ModeChange] = field(default_factory=list)
     failure: Failure | None = None
+    without_data: bool = False
+    """The forward failed for want of memory or of a kernel: a producer without data may still answer."""
     graph_bytes: int | None = None
 
 
@@ -92,10 +95,10 @@ def capture(
     if found.levels[-1].answered:
         if subject is not None and subject.leaves_out():
             found.levels.append(_follow(model, sites, built, found, facts, method, extra=True))
-    else:
+    elif not (subject is not None and found.without_data and _export(subject, found)):
         found.levels.append(_follow(model, sites, built, found, facts, method, extra=False))
-        if not found.levels[-1].answered:
-            found.ops += mode_ops(model, built)
+    if not any(level.answered for level in found.levels):
+        found.ops += mode_ops(model, built)
     found.levels.append(Level("walk", True))
     found.modules = list(facts.values())
     return found
@@ -142,6 +145,7 @@ def _record(subject: Subject, found: Capture, *, given: bool, second_forward: fl
         found.levels.append(Level("record", False, f"the forward stopped: {_TRAINING_BATCH}"))
         return recorder
     message = shortened(first)
+    found.without_data = is_memory(first) or isinstance(first, NotImplementedError) or "not implemented" in message
     found.levels.append(Level("record", False, f"the forward raised {message}"))
     if given:
         frame, project = subject.sites.traceback(first)
@@ -196,6 +200,20 @@ def _judge_draws(
     found.hidden_draws = [draw for draw in finder.draws() if draw.source not in same]
 
 
+def _export(subject: Subject, found: Capture) -> bool:
+    """Try torch.export, where the call is the forward's."""
+    if subject.entry is not subject.model:
+        return False
+    try:
+        with preserved(subject.model):
+            found.ops = export(subject.model, subject.args, subject.kwargs, subject.sites)
+    except Exception as error:
+        found.levels.append(Level("export", False, shortened(error)))
+        return False
+    found.levels.append(Level("export", True))
+    return True
+
+
 def _follow(
     model: nn.Module,
     sites: SiteTable,
@@ -244,7 +262,7 @@ def shortened(error: BaseException) -> str:
 def is_memory(error: BaseException) -> bool:
     """Tell whether an error means that memory ran out."""
     text = str(error)
-    return isinstance(error, (MemoryError, torch.OutOfMemoryError)) or "can't allocate memory" in text
+    return isinstance(error, (MemoryError, torch.cuda.OutOfMemoryError)) or "can't allocate memory" in text
 
 
 _OFFLINE = {"ConnectionError", "URLError", "gaierror", "LocalEntryNotFoundError", "OfflineModeIsEnabled"}

@@ -167,7 +167,7 @@ class Recorder:
                 name=name,
                 module=self._stack[-1][1] if self._stack else "",
                 site=self._sites.site(sys._getframe(2)),
-                args=_scalars(adapter.schema_names(func), args, kwargs) if notable else {},
+                args=scalars(adapter.schema_names(func), args, kwargs) if notable else {},
                 taint=taint,
                 grad=self._grad_region() if wants_grad else 0,
                 draws=draws,
@@ -327,12 +327,13 @@ def _shape(tensor: torch.Tensor | None) -> tuple[int, ...]:
     return tuple(int(size) for size in tensor.shape) if tensor is not None else ()
 
 
-def _scalars(names: tuple[str, ...], args: Any, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+def scalars(names: tuple[str, ...], args: Any, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a call that are plain values, by name."""
     found = {**dict(zip(names, args, strict=False)), **kwargs}
-    scalars = {name: value for name, value in found.items() if isinstance(value, (bool, int, float, str))}
+    plain = {name: value for name, value in found.items() if isinstance(value, (bool, int, float, str))}
     if isinstance(found.get("weights"), torch.Tensor):
-        scalars["weights"] = "tensor"
-    return scalars
+        plain["weights"] = "tensor"
+    return plain
 
 
 def function_scalars(func: Any, name: str, full: str, args: Any, kwargs: Any) -> dict[str, Any]:
@@ -343,11 +344,11 @@ def function_scalars(func: Any, name: str, full: str, args: Any, kwargs: Any) ->
         names = _POSITIONS.get(full, _POSITIONS.get(name, ()))
         if name in RECURRENT and len(args) > 3 and isinstance(args[3], (list, tuple)):
             names = ("input", "batch_sizes", *names[1:])  # a packed sequence
-        return _scalars(names, args, kwargs)
+        return scalars(names, args, kwargs)
     defaults = func.__defaults__ or ()
     names = code.co_varnames[: code.co_argcount]
     found = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
-    return _scalars((), (), {**found, **dict(zip(names, args, strict=False)), **kwargs})
+    return scalars((), (), {**found, **dict(zip(names, args, strict=False)), **kwargs})
 
 
 def _generator_state(args: Any, kwargs: Mapping[str, Any]) -> int:

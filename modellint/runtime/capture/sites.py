@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import sys
 import sysconfig
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -92,6 +92,25 @@ class SiteTable:
         ):
             frame = frame.f_back
         return self.site(frame)
+
+    def written(self, stack: Sequence[tuple[str, str, str]]) -> int | None:
+        """Return the site of a stack that was written down as (file, row, function), outermost first."""
+        first = second = None
+        for file, row, function in reversed(stack):
+            kind = self._classify(file)
+            if kind != _SKIP:
+                frame = Frame(str(Path(file).resolve()), int(row), int(row), None, function)
+                first = first or frame
+                if kind == _PROJECT:
+                    second = frame
+                    break
+        if first is None:
+            return None
+        site = Site(first, None if second == first else second)
+        if (index := self._index.get((site,))) is None:
+            index = self._index[(site,)] = len(self._sites)
+            self._sites.append(site)
+        return index
 
     def traceback(self, error: BaseException) -> tuple[Frame | None, Frame | None]:
         """Return (innermost frame outside torch, innermost frame of the project) of a raised error."""

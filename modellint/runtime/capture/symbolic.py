@@ -25,7 +25,7 @@ _FUNCTION_DRAWS = (
 )  # fmt: skip
 
 
-class Unfollowed(Exception):  # noqa: N818 - not an error of the model: a limit of symbolic tracing
+class Unfollowed(Exception):
     """Symbolic tracing cannot follow this forward; the message says why, on one line."""
 
 
@@ -114,6 +114,7 @@ def follow(
     except Exception as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise Unfollowed(reason) from error
-    baked = [op for op in recorder.ops if op.within is None and op.live]
+    # Of what the recorder saw, only real kernels: functions of proxies are in the graph already.
+    baked = [op for op in recorder.ops if op.name.startswith("aten.") and op.live]
     drawn = [Op(op.name, op.module, op.site, op.args, op.taint, draws=True, level="fx") for op in baked]
     return tracer.ops + drawn, tracer.calls

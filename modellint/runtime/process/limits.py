@@ -41,7 +41,12 @@ def _mapped() -> int:
 
 
 def available_memory() -> int | None:
-    """Return four fifths of the memory that is free now, in megabytes; None where that is unknown."""
+    """Return four fifths of the memory that is free now, in megabytes.
+
+    None where that is unknown, and on a machine with a GPU: its driver maps far more than there is.
+    """
+    if any(Path(device).exists() for device in ("/dev/nvidiactl", "/dev/kfd")):
+        return None
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
     except OSError:

@@ -20,7 +20,7 @@ from modellint.runtime.specs import COMPLEX, FLOATS, InputSpec
 _SEED = 20260101
 
 
-class InputProblem(Exception):  # noqa: N818 - what the user gave does not fit, nothing failed
+class InputProblem(Exception):
     """The inputs do not fit the call; the message is one line."""
 
 

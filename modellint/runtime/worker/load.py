@@ -21,7 +21,7 @@ from modellint.runtime.target import Target
 from modellint.runtime.trace import Frame
 
 
-class LoadProblem(Exception):  # noqa: N818 - the user's target is wrong, nothing failed
+class LoadProblem(Exception):
     """The target is not what it should be; the message is one line that says what was found instead."""
 
 
