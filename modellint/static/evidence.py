@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from pathlib import Path
 
 from modellint.static.flow.events import CallSite, Event, Snapshot
 from modellint.static.flow.values import ENTRY, EVAL, LOADED, OFF, ON, RANDOM, TRAIN, kinds
-from modellint.static.naming import snake, speaks_of_inference
+from modellint.static.naming import is_test_file, snake, speaks_of_inference
 from modellint.static.project import FunctionInfo
 
 _NAMED_FILE = re.compile(r"(^|_)(eval\w*|valid\w*|test\w*|infer\w*|predict\w*|demo|serv\w*|train\w*)(_|$)")
@@ -38,15 +37,10 @@ def functions_around(event: Event) -> list[FunctionInfo]:
 
 def is_test_code(event: Event) -> bool:
     """Tell whether an event happened in a test suite, where names that speak of tests are no evidence."""
-    path = Path(event.root.module.path)
-    stem = path.stem
-    return (
-        stem.startswith("test_")
-        or stem.endswith("_test")
-        or stem == "conftest"
-        or "tests" in path.parts[-4:-1]
-        or any(name.startswith("test_") and "pytest" in event.root.module.imports for name in names_around(event))
-    )
+    module = event.root.module
+    if is_test_file(module.path):
+        return True
+    return "pytest" in module.imports and any(name.startswith("test_") for name in names_around(event))
 
 
 def named_for_inference(event: Event) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 INFERENCE_NAME = re.compile(
     r"(^|_)(eval\w*|valid\w*|val|test\w*|infer\w*|predict\w*|pred|demo|serve\w*|serving|detect\w*|classify\w*|"
@@ -14,6 +15,12 @@ TRAINING_NAME = re.compile(
     r"(^|_)(train\w*|fit|learn\w*|optimi[sz]e\w*|update\w*|loss\w*|pretrain\w*|finetune\w*)(_|$)"
 )
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+def is_test_file(path: Path) -> bool:
+    """Tell whether a file belongs to a test suite, by pytest's conventions."""
+    stem = path.stem
+    return stem.startswith("test_") or stem.endswith("_test") or stem == "conftest" or "tests" in path.parts[-4:-1]
 
 
 def snake(name: str) -> str:

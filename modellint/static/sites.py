@@ -10,6 +10,7 @@ from pathlib import Path
 from modellint.static.context import FileContext
 from modellint.static.flow.events import Event
 from modellint.static.flow.values import ENTRY, Site, kinds
+from modellint.static.naming import is_test_file
 from modellint.static.project import FunctionInfo
 
 MAX_CALLER_FILES = 12
@@ -98,7 +99,7 @@ def _callers(context: FileContext, functions: Iterable[FunctionInfo]) -> dict[Pa
             name = function.cls.name
         files = [p for p in context.project.mentioning(name) if p != context.module.path]
         importing = set(context.project.mentioning(function.cls.name if function.cls else stem))
-        files = [p for p in files if p in importing]
+        files = [p for p in files if p in importing and not is_test_file(p)]
         if len(files) > MAX_CALLER_FILES:
             context.unsearched.add(function)
         else:

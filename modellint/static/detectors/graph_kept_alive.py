@@ -20,7 +20,9 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             continue
         for event in place.events:
             source = event.source
-            if source is None or (not source.training and {"returned", "passed"} & event.uses):
+            if source is None or not (source.training or any(s.obj.proven for s in source.snapshots)):
+                continue
+            if not source.training and {"returned", "passed"} & event.uses:
                 continue
             confidence = Confidence.CERTAIN if source.training else Confidence.LIKELY
             found.append(((place.site,), Finding(place.site, {"sum": event.text, "model": source.text}, confidence)))

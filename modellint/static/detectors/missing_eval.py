@@ -32,6 +32,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
 def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding]]:
     bad: list[tuple[Event, Snapshot]] = []
     good: list[Event] = []
+    trained: list[Event] = []
     unclear = False
     for event in place.events:
         relevant = [s for s in event.snapshots if is_inference(event, s)]
@@ -42,11 +43,15 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
             good.append(event)
         elif relevant:
             unclear = True
+        elif event.training:
+            trained.append(event)
     if not bad:
         if not good:
             yield from _judge_open(place, context)
         return
     event, snapshot = bad[0]
+    # code shared with training is right there: what is wrong is the call that leads to it from elsewhere
+    good += [other for other in trained if other.key.chain and other.key.chain != event.key.chain]
     if good and (call := wrong_call(event, good)) is not None:
         for event, snapshot in bad:
             call = wrong_call(event, good)

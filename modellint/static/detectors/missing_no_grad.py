@@ -34,11 +34,9 @@ def _judge(place: Place) -> Iterator[tuple[object, Finding]]:
     good: list[Event] = []
     for event in place.events:
         wrong = [s for s in event.snapshots if records(s)]
-        if wrong and (confidence := _confidence(event, wrong[0])) is not None:
+        if wrong and _confidence(event, wrong[0]) is not None:
             bad.append((event, wrong[0]))
-        elif (not wrong and not event.training) or (
-            event.training and not event.key.unrolled and event.key.chain == ()
-        ):
+        elif event.training or not wrong:
             good.append(event)
     if not bad:
         return
@@ -46,6 +44,8 @@ def _judge(place: Place) -> Iterator[tuple[object, Finding]]:
     confidence = _confidence(event, snapshot)
     assert confidence is not None
     site = place.site
+    # the same code trains in another turn of a loop; from another caller, that call is right and this one wrong
+    good = [e for e in good if not e.training or e.key.chain != event.key.chain]
     if good:
         call = wrong_call(event, good)
         if call is None or call.site.path != site.path:
@@ -84,6 +84,7 @@ def _finding(event: Event, snapshot: Snapshot, site: Site, confidence: Confidenc
     for fact in snapshot.modes:
         if fact.site is not None and fact.mode == "eval":
             related.append((fact.site, "put into evaluation mode here, which leaves autograd on"))
+    hint = "; eval() does not switch that off" if related else ""
     if site != event.site:
         related.append((event.site, "the forward"))
-    return Finding(site, {"model": event.text}, confidence, related=tuple(related))
+    return Finding(site, {"model": event.text, "hint": hint}, confidence, related=tuple(related))

@@ -9,7 +9,17 @@ from typing import Any
 
 from modellint.static.flow.machine import Machine
 from modellint.static.flow.state import ConditionKey, State
-from modellint.static.flow.values import EVAL, MODEL, TRAIN, SavedMode, Value, kinds, only_constant
+from modellint.static.flow.values import (
+    EVAL,
+    MODEL,
+    OPAQUE,
+    TRAIN,
+    ModeFact,
+    SavedMode,
+    Value,
+    kinds,
+    only_constant,
+)
 
 _PURE = (ast.Name, ast.Attribute, ast.Constant, ast.Compare, ast.BoolOp, ast.UnaryOp, ast.cmpop, ast.boolop)
 _PURE_REST = (ast.unaryop, ast.expr_context)
@@ -44,6 +54,21 @@ def truth(machine: Machine, test: ast.expr, state: State) -> bool | None:
                 result = None
         return result
     return truth_of(machine.eval(test, state), state)
+
+
+def narrow(machine: Machine, test: ast.expr, holds: bool, state: State) -> None:
+    """Take over what `test`, found to hold or not, says about a mode: `model.training`."""
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test, holds = test.operand, not holds
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) is holds:
+        for operand in test.values:
+            narrow(machine, operand, holds, state)
+    elif isinstance(test, ast.Attribute) and test.attr == "training":
+        fact = ModeFact(TRAIN if holds else EVAL, None, "checked")
+        for oid in machine.eval(test.value, state).refs:
+            obj = state.heap[oid]
+            if obj.kind in (MODEL, OPAQUE):
+                state.heap[oid] = obj._replace(modes=frozenset({fact}))
 
 
 def truth_of(value: Value, state: State) -> bool | None:

@@ -145,5 +145,8 @@ class Recorder:
     def drop(self, site: Site, taint: frozenset[int]) -> None:
         """Record that the results of `taint` computed at `site` are thrown away."""
         for number in taint:
-            if number >= 0 and self.events[number].site == site:
+            if number < 0:
+                continue
+            key = self.events[number].key
+            if key.site == site or any(step.site == site for step in key.chain):
                 self.events[number].result_dropped = True

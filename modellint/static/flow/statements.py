@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from modellint.static.flow.conditions import condition_key, truth
+from modellint.static.flow.conditions import condition_key, narrow, truth
 from modellint.static.flow.contexts import run_with
 from modellint.static.flow.events import ACCUMULATE, FORWARD, Loop
 from modellint.static.flow.machine import Machine, Statements
@@ -99,6 +99,8 @@ def _branch(
     if key is not None:
         state.path[key] = positive
         other.path[key] = not positive
+    narrow(machine, test, True, state)
+    narrow(machine, test, False, other)
     then, otherwise = machine.block(body, [state]), machine.block(orelse, [other])
     if key is None and then and otherwise:
         return [join_states(then + otherwise)]
@@ -259,6 +261,7 @@ def _continue(machine: Machine, node: ast.Continue, state: State) -> list[State]
 
 def _assert(machine: Machine, node: ast.Assert, state: State) -> list[State]:
     machine.eval(node.test, state)
+    narrow(machine, node.test, True, state)
     return [state]
 
 
