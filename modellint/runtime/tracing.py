@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -75,15 +76,21 @@ def trace_targets(
     own = Pool() if pool is None else None
     runner = pool or own
     assert runner is not None
+    cancelled = threading.Event()
+    threads = ThreadPoolExecutor(max(1, jobs))
     try:
-        with ThreadPoolExecutor(max(1, jobs)) as threads:
-            yield from threads.map(lambda request: _trace(request, rules, runner, jobs), requests)
+        yield from threads.map(lambda request: _trace(request, rules, runner, jobs, cancelled), requests)
     finally:
+        # Also on Ctrl-C, and when the caller has had enough: nobody waits for a model that hangs.
+        cancelled.set()
+        threads.shutdown(cancel_futures=True)
         if own is not None:
             own.close()
 
 
-def _trace(request: Request, rules: Mapping[str, ActiveRule], pool: Pool, jobs: int) -> TargetReport:
+def _trace(
+    request: Request, rules: Mapping[str, ActiveRule], pool: Pool, jobs: int, cancelled: threading.Event
+) -> TargetReport:
     root = (request.root or Path.cwd()).resolve()
     active = rules if request.rules is None else request.rules
     try:
@@ -92,7 +99,7 @@ def _trace(request: Request, rules: Mapping[str, ActiveRule], pool: Pool, jobs: 
     except (TargetError, SpecError) as error:
         return TargetReport(request, problem=str(error))
     memory = request.memory or (available_memory() or 0) // max(1, jobs) or None
-    outcome = pool.run(_job(request, target, specs, root, memory, active), request.timeout)
+    outcome = pool.run(_job(request, target, specs, root, memory, active), request.timeout, cancelled)
     reply = outcome.reply or {}
     if "problem" in reply:
         return TargetReport(request, problem=reply["problem"], output=outcome.output)

@@ -226,3 +226,17 @@ def test_the_order_of_the_reports_is_that_of_the_requests(tmp_path: Path) -> Non
     assert [report.request.target for report in reports] == [
         f"{name}.py:build" for name in ("good", "good", "bad", "good", "good", "good")
     ]
+
+
+@pytest.mark.parametrize("fork", [True, False])
+def test_a_caller_that_has_had_enough_does_not_wait_for_a_model_that_hangs(fork: bool, tmp_path: Path) -> None:
+    (tmp_path / "good.py").write_text(GOOD)
+    (tmp_path / "bad.py").write_text(IN_FORWARD.format(body="time.sleep(1000)"))
+    requests = [Request(f"{name}.py:build", ("float32[2,4]",), root=tmp_path) for name in ("good", "bad")]
+    with Pool(fork=fork) as pool:
+        reports = trace_targets(requests, RULES, jobs=2, pool=pool)
+        assert next(reports).problem is None
+        started = time.monotonic()
+        reports.close()  # type: ignore[attr-defined]
+
+    assert time.monotonic() - started < 10

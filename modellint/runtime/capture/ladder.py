@@ -38,7 +38,10 @@ class Capture:
     mode_changes: list[ModeChange] = field(default_factory=list)
     failure: Failure | None = None
     without_data: bool = False
-    """The forward failed for want of memory or of a kernel: a producer without data may still answer."""
+    """The forward failed for want of a kernel: a producer that computes nothing may still answer.
+
+    Not for want of memory: what allocates without end would now loop without end.
+    """
     graph_bytes: int | None = None
 
 
@@ -127,7 +130,7 @@ def _record(subject: Subject, found: Capture, *, given: bool, second_forward: fl
                     recorder.finish(run.call())
             except Exception as error:
                 failures.append(error)
-                if isinstance(error, MemoryError) or _is_training_batch(error):
+                if is_memory(error) or _is_training_batch(error):
                     break
                 continue
             seconds = time.perf_counter() - started
@@ -145,7 +148,7 @@ def _record(subject: Subject, found: Capture, *, given: bool, second_forward: fl
         found.levels.append(Level("record", False, f"the forward stopped: {_TRAINING_BATCH}"))
         return recorder
     message = shortened(first)
-    found.without_data = is_memory(first) or isinstance(first, NotImplementedError) or "not implemented" in message
+    found.without_data = isinstance(first, NotImplementedError) or "not implemented" in message
     found.levels.append(Level("record", False, f"the forward raised {message}"))
     if given:
         frame, project = subject.sites.traceback(first)

@@ -10,7 +10,21 @@ from modellint.runtime.inspect.finding import Finding, modules_by_path
 from modellint.runtime.trace import Trace
 
 _TRIVIAL = frozenset(
-    ("alias", "clone", "contiguous", "detach", "expand", "item", "lift_fresh", "reshape", "slice", "to", "view")
+    (
+        "alias",
+        "clone",
+        "is_nonzero",
+        "_local_scalar_dense",
+        "contiguous",
+        "detach",
+        "expand",
+        "item",
+        "lift_fresh",
+        "reshape",
+        "slice",
+        "to",
+        "view",
+    )
 )
 """Operations that move or rename data; which of them run depends on layouts, not on anybody's intention."""
 

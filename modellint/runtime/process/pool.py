@@ -25,6 +25,8 @@ _PACKAGE_PARENT = str(Path(__file__).resolve().parents[3])
 _OUTPUT_KEPT = 16_384
 _REPLY_LIMIT = 1 << 30
 _SERVER_START = 120.0
+_PATIENCE = 0.25
+"""Seconds after which somebody who waits looks whether the work was called off."""
 
 
 class PoolError(RuntimeError):
@@ -56,7 +58,6 @@ class Pool:
         self._server: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
         self._lock = threading.Lock()
-        self._closed = False
 
     def __enter__(self) -> Pool:
         return self
@@ -100,7 +101,6 @@ class Pool:
 
     def close(self) -> None:
         """End the server; children that still run were killed by those who waited for them."""
-        self._closed = True
         if self._control is not None:
             self._control.close()
         if self._server is not None:
@@ -111,14 +111,18 @@ class Pool:
             if self._server.stderr:
                 self._server.stderr.close()
 
-    def run(self, job: Mapping[str, Any], timeout: float) -> Outcome:
-        """Run one job in a child of its own for at most `timeout` seconds. Raises `PoolError`."""
+    def run(self, job: Mapping[str, Any], timeout: float, cancelled: threading.Event | None = None) -> Outcome:
+        """Run one job in a child of its own for at most `timeout` seconds, or until `cancelled` is set.
+
+        Raises `PoolError`.
+        """
+        cancelled = cancelled or threading.Event()
         if self._fork:
             self.start()
-            return self._run_forked(job, timeout)
-        return _run_spawned(job, timeout)
+            return self._run_forked(job, timeout, cancelled)
+        return _run_spawned(job, timeout, cancelled)
 
-    def _run_forked(self, job: Mapping[str, Any], timeout: float) -> Outcome:
+    def _run_forked(self, job: Mapping[str, Any], timeout: float, cancelled: threading.Event) -> Outcome:
         channel, theirs = socket.socketpair()
         output_read, output_write = os.pipe()
         status_read, status_write = os.pipe()
@@ -133,7 +137,7 @@ class Pool:
             theirs.close()
             os.close(output_write)
             os.close(status_write)
-            return _Conversation(channel, output_read, status_read, timeout).hold(job)
+            return _Conversation(channel, output_read, status_read, timeout, cancelled).hold(job)
         finally:
             channel.close()
             os.close(output_read)
@@ -143,7 +147,10 @@ class Pool:
 class _Conversation:
     """One job with one forked child, until it has answered or is gone."""
 
-    def __init__(self, channel: socket.socket, output: int, status: int, timeout: float) -> None:
+    def __init__(
+        self, channel: socket.socket, output: int, status: int, timeout: float, cancelled: threading.Event
+    ) -> None:
+        self._cancelled = cancelled
         self._channel = channel
         self._output = output
         self._status = status
@@ -163,10 +170,10 @@ class _Conversation:
                 selector.register(self._status, selectors.EVENT_READ)
                 while not ended and not self._reply.endswith(b"\n"):
                     left = self._deadline - time.monotonic()
-                    if left <= 0:
+                    if left <= 0 or self._cancelled.is_set():
                         ended = "timeout"
                         break
-                    for key, events in selector.select(left):
+                    for key, events in selector.select(min(left, _PATIENCE)):
                         if key.fileobj is self._channel:
                             if events & selectors.EVENT_WRITE:
                                 pending = self._send(pending)
@@ -248,7 +255,7 @@ def select_readable(descriptor: int, seconds: float = 1.0) -> bool:
         return bool(selector.select(seconds))
 
 
-def _run_spawned(job: Mapping[str, Any], timeout: float) -> Outcome:
+def _run_spawned(job: Mapping[str, Any], timeout: float, cancelled: threading.Event) -> Outcome:
     """Run a job in a fresh interpreter: slower by the import of torch, and works everywhere."""
     child = subprocess.Popen(
         [sys.executable, "-c", _BOOT.format(module="worker.spawned"), _PACKAGE_PARENT],
@@ -258,7 +265,7 @@ def _run_spawned(job: Mapping[str, Any], timeout: float) -> Outcome:
         start_new_session=True,
     )
     try:
-        answer, printed = child.communicate((json.dumps(job) + "\n").encode(), timeout)
+        answer, printed = _communicate(child, (json.dumps(job) + "\n").encode(), timeout, cancelled)
         ended = f"exit {child.returncode}" if child.returncode >= 0 else f"signal {-child.returncode}"
     except subprocess.TimeoutExpired:
         child.kill()
@@ -271,6 +278,20 @@ def _run_spawned(job: Mapping[str, Any], timeout: float) -> Outcome:
     if answer.endswith(b"\n"):
         reply = json.loads(answer)
     return Outcome(reply, ended, printed[-_OUTPUT_KEPT:].decode(errors="replace"))
+
+
+def _communicate(
+    child: subprocess.Popen[bytes], data: bytes, timeout: float, cancelled: threading.Event
+) -> tuple[bytes, bytes]:
+    deadline = time.monotonic() + timeout
+    pending: bytes | None = data
+    while True:
+        try:
+            return child.communicate(pending, min(_PATIENCE, max(deadline - time.monotonic(), 0.01)))
+        except subprocess.TimeoutExpired:
+            pending = None
+            if cancelled.is_set() or time.monotonic() >= deadline:
+                raise
 
 
 def _why_no_server(stderr: list[str]) -> str:
