@@ -1,0 +1,222 @@
+"""Names across files: every way to import leads to the same function."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.static.conftest import Lint
+
+READY = """
+import torch
+from torchvision.models import resnet18
+
+def load(path):
+    net = resnet18()
+    net.load_state_dict(torch.load(path, weights_only=True))
+    net.eval()
+    return net
+"""
+TRAINING = READY.replace("    net.eval()\n", "")
+MAIN = """
+import torch
+{statement}
+
+@torch.no_grad()
+def predict(path, x):
+    net = {call}(path)
+    return net(x).argmax(-1).item(){mark}
+"""
+WAYS = {
+    "a module beside": ({}, "zoo.py", "import zoo", "zoo.load"),
+    "a name of a module beside": ({}, "zoo.py", "from zoo import load", "load"),
+    "under another name": ({}, "zoo.py", "from zoo import load as get", "get"),
+    "a module under another name": ({}, "zoo.py", "import zoo as models", "models.load"),
+    "a module of a package": ({"pkg/__init__.py": ""}, "pkg/zoo.py", "from pkg.zoo import load", "load"),
+    "the package's module as a name": ({"pkg/__init__.py": ""}, "pkg/zoo.py", "from pkg import zoo", "zoo.load"),
+    "the whole dotted path": ({"pkg/__init__.py": ""}, "pkg/zoo.py", "import pkg.zoo", "pkg.zoo.load"),
+    "re-exported by the package": (
+        {"pkg/__init__.py": "from .zoo import load"},
+        "pkg/zoo.py",
+        "from pkg import load",
+        "load",
+    ),
+    "re-exported twice under other names": (
+        {"pkg/__init__.py": "from .inner import fetch as obtain", "pkg/inner.py": "from .zoo import load as fetch"},
+        "pkg/zoo.py",
+        "import pkg",
+        "pkg.obtain",
+    ),
+    "a star": ({}, "zoo.py", "from zoo import *", "load"),
+    "a star through the package": (
+        {"pkg/__init__.py": "from .zoo import *\n__all__ = ['load']"},
+        "pkg/zoo.py",
+        "from pkg import *",
+        "load",
+    ),
+    "a namespace package": ({}, "parts/zoo.py", "from parts.zoo import load", "load"),
+    "a src layout": ({"src/pkg/__init__.py": ""}, "src/pkg/zoo.py", "from pkg.zoo import load", "load"),
+    "an assignment": ({}, "zoo.py", "import zoo\n\nfetch = zoo.load", "fetch"),
+}
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_a_loader_that_calls_eval_is_found_by_every_import(lint: Lint, way: tuple[dict[str, str], str, str, str]) -> None:
+    others, place, statement, call = way
+    lint({"app.py": MAIN.format(statement=statement, call=call, mark=""), place: READY, **others})
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_a_loader_that_does_not_is_found_as_well(lint: Lint, way: tuple[dict[str, str], str, str, str]) -> None:
+    others, place, statement, call = way
+    lint({"app.py": MAIN.format(statement=statement, call=call, mark="  # ML101"), place: TRAINING, **others})
+
+
+RELATIVE = {
+    "from the same package": ("from .zoo import load", "load", "pkg/zoo.py"),
+    "the module itself": ("from . import zoo", "zoo.load", "pkg/zoo.py"),
+    "from a package inside": ("from .parts.zoo import load", "load", "pkg/parts/zoo.py"),
+    "from the package above": ("from ..zoo import load", "load", "zoo.py"),
+    "lazily, in the function": ("", "load", "pkg/zoo.py"),
+}
+
+
+@pytest.mark.parametrize("mark", ["", "  # ML101"], ids=["ready", "in training mode"])
+@pytest.mark.parametrize("way", RELATIVE.values(), ids=RELATIVE)
+def test_relative_imports(lint: Lint, way: tuple[str, str, str], mark: str) -> None:
+    statement, call, place = way
+    text = MAIN.format(statement=statement, call=call, mark=mark)
+    if not statement:
+        text = text.replace("    net = load", "    from .zoo import load\n\n    net = load")
+    loader = TRAINING if mark else READY
+    packages = {"top/__init__.py": "", "top/pkg/__init__.py": "", "top/pkg/parts/__init__.py": ""}
+    lint({**packages, "top/pkg/app.py": text, f"top/{place}": loader})
+
+
+SILENT = {
+    "two files import each other": {
+        "a.py": """
+            import torch
+            import b
+            from torchvision.models import resnet18
+
+            def load():
+                return b.ready(resnet18(weights="DEFAULT"))
+
+            @torch.no_grad()
+            def predict(x):
+                return load()(x).argmax(-1).item()
+            """,
+        "b.py": """
+            import a
+
+            def ready(net):
+                net.eval()
+                return net
+
+            def main(x):
+                print(a.predict(x))
+            """,
+    },
+    "an alias of a module": """
+        import torch
+        from torch import nn
+
+        F = torch.nn.functional
+
+        class Block(nn.Module):
+            def forward(self, x):
+                return F.dropout(x, 0.1, self.training)
+        """,
+    "a name that was imported and then defined": """
+        import torch
+        from torchvision.models import resnet18
+
+        def resnet18(weights=None):
+            from torchvision import models
+
+            return models.resnet18(weights=weights).eval()
+
+        @torch.no_grad()
+        def predict(x):
+            return resnet18("DEFAULT")(x).argmax(-1).item()
+        """,
+    "a model instance of another file": {
+        "state.py": """
+            from torchvision.models import resnet18
+
+            net = resnet18(weights="DEFAULT")
+            net.eval()
+            """,
+        "app.py": """
+            import torch
+            from state import net
+
+            @torch.no_grad()
+            def predict(x):
+                return net(x).argmax(-1).item()
+            """,
+    },
+    "a file that does not parse": {
+        "zoo.py": "def load(:\n    print 'hello'\n",
+        "app.py": """
+            import torch
+            from zoo import load
+
+            @torch.no_grad()
+            def predict(x):
+                return load()(x).argmax(-1).item()
+            """,
+    },
+}
+
+FOUND = {
+    "an alias of a module": """
+        import torch
+        from torch import nn
+
+        F = torch.nn.functional
+
+        class Block(nn.Module):
+            def forward(self, x):
+                return F.dropout(x, 0.1)  # ML104
+        """,
+    "torch under another name": """
+        import torch as th
+        import torch.nn as tnn
+        import torchvision.models as tvm
+
+        class Block(tnn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layers = [tnn.Linear(4, 4)]  # ML106
+
+        @th.no_grad()
+        def predict(x):
+            return tvm.resnet18(weights="DEFAULT")(x).argmax(-1).item()  # ML101
+        """,
+    "a model instance of another file": {
+        "state.py": """
+            from torchvision.models import resnet18
+
+            net = resnet18(weights="DEFAULT")
+            """,
+        "app.py": """
+            import torch
+            from state import net
+
+            @torch.no_grad()
+            def predict(x):
+                return net(x).argmax(-1).item()  # ML101
+            """,
+    },
+}
+
+
+@pytest.mark.parametrize("files", SILENT.values(), ids=SILENT)
+def test_silent(lint: Lint, files: str | dict[str, str]) -> None:
+    lint(files, check=["app.py", "a.py", "b.py"] if isinstance(files, dict) else None)
+
+
+@pytest.mark.parametrize("files", FOUND.values(), ids=FOUND)
+def test_found(lint: Lint, files: str | dict[str, str]) -> None:
+    lint(files)
