@@ -104,8 +104,8 @@ def is_inference(event: Event, snapshot: Snapshot) -> bool:
         return has_loaded_weights(snapshot)  # a teacher; what follows the student by averaging may be in training mode
     named = named_for_inference(event) or over_held_out_data(event)
     if snapshot.grad.state == OFF:
-        if event.result_dropped and not named and not has_loaded_weights(snapshot):
-            return False  # a dummy forward, to build lazy layers or to warm up
+        if event.result_dropped and speaks_of_inference(event.function.name) is not True:
+            return False  # a dummy forward: to build lazy layers, to warm up, to gather statistics
         return named or not _within_training(event)
     if "volatile" in event.uses:
         return True

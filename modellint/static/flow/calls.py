@@ -42,6 +42,10 @@ def arguments(machine: Machine, node: ast.Call, state: State) -> Args:
     for item in node.args:
         if isinstance(item, ast.Starred):
             value = machine.eval(item.value, state)
+            known = unpacked(value, state)
+            if known is not None and spread is None:
+                positional += known
+                continue
             spread = value if spread is None else join(spread, value)
         else:
             positional.append(machine.eval(item, state))
@@ -52,6 +56,15 @@ def arguments(machine: Machine, node: ast.Call, state: State) -> Args:
         else:
             keywords[keyword.arg] = value
     return Args(tuple(positional), keywords, spread)
+
+
+def unpacked(value: Value, state: State) -> list[Value] | None:
+    """Return the elements of a list or tuple all of whose places are known."""
+    if len(value.refs) != 1 or value.symbols:
+        return None
+    attrs = state.heap[next(iter(value.refs))].attrs
+    places = [str(index) for index in range(len(attrs))]
+    return [attrs[place] for place in places] if places and places == list(attrs) else None
 
 
 def call_node(machine: Machine, node: ast.Call, state: State) -> Value:

@@ -78,6 +78,10 @@ def initialise(machine: Machine, cls: ClassInfo, value: Value, args: Args, node:
     """Run `__init__` on a new object, for a torch module only where that can matter."""
     init = machine.project.method(cls, "__init__")
     if init is None:
+        given = {name: args.get(name, index) for index, name in enumerate(cls.fields)}
+        for oid in value.refs:
+            held = {name: item for name, item in given.items() if item is not None}
+            state.heap[oid] = state.heap[oid]._replace(attrs={**state.heap[oid].attrs, **held})
         return
     if machine.classes.is_module(cls) and not effective(init):
         return

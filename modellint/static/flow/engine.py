@@ -74,7 +74,7 @@ class FileAnalysis:
                 continue  # nested functions are run with what is around them
             if function in self._done or (names is not None and names.isdisjoint(function.callees)):
                 continue
-            if relevance.is_root(function):
+            if relevance.is_root(function) and not self._machine.hides_mode(function):
                 self._done.add(function)
                 self._run_root(function, None, self._start(function))
         self._machine.recorder.conclude()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
@@ -33,7 +34,7 @@ from modellint.static.flow.values import (
 )
 from modellint.static.knowledge import Knowledge
 from modellint.static.project import FunctionInfo, ModuleInfo, Project
-from modellint.static.project.facts import parameters
+from modellint.static.project.facts import last_name, parameters
 
 MAX_DEPTH = 12
 MAX_STEPS = 25_000
@@ -240,7 +241,7 @@ class Machine:
         if decorators and (wrapped := self.decorate(callee, state)) is not None:
             positional = args.positional if receiver is None else (receiver, *args.positional)
             return self.call(wrapped, None, args._replace(positional=positional), node, state)
-        if function in self._too_long:
+        if function in self._too_long or self.hides_mode(function):
             return self.out_of_sight(node, args, state)
         caller = self.frame
         chain = (*caller.chain, CallSite(self.site(node), caller.function, function))
@@ -359,8 +360,7 @@ class Machine:
 
     def grad_switch(self, function: FunctionInfo, node: ast.expr) -> GradContext | None:
         """Return the autograd switch that the decorator `node` of `function` is, called or bare."""
-        bare = node.func if isinstance(node, ast.Call) else node
-        symbol = self.project.resolve_in(function.parent or function.module.body, bare)
+        symbol = self.project.resolve_in(function.parent or function.module.body, bare_decorator(node))
         entry = self.knowledge.grad_switches.get(symbol.dotted) if symbol is not None else None
         if entry is None:
             return None
@@ -382,13 +382,25 @@ class Machine:
                 return Grad(switch.grad, switch.site)
         return None
 
+    def hides_mode(self, function: FunctionInfo) -> bool:
+        """Tell whether a decorator out of sight, by its name, sets the mode or switches autograd."""
+        if not function.is_decorated or function.node is None:
+            return False
+        for node in function.node.decorator_list:
+            name = last_name(node)
+            if name is None or not _SETS_UP.search(name) or self.grad_switch(function, node) is not None:
+                continue
+            symbol = self.project.resolve_in(function.parent or function.module.body, bare_decorator(node))
+            if symbol is None or not isinstance(symbol.target, FunctionInfo):
+                return True
+        return False
+
     def wrapping_decorators(self, function: FunctionInfo) -> tuple[ast.expr, ...]:
         """Return the decorators of `function` that are functions of the project or make a context manager."""
         if function not in self._decorators:
             found = []
             for node in function.node.decorator_list if function.is_decorated and function.node else ():
-                bare = node.func if isinstance(node, ast.Call) else node
-                symbol = self.project.resolve_in(function.parent or function.module.body, bare)
+                symbol = self.project.resolve_in(function.parent or function.module.body, bare_decorator(node))
                 if symbol is None:
                     continue
                 if isinstance(symbol.target, FunctionInfo) or symbol.dotted.endswith("contextmanager"):
@@ -416,6 +428,14 @@ class Machine:
             self.frames.pop()
         functions = [s for s in value.symbols if isinstance(s, FunctionValue)]
         return functions[0]._replace(raw=True) if len(functions) == 1 else None
+
+
+_SETS_UP = re.compile(r"eval|infer|no_?grad|grad_|frozen|test_mode", re.I)
+
+
+def bare_decorator(node: ast.expr) -> ast.expr:
+    """Return a decorator without its call."""
+    return node.func if isinstance(node, ast.Call) else node
 
 
 def switched_to(rule: str, argument: object) -> str:

@@ -81,12 +81,11 @@ def call_object(machine: Machine, oid: int, args: Args, node: ast.Call, state: S
 
 def call_method(machine: Machine, receiver: Value, name: str, args: Args, node: ast.Call, state: State) -> Value:
     """Evaluate `receiver.name(...)`."""
-    if name == "enter_context":
-        for value in args.positional:
+    if name in ("enter_context", "__enter__"):
+        for value in args.positional if name == "enter_context" else (receiver,):
             for symbol in value.symbols:
-                if isinstance(symbol, GradContext):  # until the `with` around the stack ends
+                if isinstance(symbol, GradContext):  # until the `with` around it ends
                     state.grad = Grad(symbol.grad, symbol.site)
-        return NOTHING
     results = []
     for symbol in receiver.symbols:
         if isinstance(symbol, SuperProxy):
@@ -189,9 +188,26 @@ def forward(machine: Machine, oid: int, args: Args, node: ast.Call, state: State
             state.grad = switched
         elif not _GRAD_WORDS.isdisjoint(own.words):
             state.grad = saved._replace(state=OFF if saved.state == OFF else UNKNOWN)
+    behind = _left_behind(obj, state)
+    if behind is not None:
+        state.heap[oid] = obj._replace(modes=behind.modes, detail=behind.detail)
     number = machine.note(FORWARD, node, oid, state, _text(node))
+    state.heap[oid] = obj
     state.grad = saved
     return data.result_of(machine, number, args, state)
+
+
+def _left_behind(obj: Obj, state: State) -> Obj | None:
+    """Return a part that was built and put in after eval(): it is in training mode, and depends on it."""
+    if kinds(obj.modes) != {EVAL}:
+        return None
+    for value in obj.attrs.values():
+        for inner in value.refs:
+            part = state.heap[inner]
+            fresh = part.kind == MODEL and not part.part and all(f.how == f"{part.how}()" for f in part.modes)
+            if fresh and part.depends == "yes" and kinds(part.modes) == {TRAIN}:
+                return part
+    return None
 
 
 _GRAD_WORDS = frozenset({"no_grad", "inference_mode", "enable_grad", "set_grad_enabled"})

@@ -220,6 +220,8 @@ def iterate(machine: Machine, value: Value, state: State, node: ast.AST) -> Valu
             parts.append(join_all(v for k, v in obj.attrs.items() if k != TAINT_HELD))
         elif obj.kind == OPAQUE and obj.name.endswith(("models", "nets", "networks", "ensemble", "s_model")):
             parts.append(part_of(machine, oid, _singular(obj.name), state))
+        elif obj.kind == MODEL and isinstance(obj.cls, str) and obj.attrs:
+            parts.append(join_all(obj.attrs.values()))  # a ModuleList, a Sequential
         elif obj.kind == MODEL and not obj.cls:
             parts.append(part_of(machine, oid, ELEMENT, state))
     found = [part for part in parts if part != NOTHING]

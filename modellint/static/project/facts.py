@@ -162,9 +162,10 @@ class FunctionInfo:
 
 
 class ClassInfo:
-    """A class of the project. `bases` are the dotted names of its base classes; None for any other expression."""
+    """A class of the project. `bases` are the dotted names of its base classes, None for any other expression;
+    `fields` those of a dataclass or a named tuple, in order."""
 
-    __slots__ = ("bases", "methods", "module", "name", "scope")
+    __slots__ = ("bases", "fields", "methods", "module", "name", "scope")
 
     def __init__(self, module: ModuleInfo, node: ast.ClassDef, scope: FunctionInfo) -> None:
         self.module = module
@@ -172,6 +173,9 @@ class ClassInfo:
         self.scope = scope
         self.bases = tuple(dotted_name(base) for base in node.bases)
         self.methods: dict[str, FunctionInfo] = {}
+        records = any(last_name(d) == "dataclass" for d in node.decorator_list) or "NamedTuple" in self.bases
+        annotated = [s.target for s in node.body if isinstance(s, ast.AnnAssign)] if records else []
+        self.fields = tuple(target.id for target in annotated if isinstance(target, ast.Name))
 
 
 class ModuleInfo:
