@@ -12,18 +12,21 @@ from typing import Any
 import torch
 from torch import nn
 
+from modellint.runtime.capture.deadline import at_most
 from modellint.runtime.capture.draws import DrawFinder
 from modellint.runtime.capture.exported import export
 from modellint.runtime.capture.extras import graph_bytes, other_mode
 from modellint.runtime.capture.random_sources import RandomState, Source, sources
 from modellint.runtime.capture.recorder import Recorder
 from modellint.runtime.capture.sites import SiteTable
-from modellint.runtime.capture.state import preserved
+from modellint.runtime.capture.state import Snapshot, preserved
 from modellint.runtime.capture.subject import Subject
 from modellint.runtime.capture.symbolic import Unfollowed, follow
 from modellint.runtime.capture.walk import mode_ops, walk
 from modellint.runtime.trace import Failure, HiddenDraw, Level, ModeChange, ModuleFact, Op
 
+_GUESS_SECONDS = 2.0
+_LEAST_SECONDS = 10.0
 _TRAINING_BATCH = "Expected more than 1 value per channel when training"
 
 
@@ -136,8 +139,9 @@ def _record(subject: Subject, found: Capture, *, given: bool, second_forward: fl
             seconds = time.perf_counter() - started
             moved = before.moved()
             ends = {source.name: source.fingerprint() for source in streams if source.name in moved}
+            limit = _LEAST_SECONDS + 5 * seconds
+            _judge_draws(subject, recorder, mode, streams, ends, found, snapshot, limit)
         found.levels.append(Level("record", True, "" if name == "inference_mode" else f"under {name}"))
-        _judge_draws(subject, recorder, mode, streams, ends, found)
         if seconds < second_forward:
             found.mode_changes = other_mode(subject, recorder, mode)
         if not recorder.uses_gradients and any(op.grad for op in recorder.ops):
@@ -168,25 +172,31 @@ def _judge_draws(
     streams: tuple[Source, ...],
     ends: Mapping[str, Hashable],
     found: Capture,
+    snapshot: Snapshot,
+    limit: float,
 ) -> None:
-    """Run the forward again from other seeds where something was drawn: which draws come again, which are new?"""
+    """Run the forward again where something was drawn: which draws come again, and which differ?
+
+    It runs from other seeds, and from the state that the first one left: what only a first forward draws (for a
+    table that it then keeps) is no draw of the next.
+    """
     live_draws = [(index, op) for index, op in enumerate(recorder.ops) if op.within is None and op.live]
     seen = {source.name for source in streams if source.is_torch} if live_draws else set()
     hidden = {source.name for source in streams if source.name in ends} - seen
     if not live_draws and not hidden:
         return
-    with preserved(subject.model) as snapshot:
-        for source in streams:
-            source.move()
-        run = subject.fresh()
-        again = run.recorder(snapshot.keep)
-        finder = DrawFinder(subject.sites, [source for source in streams if source.name in hidden])
-        try:
-            with mode(), again.recording((run.args, run.kwargs)), finder.watching():
-                again.finish(run.call())
-        except Exception:
-            return
-        same = {source.name for source in streams if ends.get(source.name) == source.fingerprint()}
+    for source in streams:
+        source.move()
+    run = subject.fresh()
+    again = run.recorder(snapshot.keep)
+    finder = DrawFinder(subject.sites, [source for source in streams if source.name in hidden])
+    try:
+        with mode(), again.recording((run.args, run.kwargs)), finder.watching(), at_most(limit):
+            again.finish(run.call())
+    except Exception:
+        found.hidden_draws = [HiddenDraw(source, None) for source in sorted(hidden)]
+        return
+    same = {source.name for source in streams if ends.get(source.name) == source.fingerprint()}
     later: dict[tuple[str, int | None], list[int]] = {}
     for index, op in enumerate(again.ops):
         if op.draws:
@@ -246,7 +256,7 @@ def _follow(
 def accepts(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Tell whether one forward takes these arguments; the model is left as it was."""
     try:
-        with preserved(model, copies=True), torch.no_grad():
+        with preserved(model, copies=True), torch.no_grad(), at_most(_GUESS_SECONDS):
             model(*args, **kwargs)
     except Exception:
         return False
