@@ -53,9 +53,14 @@ class Analyzer:
         self._rules = [rule for rule in rules.values() if rule.rule.runs_on == "python"]
         self._project = Project(root)
         self._knowledge = Knowledge(frameworks)
+        self._checked = None if checked is None else frozenset(checked)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Start afresh with everything that was worked out from the text of files."""
+        self._version = self._project.version
         self._classes = Classes(self._project, self._knowledge)
-        known = None if checked is None else frozenset(checked)
-        self._analyses = Analyses(self._project, self._classes, self._knowledge, known)
+        self._analyses = Analyses(self._project, self._classes, self._knowledge, self._checked)
 
     def check(self, source: SourceFile) -> list[Diagnostic]:
         """Return the findings of one file, in the order of the text.
@@ -67,13 +72,19 @@ class Analyzer:
         sys.setrecursionlimit(max(limit, _RECURSION))
         try:
             module = self._project.add(source)
+            if self._project.version != self._version:
+                self._forget()
             self._project.trim(module)
-            context = FileContext(module, self._project, self._classes, self._knowledge, self._analyses)
+            context = self._analyses.context(module)
             lines = source.text.splitlines()
             found: list[Diagnostic] = []
             for rule in self._rules:
                 try:
-                    found += [_diagnostic(rule, f, lines, source) for f in detector(rule.rule.detector)(context, rule)]
+                    found += [
+                        _diagnostic(rule, finding, lines, source)
+                        for finding in detector(rule.rule.detector)(context, rule)
+                        if finding.site.path == str(source.path)
+                    ]
                 except Exception as error:
                     raise RuleCrash(rule.rule.code, source.path, error) from error
             return sorted(dict.fromkeys(found), key=lambda d: d.sort_key)

@@ -47,10 +47,21 @@ class Analyses:
         self._knowledge = knowledge
         self._checked = frozenset(map(str, checked)) if checked is not None else frozenset()
         self._known: dict[Path, FileAnalysis] = {}
+        self._contexts: dict[Path, FileContext] = {}
 
     def is_checked(self, path: str) -> bool:
         """Tell whether findings in the file `path` are reported in this run."""
         return path in self._checked
+
+    def context(self, module: ModuleInfo) -> FileContext:
+        """Return the context of a file, the same one as long as its text is the same."""
+        known = self._contexts.pop(module.path, None)
+        if known is None or known.module is not module:
+            known = FileContext(module, self._project, self._classes, self._knowledge, self)
+        self._contexts[module.path] = known
+        if len(self._contexts) > self.KEPT:
+            del self._contexts[next(iter(self._contexts))]
+        return known
 
     def of(self, module: ModuleInfo) -> FileAnalysis:
         """Return the analysis of a file, with nothing run yet but its top level where it is a new one."""
@@ -71,7 +82,7 @@ class Analyses:
 
 
 class FileContext:
-    """One file under analysis."""
+    """One file under analysis. `analyses` and the contexts of other files are shared with them."""
 
     def __init__(
         self,
@@ -100,6 +111,11 @@ class FileContext:
         if not (is_test_file(self.module.path) and _LOADING.isdisjoint(self.module.body.words)):
             analysis.run()  # test code shows no inference, unless it loads weights
         return analysis
+
+    def neighbour(self, path: Path) -> FileContext | None:
+        """Return the context of another file of the project, None where it cannot be read."""
+        module = self.project.load(path)
+        return None if module is None else self._analyses.context(module)
 
     def callers_in(self, path: Path, names: frozenset[str]) -> list[Event]:
         """Return what was seen when the functions in the file `path` that call one of `names` were analysed."""

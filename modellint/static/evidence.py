@@ -145,9 +145,6 @@ def _is_shape_check(event: Event, snapshot: Snapshot) -> bool:
 
 
 def wrong_call(bad: Event, good: Iterable[Event]) -> CallSite | None:
-    """Return the call that leads to `bad` and to none of `good`: there the difference was made."""
-    shared = {good_event.key.chain[:depth] for good_event in good for depth in range(len(good_event.key.chain) + 1)}
-    for depth in range(1, len(bad.key.chain) + 1):
-        if bad.key.chain[:depth] not in shared:
-            return bad.key.chain[depth - 1]
-    return None
+    """Return the innermost call that leads to `bad` and to none of `good`: there the difference was made."""
+    shared = {step.site for event in good for step in event.key.chain}
+    return next((step for step in reversed(bad.key.chain) if step.site not in shared), None)

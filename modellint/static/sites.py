@@ -34,12 +34,16 @@ def places(context: FileContext, kind: str) -> Iterator[Place]:
     mine = str(context.module.path)
     here: dict[Site, list[Event]] = defaultdict(list)
     elsewhere: dict[Site, list[Event]] = defaultdict(list)
+    shared: dict[str, set[Site]] = defaultdict(set)
     for event in [*context.flow.events, *from_other_files(context)]:
         if event.key.kind != kind:
             continue
         if event.site.path == mine:
             here[event.site].append(event)
-        elif not context.is_checked(event.site.path):
+        elif context.is_checked(event.site.path):
+            if not event.training and event.key.chain:
+                shared[event.site.path].add(event.site)
+        else:
             call = next((s for s in reversed(event.key.chain) if s.site.path == mine), None)
             if call is not None:
                 elsewhere[call.site].append(event)
@@ -47,6 +51,24 @@ def places(context: FileContext, kind: str) -> Iterator[Place]:
         yield Place(site, tuple(judged_at_callers(events)), False)
     for site, events in sorted(elsewhere.items()):
         yield Place(site, tuple(e for e in events if not is_open(e)), True)
+    for path, sites in sorted(shared.items()):
+        yield from _shared_places(context, Path(path), sites, kind)
+
+
+def _shared_places(context: FileContext, path: Path, sites: set[Site], kind: str) -> Iterator[Place]:
+    """Yield places in another file that is checked, too, with the contexts of all callers.
+
+    Where some callers are right and some wrong, the wrong calls are reported, and one of them may be in this file.
+    """
+    other = context.neighbour(path)
+    if other is None:
+        return
+    found: dict[Site, list[Event]] = defaultdict(list)
+    for event in [*other.flow.events, *from_other_files(other)]:
+        if event.key.kind == kind and event.site in sites:
+            found[event.site].append(event)
+    for site, events in sorted(found.items()):
+        yield Place(site, tuple(judged_at_callers(events)), False)
 
 
 def is_open(event: Event) -> bool:

@@ -45,7 +45,7 @@ def _judge(place: Place, exporters: set[str], trained: set[int]) -> Finding | No
     site = place.site
     if good:
         call = wrong_call(event, good)
-        if call is None or call.site.path != site.path:
+        if call is None:
             return None
         site = call.site
     if event.key.detail == "torch.jit.script" and (event.key.oid in trained or "save" not in event.function.callees):

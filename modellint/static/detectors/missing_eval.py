@@ -55,7 +55,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
     if good and (call := wrong_call(event, good)) is not None:
         for event, snapshot in bad:
             call = wrong_call(event, good)
-            if call is not None and call.site.path == place.site.path:
+            if call is not None:
                 yield _cause(event, snapshot), _finding(event, snapshot, call.site, Confidence.CERTAIN, True)
         return
     confidence = Confidence.CERTAIN
@@ -111,7 +111,7 @@ def _perhaps_train(snapshot: Snapshot) -> bool:
 def _sibling_sets_eval(event: Event, context: FileContext) -> bool:
     """Tell whether another method of the class calls eval() itself before it runs the same model."""
     cls = event.root.cls
-    if cls is None:
+    if cls is None or context.classes.is_module(cls):
         return False
     for other in context.flow.events:
         root = other.root

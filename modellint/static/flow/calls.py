@@ -113,7 +113,8 @@ def _wrapped(context: GradContext, value: Value) -> Value:
 
 def call_function(machine: Machine, symbol: FunctionValue, args: Args, node: ast.Call, state: State) -> Value:
     """Call a function of the project, or what the libraries' knowledge says about one of that name."""
-    if machine.knowledge.loaders.get(symbol.dotted) or machine.knowledge.grad_switches.get(symbol.dotted):
+    library = "." in machine.project.dotted(symbol.function.module.path)  # the library itself, not a file of its name
+    if library and machine.knowledge.loaders.get(symbol.dotted):
         return call_external(machine, symbol.dotted, args, node, state)
     return machine.call(symbol, None, args, node, state)
 

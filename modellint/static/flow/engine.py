@@ -56,8 +56,8 @@ class FileAnalysis:
 
     @property
     def events(self) -> list[Event]:
-        """Everything noted so far."""
-        return self._machine.recorder.events
+        """Everything noted so far that was seen to the end."""
+        return [event for event in self._machine.recorder.events if not event.abandoned]
 
     def run(self) -> None:
         """Analyse every function of the file that is judged in the file itself."""
@@ -93,6 +93,7 @@ class FileAnalysis:
             base = join_states(ends) if ends else State.empty(Grad(ON, None))
         except (Exhausted, RecursionError):
             self.exhausted.append(self.module.body)
+            machine.recorder.abandon((), self.module.body)
             base = State.empty(Grad(ON, None))
         finally:
             machine.begin()
@@ -209,6 +210,7 @@ class FileAnalysis:
             machine.activate(callee, receiver, unknown_arguments(machine, function, state, receiver), (), state)
         except (Exhausted, RecursionError):
             self.exhausted.append(function)
+            machine.recorder.abandon((), function)
             return
         finally:
             machine.begin()

@@ -71,6 +71,7 @@ class Event:
     feeds_training: bool = False
     model_trained: bool = False
     beside_training: bool = False
+    abandoned: bool = False
     source: Event | None = None
     loops: tuple[Loop, ...] = ()
 
@@ -117,6 +118,12 @@ class Recorder:
         if snapshot not in snapshots:
             snapshots.append(snapshot)
         return number
+
+    def abandon(self, chain: tuple[CallSite, ...], root: FunctionInfo | None = None) -> None:
+        """Forget what was noted below `chain` (of the analysis that began at `root`): it was not seen to the end."""
+        for event in self.events:
+            if event.key.chain[: len(chain)] == chain and (root is None or event.root is root):
+                event.abandoned = True
 
     def conclude(self) -> None:
         """Tell every event whether its model is trained elsewhere."""

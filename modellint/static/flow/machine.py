@@ -254,6 +254,7 @@ class Machine:
                 raise
             del self.frames[depth:]
             self.recorder.muted = muted
+            self.recorder.abandon(chain)
             self._too_long.add(function)
             return self.out_of_sight(node, args, state)
         finally:

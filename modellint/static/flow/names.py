@@ -40,6 +40,12 @@ def name_value(machine: Machine, node: ast.Name, state: State) -> Value:
         if name in scope.classes:
             return Value(symbols=(ClassValue(scope.classes[name], name),))
         scope = scope.parent
+    module = frame.module
+    if name in module.body.stores and module is not machine.main and name not in module.imports:
+        number = machine.ensure_module(module, state)
+        value = variables.find((number, name))
+        if value is not None:
+            return value
     symbol = machine.project.lookup(frame.module, name)
     if symbol is not None:
         return symbol_value(machine, symbol, state)

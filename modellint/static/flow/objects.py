@@ -179,6 +179,8 @@ def forward(machine: Machine, oid: int, args: Args, node: ast.Call, state: State
         state.heap[oid] = obj = obj._replace(kind=MODEL)
     if isinstance(obj.cls, str) and machine.knowledge.mode_free.get(obj.cls):
         return Value(taint=args.taint)  # losses, activations, single layers
+    if isinstance(obj.cls, ClassInfo) and _MEASURES.search(obj.cls.name):
+        return Value(taint=args.taint)
     saved = state.grad
     cls = class_of(obj)
     own = machine.project.method(cls, "forward") if cls is not None else None
@@ -210,6 +212,7 @@ def _left_behind(obj: Obj, state: State) -> Obj | None:
     return None
 
 
+_MEASURES = re.compile(r"Loss|Criterion|Metric|Accuracy$")
 _GRAD_WORDS = frozenset({"no_grad", "inference_mode", "enable_grad", "set_grad_enabled"})
 
 

@@ -215,6 +215,8 @@ def _try(machine: Machine, node: ast.Try, state: State) -> list[State]:
     if before is not None:
         reached = join_states([before, *(s.copy() for s in after)])
         for handler in node.handlers:
+            if handler.type is not None and last_name(handler.type) in ("ImportError", "ModuleNotFoundError"):
+                continue  # what is imported is taken to be there
             branch = reached.copy()
             if handler.name:
                 branch.variables[frame.id, handler.name] = NOTHING

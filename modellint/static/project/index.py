@@ -41,10 +41,14 @@ class Symbol:
 
 
 class Project:
-    """The files below `root`, parsed on demand. Not safe for concurrent use."""
+    """The files below `root`, parsed on demand. Not safe for concurrent use.
+
+    `version` counts how often a file got another text: what was derived from the old one is void then.
+    """
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self.version = 0
         self._modules: dict[Path, ModuleInfo | None] = {}
         self._names: dict[tuple[Path, str], Symbol | None] = {}
         self._found: dict[tuple[Path, str, int], Path | None] = {}
@@ -61,6 +65,9 @@ class Project:
         module = scan(source.path, source.text, parse_text(source.text, source.path))
         if known is not None:  # the old one may be known under any name
             self._names.clear()
+            self._texts = None
+            self._mentions.clear()
+            self.version += 1
         self._modules[source.path] = module
         return module
 
@@ -104,11 +111,13 @@ class Project:
             return alias if alias is not None and alias.variable is None else None
         outside: Symbol | None = None
         for star in module.stars:
-            found = self._follow(module, Import(star.module, star.level, name), hops)
-            if found is not None and found.target is not None:
+            path = self.find(module.path, star.module, star.level)
+            if path is None:
+                outside = outside or self._follow(module, Import(star.module, star.level, name), hops)
+                continue
+            found = self._attribute_of(path, name, f"{'.' * star.level}{star.module}.{name}", hops + 1)
+            if found is not None:
                 return found
-            if outside is None and self.find(module.path, star.module, star.level) is None:
-                outside = found
         return outside
 
     def _follow(self, module: ModuleInfo, imported: Import, hops: int) -> Symbol | None:
