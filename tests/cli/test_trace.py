@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -197,15 +199,61 @@ def test_tensors_from_a_file_with_more_in_it_than_tensors(models: Path, run: Run
     assert "weights_only=True" in refused.err
 
 
-def test_the_front_end_never_imports_torch(models: Path, shell: Run) -> None:
+def test_without_torch_it_says_how_to_install_it(
+    models: Path, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "path").mkdir()
+    (tmp_path / "path" / "torch.py").write_text("raise ModuleNotFoundError(\"No module named 'torch'\")\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "path"))
+
+    done = run("trace", "clean.py:build", "--input", "float32[2,8]")
+
+    assert done.status == 2
+    assert (
+        done.err
+        == "modellint: torch cannot be imported: install it beside modellint (pip install 'modellint[trace]')\n"
+    )
+
+
+def test_what_was_done_on_the_users_behalf_is_said(models: Path, run: Run) -> None:
+    (models / "lazy.py").write_text(
+        "from torch import nn\n\n\ndef build():\n    return nn.Sequential(nn.LazyLinear(4), nn.ReLU()).eval()\n"
+    )
+
+    done = run("trace", "lazy.py:build", "--input", "float32[2,8]")
+    quiet = run("trace", "lazy.py:build", "--input", "float32[2,8]", "--quiet")
+
+    assert done.status == 0
+    assert "1 lazy module got its shape from one forward before the trace" in done.err
+    assert quiet.err == ""
+
+
+def test_a_finding_in_a_library_names_the_users_own_line_too(models: Path, run: Run) -> None:
+    package = models / "site-packages" / "blocks"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(DEFECT)
+    (models / "mine.py").write_text(
+        "import sys\n\nsys.path.append('site-packages')\nimport blocks\nfrom torch import nn\n\n\n"
+        "class Mine(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.block = blocks.Net()\n\n    def forward(self, x):\n        return self.block(x)\n"
+    )
+
+    done = run("trace", "mine.py:Mine", "--input", "float32[2,8]", "--output-format", "json")
+
+    (finding,) = json.loads(done.out)
+    assert finding["filename"] == str(package / "__init__.py")
+    assert finding["location"]["row"] == DEFECT_ROW
+    assert finding["related"][0]["filename"] == str(models / "mine.py")
+    assert finding["related"][0]["location"]["row"] == 14
+    assert finding["module_path"] == "block"
+
+
+def test_the_front_end_never_imports_torch(models: Path) -> None:
     code = (
         "import sys\nfrom modellint.cli import main\n"
         "try:\n    main(['trace', 'clean.py:build', '--input', 'float32[2,8]'])\nexcept SystemExit as end:\n"
         "    assert not end.code, end.code\nassert 'torch' not in sys.modules\n"
     )
-    import subprocess
-    import sys
-
     subprocess.run([sys.executable, "-c", code], check=True, cwd=models)
 
 

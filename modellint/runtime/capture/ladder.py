@@ -141,6 +141,9 @@ def _record(subject: Subject, found: Capture, *, given: bool, second_forward: fl
             ends = {source.name: source.fingerprint() for source in streams if source.name in moved}
             limit = _LEAST_SECONDS + 5 * seconds
             _judge_draws(subject, recorder, mode, streams, ends, found, snapshot, limit)
+        # A backward pass that found no graph under a stricter mode: the forward wants what it records.
+        if any("does not require grad" in str(failure) for failure in failures):
+            recorder.uses_gradients = True
         found.levels.append(Level("record", True, "" if name == "inference_mode" else f"under {name}"))
         if seconds < second_forward:
             found.mode_changes = other_mode(subject, recorder, mode)

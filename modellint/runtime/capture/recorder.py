@@ -168,7 +168,7 @@ class Recorder:
                 module=self._stack[-1][1] if self._stack else "",
                 site=self._sites.site(sys._getframe(2)),
                 args=scalars(adapter.schema_names(func), args, kwargs) if notable else {},
-                taint=taint,
+                taint=taint & (INPUT | RANDOM),
                 grad=self._grad_region() if wants_grad else 0,
                 draws=draws,
                 within=self._within,
@@ -222,7 +222,7 @@ class Recorder:
                     module=self._stack[-1][1] if self._stack else "",
                     site=self._sites.site(sys._getframe(2)),
                     args=function_scalars(func, name, full, args, kwargs),
-                    taint=taint,
+                    taint=taint & (INPUT | RANDOM),
                     grad=self._grad_region() if wants_grad else 0,
                     draws="norm" not in name,
                     shape=_shape(first),
@@ -254,8 +254,13 @@ class Recorder:
         for value in (*args, *kwargs.values()):
             for tensor in (value,) if isinstance(value, torch.Tensor) else _shallow(value):
                 first = tensor if first is None else first
-                taint |= getattr(tensor, _MARK, 0)
+                mark = getattr(tensor, _MARK, 0)
+                if not mark and not self._any_input:
+                    mark = _STATE if id(tensor) in self._state else INPUT
+                taint |= mark
                 wants_grad = wants_grad or tensor.requires_grad
+        if taint & INPUT:
+            taint &= ~_STATE
         return taint & ~_GRAD, first, wants_grad or bool(taint & _GRAD)
 
     @staticmethod
@@ -279,6 +284,8 @@ class Recorder:
 
 _GRAD = 4
 """Taint bit: under inference mode nothing requires grad, so what would is followed by ourselves."""
+_STATE = 8
+"""Taint bit, where no input is a tensor: derived from parameters and buffers alone; all else is input."""
 
 
 class _Dispatch(adapter.TorchDispatchMode):  # type: ignore[no-untyped-call]

@@ -38,4 +38,5 @@ def materialise(model: nn.Module, call: Callable[[], object]) -> str:
         for module, training in modes:
             module.training = training
         before.restore()
-    return f"{waiting} lazy modules got their shapes from one forward before the trace"
+    modules = "1 lazy module got its shape" if waiting == 1 else f"{waiting} lazy modules got their shapes"
+    return f"{modules} from one forward before the trace"

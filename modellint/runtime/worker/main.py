@@ -38,8 +38,6 @@ def run(job: Mapping[str, Any], reply: Reply) -> None:
         reply(
             _failure(Failure("exited", f"{stage[0]} called sys.exit({error.code!r})", *sites.traceback(error)), target)
         )
-    except KeyboardInterrupt:
-        raise
     except BaseException as error:
         kind = "memory" if is_memory(error) else "network" if is_network(error) else "raised"
         verb = "ran out of memory:" if kind == "memory" else "raised"
