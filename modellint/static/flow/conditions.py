@@ -14,6 +14,7 @@ from modellint.static.flow.values import (
     MODEL,
     OPAQUE,
     TRAIN,
+    UNKNOWN,
     ModeFact,
     SavedMode,
     Value,
@@ -64,7 +65,8 @@ def narrow(machine: Machine, test: ast.expr, holds: bool, state: State) -> None:
         for operand in test.values:
             narrow(machine, operand, holds, state)
     elif isinstance(test, ast.Attribute) and test.attr == "training":
-        fact = ModeFact(TRAIN if holds else EVAL, None, "checked")
+        # code that asks for training mode knows what it does there
+        fact = ModeFact(UNKNOWN if holds else EVAL, None, "checked")
         for oid in machine.eval(test.value, state).refs:
             obj = state.heap[oid]
             if obj.kind in (MODEL, OPAQUE):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from modellint.static.flow.values import OFF, Grad, Modes, Obj, Site
 from modellint.static.project import FunctionInfo
+from modellint.static.project.facts import last_name
 
 FORWARD, EXPORT, ACCUMULATE, EVAL_AGAIN = "forward", "export", "accumulate", "eval-again"
 
@@ -25,6 +27,15 @@ class Loop(NamedTuple):
     row: int
     over: frozenset[str]
     calls: frozenset[str]
+
+
+def loop_facts(loop: ast.For | ast.AsyncFor | ast.While | ast.comprehension) -> Loop:
+    """Return what rules ask about a loop, without its nodes."""
+    iterated = () if isinstance(loop, ast.While) else ast.walk(loop.iter)
+    over = {n.id if isinstance(n, ast.Name) else n.attr for n in iterated if isinstance(n, (ast.Name, ast.Attribute))}
+    calls = {last_name(n.func) for n in ast.walk(loop) if isinstance(n, ast.Call)}
+    row = loop.target.lineno if isinstance(loop, ast.comprehension) else loop.lineno
+    return Loop(row, frozenset(over), frozenset(name for name in calls if name))
 
 
 class EventKey(NamedTuple):

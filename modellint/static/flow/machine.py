@@ -40,7 +40,7 @@ MAX_DEPTH = 12
 MAX_STEPS = 25_000
 """Statements that the analysis of one starting point may run."""
 
-CALL_SHARE = 4
+CALL_SHARE = 2
 """A call gets this part of what its caller has left; what it cannot finish counts as out of sight."""
 
 MIN_CALL_STEPS = 150

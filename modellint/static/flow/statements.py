@@ -8,7 +8,7 @@ from typing import Any
 
 from modellint.static.flow.conditions import condition_key, narrow, truth
 from modellint.static.flow.contexts import run_with
-from modellint.static.flow.events import ACCUMULATE, FORWARD, Loop
+from modellint.static.flow.events import ACCUMULATE, FORWARD, loop_facts
 from modellint.static.flow.machine import Machine, Statements
 from modellint.static.flow.state import State, agree, join_states, settle
 from modellint.static.flow.targets import assign, delete, elements, iterate
@@ -176,7 +176,7 @@ def _laps(
     frame = machine.frame
     outer_breaks, outer_continues, outer_lap = frame.breaks, frame.continues, frame.lap
     frame.breaks = []
-    outer_loops, frame.loops = frame.loops, (*frame.loops, _loop_facts(loop))
+    outer_loops, frame.loops = frame.loops, (*frame.loops, loop_facts(loop))
     states, begun = [state], [state.copy()]
     try:
         for lap in range(MAX_LAPS):
@@ -196,14 +196,6 @@ def _laps(
     if endless:
         return settle(breaks)
     return settle(machine.block(loop.orelse, states) + breaks)
-
-
-def _loop_facts(loop: ast.For | ast.AsyncFor | ast.While) -> Loop:
-    """Return what rules ask about a loop, without its nodes."""
-    iterated = ast.walk(loop.iter) if isinstance(loop, (ast.For, ast.AsyncFor)) else ()
-    over = {n.id if isinstance(n, ast.Name) else n.attr for n in iterated if isinstance(n, (ast.Name, ast.Attribute))}
-    calls = {last_name(n.func) for n in ast.walk(loop) if isinstance(n, ast.Call)}
-    return Loop(loop.lineno, frozenset(over), frozenset(name for name in calls if name))
 
 
 def _try(machine: Machine, node: ast.Try, state: State) -> list[State]:
