@@ -33,6 +33,7 @@ class Classes:
         self._dependence: dict[ClassInfo | FunctionInfo, Dependence] = {}
         self._forwards: dict[FunctionInfo, bool] = {}
         self._children: dict[ClassInfo, frozenset[str]] = {}
+        self._stored: dict[ClassInfo, frozenset[str]] = {}
 
     def is_module(self, cls: ClassInfo) -> bool:
         """Tell whether `cls` descends from a torch module, as far as that is in sight."""
@@ -77,6 +78,15 @@ class Classes:
                 called |= _called_attributes(method)
         unseen = called - known
         return Dependence(UNKNOWN) if unseen and result.answer == NO else result
+
+    def stores(self, cls: ClassInfo, attribute: str) -> bool:
+        """Tell whether a method of `cls` assigns or registers `attribute`."""
+        if cls not in self._stored:
+            mine, _ = self.project.ancestry(cls)
+            self._stored[cls] = frozenset(
+                name for owner in mine for method in owner.methods.values() for name in _attributes(method)
+            )
+        return attribute in self._stored[cls]
 
     def builds_child(self, cls: ClassInfo, attribute: str) -> bool:
         """Tell whether `cls` stores a module that it builds itself in `attribute`."""

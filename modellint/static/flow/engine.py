@@ -76,8 +76,22 @@ class FileAnalysis:
                 continue
             if relevance.is_root(function) and not self._machine.hides_mode(function):
                 self._done.add(function)
-                self._run_root(function, None, self._start(function))
+                self._run_root(function, None, self._start(function, function.cls), function.cls)
+        if names is None:
+            for cls in self.module.classes:
+                self._run_templates(cls, relevance)
         self._machine.recorder.conclude()
+
+    def _run_templates(self, cls: ClassInfo, relevance: Relevance) -> None:
+        """Analyse inherited methods that call methods which `cls` overrides: its way through the base class."""
+        if not cls.bases or self._machine.classes.is_module(cls):
+            return
+        for base in self._machine.project.ancestry(cls)[0][1:]:
+            for method in base.methods.values():
+                if method.name in cls.methods or method.name == "__init__" or method.callees.isdisjoint(cls.methods):
+                    continue
+                if relevance.is_root(method) or any(relevance.is_root(m) for m in cls.methods.values()):
+                    self._run_root(method, None, self._start(method, cls), cls)
 
     # -- starting points -----------------------------------------------------------------------------------
 
@@ -100,9 +114,9 @@ class FileAnalysis:
         base.path = {}
         return base
 
-    def _start(self, function: FunctionInfo) -> State:
-        """Return the state in which a function begins of which no caller is known."""
-        state = self._base.over() if function.cls is None else self._instance(function.cls).over()
+    def _start(self, function: FunctionInfo, cls: ClassInfo | None) -> State:
+        """Return the state in which a function, or a method of an instance of `cls`, begins without a known caller."""
+        state = self._base.over() if cls is None else self._instance(cls).over()
         if state.grad.state == ON:
             # a switch thrown at the top level holds inside functions too; otherwise the callers decide
             state.grad = Grad(ENTRY, None)
@@ -175,11 +189,8 @@ class FileAnalysis:
                         state.heap[inner] = obj
                 state.heap[oid] = state.heap[oid]._replace(attrs={**before, **fresh})
 
-    def _weaken(self, function: FunctionInfo, state: State) -> None:
+    def _weaken(self, function: FunctionInfo, cls: ClassInfo, state: State) -> None:
         """What another method may have changed between the constructor and this call, the callers know."""
-        cls = function.cls
-        if cls is None:
-            return
         others = [m for m in cls.methods.values() if m is not function and m.name != "__init__"]
         if all(_MODE_WORDS.isdisjoint(m.words) for m in others):
             return
@@ -195,15 +206,15 @@ class FileAnalysis:
                 state.heap[oid] = obj._replace(modes=obj.modes | ENTRY_MODES)
             queue += [inner for value in obj.attrs.values() for inner in value.refs]
 
-    def _run_root(self, function: FunctionInfo, parent: int | None, state: State) -> None:
+    def _run_root(self, function: FunctionInfo, parent: int | None, state: State, cls: ClassInfo | None = None) -> None:
         machine = self._machine
         machine.begin()
         receiver: Value | None = None
-        if function.cls is not None and function.is_classmethod:
-            receiver = Value(symbols=(ClassValue(function.cls, function.cls.name),))
-        elif function.cls is not None and not function.is_static:
-            self._weaken(function, state)
-            receiver = Value(refs=frozenset({self._self(function.cls)}))
+        if cls is not None and function.is_classmethod:
+            receiver = Value(symbols=(ClassValue(cls, cls.name),))
+        elif cls is not None and not function.is_static:
+            self._weaken(function, cls, state)
+            receiver = Value(refs=frozenset({self._self(cls)}))
         callee = FunctionValue(function, parent, function.name, True)
         try:
             callee = machine.decorate(callee, state) or callee

@@ -12,6 +12,7 @@ from modellint.static.flow import data
 from modellint.static.flow.construct import construct_external
 from modellint.static.flow.events import EXPORT
 from modellint.static.flow.machine import Machine, switched_to
+from modellint.static.flow.objects import call_method
 from modellint.static.flow.state import State
 from modellint.static.flow.targets import iterate, set_attribute
 from modellint.static.flow.values import (
@@ -19,6 +20,7 @@ from modellint.static.flow.values import (
     CUT,
     ELEMENT,
     EVAL,
+    INSTANCE,
     LOADED,
     MODEL,
     NOTHING,
@@ -69,6 +71,9 @@ def call_external(machine: Machine, dotted: str, args: Args, node: ast.Call, sta
             return handler(machine, args, node, state)
         data.escape(machine, node, args, state, dotted[9:])
         return Value(taint=args.taint)
+    if dotted.startswith("torch.nn.Module.") and args.positional and args.positional[0].refs:
+        rest = args._replace(positional=args.positional[1:])
+        return call_method(machine, args.positional[0], dotted.rsplit(".", 1)[-1], rest, node, state)
     handler = _FUNCTIONS.get(dotted)
     if handler is not None:
         return handler(machine, args, node, state)
@@ -275,9 +280,22 @@ def _next(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
 def _getattr(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
     known = only_constant(args.positional[1]) if len(args.positional) > 1 else None
     if known is None or not isinstance(known[0], str):
-        return machine.out_of_sight(node, args, state)
+        held = _every_attribute(args.positional[0], state) if args.positional else NOTHING
+        return held if held.refs else machine.out_of_sight(node, args, state)
     made = ast.copy_location(ast.Attribute(node.args[0], known[0], ast.Load()), node)
     return machine.eval(made, state)
+
+
+def _every_attribute(value: Value, state: State) -> Value:
+    """Return whatever an attribute of an object of the project may be."""
+    return join_all(
+        held for oid in value.refs if state.heap[oid].kind == INSTANCE for held in state.heap[oid].attrs.values()
+    )
+
+
+def _vars(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
+    held = _every_attribute(args.positional[0], state) if args.positional else NOTHING
+    return machine.container(node, state, {ELEMENT: held}, "dict")
 
 
 def _setattr(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
@@ -344,6 +362,7 @@ _BUILTINS: dict[str, Handler] = {
     "set": _collect,
     "dict": _dict,
     "getattr": _getattr,
+    "vars": _vars,
     "setattr": _setattr,
     "super": _super,
     "print": _print,

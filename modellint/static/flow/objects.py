@@ -343,7 +343,10 @@ def _model_method(machine: Machine, oid: int, name: str, args: Args, node: ast.C
         if any(k in args.keywords for k in ("eval", "eval_mode", "inference")):
             state.heap[oid] = state.heap[oid]._replace(modes=UNKNOWN_MODES)
         return Value(refs=frozenset({oid})) if not args.taint else Value(taint=args.taint)
+    cls = class_of(obj)
     runs = FORWARD_METHOD.match(name) is not None and bool(args.every())
+    if cls is not None and not runs and not machine.classes.stores(cls, name):
+        return machine.out_of_sight(node, args, state)  # a method that a base out of sight defines
     if data.SETS_MODE.search(name) and not runs:
         state.heap[oid] = obj._replace(modes=UNKNOWN_MODES)
         return machine.out_of_sight(node, args, state)
