@@ -29,9 +29,7 @@ def pool() -> Iterator[Pool]:
 
 
 @pytest.mark.parametrize(("rule", "example"), EXAMPLES)
-def test_example_reports_exactly_its_marked_lines(
-    rule: Rule, example: Example, pool: Pool, tmp_path: Path
-) -> None:
+def test_example_reports_exactly_its_marked_lines(rule: Rule, example: Example, pool: Pool, tmp_path: Path) -> None:
     for name, text in example.files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from modellint.runtime.capture import adapter
-from modellint.runtime.capture.recorder import scalars
+from modellint.runtime.capture.functions import scalars
 from modellint.runtime.capture.sites import SiteTable
 from modellint.runtime.trace import INPUT, RANDOM, Op
 

@@ -11,8 +11,9 @@ import torch.fx
 from torch import nn
 
 from modellint.runtime.capture.facts import mode_op
+from modellint.runtime.capture.functions import FUNCTION_NAMES, function_scalars
 from modellint.runtime.capture.names import Names
-from modellint.runtime.capture.recorder import FUNCTION_NAMES, Recorder, function_scalars
+from modellint.runtime.capture.recorder import Recorder
 from modellint.runtime.capture.sites import SiteTable
 from modellint.runtime.trace import INPUT, RANDOM, Op
 
