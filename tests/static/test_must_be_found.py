@@ -254,6 +254,27 @@ OTHER_SPELLINGS = {
             text_features = model.encode_text(text)
             print((image_features @ text_features.T).softmax(-1))
         """,
+    "a method of the model": """
+        import torch
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.body = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.1))
+
+            def forward(self, x):
+                return self.body(x)
+
+            def inference(self, x):
+                return self.forward(x).argmax(-1)  # ML101
+
+        @torch.no_grad()
+        def main(path, x):
+            net = nn.DataParallel(Net())
+            net.load_state_dict(torch.load(path, weights_only=True))
+            print(net.module.inference(x))
+        """,
 }
 
 COPIED_LINES = {

@@ -1,4 +1,4 @@
-"""Ways in which a linter of mode and gradients goes wrong on code that is right; each was seen in public repositories."""
+"""Ways in which a linter of mode and gradients goes wrong on right code, each seen in public repositories."""
 
 from __future__ import annotations
 

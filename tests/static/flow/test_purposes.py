@@ -1,4 +1,4 @@
-"""What a forward is for: GANs, reinforcement learning, distillation, averaged teachers, ensembles, dropout on purpose."""
+"""What a forward is for: GANs, RL, distillation, averaged teachers, ensembles, dropout on purpose."""
 
 from __future__ import annotations
 

@@ -416,6 +416,25 @@ FOUND = {
                     print(evaluate(net, val_loader))
             """,
     },
+    "a registry that is a dict of factories": {
+        "registry.py": """
+            from torchvision.models import resnet18, resnet50
+
+            MODELS = {"small": resnet18, "large": resnet50}
+
+            def build(name):
+                return MODELS[name](weights="DEFAULT")
+            """,
+        "app.py": """
+            import torch
+            from registry import build
+
+            @torch.no_grad()
+            def predict(name, x):
+                net = build(name)
+                return net(x).argmax(-1).item()  # ML101
+            """,
+    },
 }
 
 HELPER_NOT_CHECKED = {

@@ -60,7 +60,9 @@ WAYS = {
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-def test_a_loader_that_calls_eval_is_found_by_every_import(lint: Lint, way: tuple[dict[str, str], str, str, str]) -> None:
+def test_a_loader_that_calls_eval_is_found_by_every_import(
+    lint: Lint, way: tuple[dict[str, str], str, str, str]
+) -> None:
     others, place, statement, call = way
     lint({"app.py": MAIN.format(statement=statement, call=call, mark=""), place: READY, **others})
 
@@ -167,6 +169,22 @@ SILENT = {
                 return load()(x).argmax(-1).item()
             """,
     },
+    "a local module that hides a library": {
+        "timm.py": """
+            from torch import nn
+
+            def create_model(name, pretrained=False):
+                return nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.1)).eval()
+            """,
+        "app.py": """
+            import timm
+            import torch
+
+            @torch.no_grad()
+            def predict(x):
+                return timm.create_model("net", pretrained=True)(x).argmax(-1).item()
+            """,
+    },
 }
 
 FOUND = {
@@ -207,6 +225,40 @@ FOUND = {
             @torch.no_grad()
             def predict(x):
                 return net(x).argmax(-1).item()  # ML101
+            """,
+    },
+    "torch through a module of the project": {
+        "common.py": """
+            import torch
+            import torch.nn as nn
+            import torch.nn.functional as F
+            """,
+        "app.py": """
+            from common import *
+
+            class Block(nn.Module):
+                def forward(self, x):
+                    return F.dropout(x, 0.1)  # ML104
+            """,
+    },
+    "imported in a try": {
+        "zoo.py": """
+            from torchvision.models import resnet18
+
+            def load():
+                return resnet18(weights="DEFAULT")
+            """,
+        "app.py": """
+            import torch
+
+            try:
+                from zoo import load
+            except ImportError:
+                load = None
+
+            @torch.no_grad()
+            def predict(x):
+                return load()(x).argmax(-1).item()  # ML101
             """,
     },
 }

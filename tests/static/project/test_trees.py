@@ -79,9 +79,7 @@ def test_trees_that_are_dropped_after_every_file_change_nothing(
     assert dropped == kept
 
 
-def test_files_checked_twice_say_the_same(
-    project: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_checked_twice_say_the_same(project: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index, "TREE_BUDGET", 0)
     subject = analyzer(tmp_path, project)
 

@@ -1,0 +1,219 @@
+"""Modules built or kept in the wrong place, and `train` overrides: ML105, ML106, ML107."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.static.conftest import Lint
+
+SILENT = {
+    "layers without parameters built in forward": """
+        from torch import nn
+
+        class Net(nn.Module):
+            def forward(self, x, y):
+                x = nn.ReLU()(x)
+                x = nn.Softmax(dim=1)(nn.Flatten()(x))
+                return nn.CrossEntropyLoss()(x, y)
+        """,
+    "layers built by other methods": """
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.body = self.make_body(4)
+
+            def make_body(self, n):
+                layers = [nn.Linear(n, n) for _ in range(3)]
+                layers += [nn.Dropout(0.1)]
+                return nn.Sequential(*layers)
+
+            def reset_head(self, n):
+                self.head = nn.Linear(4, n)
+
+            def forward(self, x):
+                return self.body(x)
+        """,
+    "a list wrapped later": """
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self, depth):
+                super().__init__()
+                self.blocks = []
+                for _ in range(depth):
+                    self.blocks.append(nn.Linear(4, 4))
+                self.blocks = nn.ModuleList(self.blocks)
+        """,
+    "a list wrapped under another name": """
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self, depth):
+                super().__init__()
+                self.blocks = [nn.Linear(4, 4) for _ in range(depth)]
+                self.body = nn.Sequential(*self.blocks)
+        """,
+    "a dict wrapped later": """
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                heads = {"a": nn.Linear(4, 2)}
+                heads["b"] = nn.Linear(4, 3)
+                self.heads = nn.ModuleDict(heads)
+        """,
+    "names for what is registered": """
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer1 = nn.Linear(4, 4)
+                self.layer2 = nn.Linear(4, 4)
+                self.stages = [self.layer1, self.layer2]
+                self.by_name = {"one": self.layer1, "two": self.layer2}
+                self.parts = list(self.children())
+        """,
+    "setattr, then getattr": """
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self, depth):
+                super().__init__()
+                for i in range(depth):
+                    setattr(self, f"conv{i}", nn.Conv2d(3, 3, 3))
+                self.convs = [getattr(self, f"conv{i}") for i in range(depth)]
+        """,
+    "registered from the items of a dict": """
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.heads = {"a": nn.Linear(4, 2), "b": nn.Linear(4, 3)}
+                for name, head in self.heads.items():
+                    self.add_module(name, head)
+        """,
+    "lists of other things": """
+        import torch
+        from torch import nn
+        from torchvision import transforms
+
+        class Net(nn.Module):
+            def __init__(self, params):
+                super().__init__()
+                self.kinds = [nn.Linear, nn.Conv2d]
+                self.sizes = [4, 8]
+                self.optimizers = [torch.optim.SGD(p, lr=0.1) for p in params]
+                self.steps = [transforms.Resize(4), transforms.ToTensor()]
+                self.losses = [nn.CrossEntropyLoss(), nn.MSELoss()]
+                self.activations = {"relu": nn.ReLU(), "tanh": nn.Tanh()}
+        """,
+    "a trainer that is no module": """
+        from torch import nn
+
+        class Trainer:
+            def __init__(self):
+                self.models = [nn.Linear(4, 4), nn.Linear(4, 4)]
+                self.heads = {"a": nn.Linear(4, 2)}
+        """,
+    "train written out by hand": """
+        from torch import nn
+
+        class Net(nn.Module):
+            def train(self, mode=True):
+                self.training = mode
+                for module in self.children():
+                    module.train(mode)
+                return self
+        """,
+    "train with any arguments": """
+        from torch import nn
+
+        class Net(nn.Module):
+            def train(self, *args, **kwargs):
+                result = super().train(*args, **kwargs)
+                self.backbone.eval()
+                return result
+        """,
+    "train in the old spelling": """
+        from torch import nn
+
+        class Net(nn.Module):
+            def train(self, mode: bool = True) -> "Net":
+                super(Net, self).train(mode)
+                if mode and self.frozen:
+                    self.backbone.eval()
+                return self
+        """,
+    "train through the class": """
+        from torch import nn
+
+        class Net(nn.Module):
+            def train(self, mode=True):
+                nn.Module.train(self, mode)
+                return self
+        """,
+    "train of something inside that is a trainer": """
+        import torch
+
+        class Experiment:
+            def __init__(self, model):
+                self.model = model
+
+            def train(self):
+                self.model.train()
+        """,
+}
+
+FOUND = {
+    "layers with parameters built in forward": """
+        from torch import nn
+
+        class Net(nn.Module):
+            def forward(self, x):
+                x = nn.Conv2d(3, 8, 3)(x)  # ML105
+                x = nn.BatchNorm2d(8)(x)  # ML105
+                return x
+        """,
+    "dropout built in a helper of forward": """
+        from torch import nn
+
+        class Net(nn.Module):
+            def forward(self, x):
+                drop = nn.Dropout(0.2)  # ML105
+                return drop(x)
+        """,
+    "a local list kept": """
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self, depth):
+                super().__init__()
+                layers = []
+                for _ in range(depth):
+                    layers.append(nn.Linear(4, 4))
+                self.layers = layers  # ML106
+        """,
+    "pairs": """
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self, depth):
+                super().__init__()
+                self.pairs = [(nn.Linear(4, 4), nn.LayerNorm(4)) for _ in range(depth)]  # ML106
+        """,
+}
+
+
+@pytest.mark.parametrize("code", SILENT.values(), ids=SILENT)
+def test_silent(lint: Lint, code: str) -> None:
+    lint(code)
+
+
+@pytest.mark.parametrize("code", FOUND.values(), ids=FOUND)
+def test_found(lint: Lint, code: str) -> None:
+    lint(code)
