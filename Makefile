@@ -5,9 +5,6 @@
 #   make lint        ruff, mypy, import-linter, modellint on itself
 #   make docs        regenerate docs/rules/ and the rule table in README.md; DEMO=1: the demo's output too
 #   make clean       remove .venv and everything that was generated
-#
-# torch is pinned in constraints.txt. Where the package index would hand out a CUDA build, choose another:
-#   make test TORCH="torch==2.13.0 --index-url https://download.pytorch.org/whl/cpu"
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test lint docs clean

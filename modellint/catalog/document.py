@@ -103,9 +103,7 @@ def load_yaml(path: Path, text: str | None = None) -> Document:
     return Document(path, data, rows)
 
 
-def _note_rows(
-    path: Path, node: Any, key: KeyPath, rows: dict[KeyPath, int], problems: list[Problem]
-) -> None:
+def _note_rows(path: Path, node: Any, key: KeyPath, rows: dict[KeyPath, int], problems: list[Problem]) -> None:
     rows.setdefault(key, node.start_mark.line + 1)
     if isinstance(node, yaml.MappingNode):
         for name, value in node.value:

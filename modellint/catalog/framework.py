@@ -187,4 +187,4 @@ def load_framework(path: Path, text: str | None = None) -> Framework:
 
 
 def _argument(data: Mapping[str, Any] | None) -> Argument | None:
-    return data and Argument(data.get("name"), data.get("position"), data.get("default"))
+    return None if data is None else Argument(data.get("name"), data.get("position"), data.get("default"))

@@ -208,8 +208,6 @@ def _build(document: Document) -> Rule:
         triggers=tuple((t,) if isinstance(t, str) else tuple(t) for t in data.get("triggers", ())),
         detector=detect["detector"],
         detector_options=MappingProxyType(dict(detect.get("options", {}))),
-        examples=tuple(
-            _example(example, kind == "bad") for kind in ("good", "bad") for example in examples[kind]
-        ),
+        examples=tuple(_example(example, kind == "bad") for kind in ("good", "bad") for example in examples[kind]),
         path=document.path,
     )

@@ -61,7 +61,9 @@ def conditions(function: FunctionInfo, target: ast.AST) -> Iterator[tuple[ast.ex
             for value in outer.values[: outer.values.index(inner)]:
                 yield value, holds
         for before in _statements_before(outer if outer is not None else function, inner):
-            if (
+            if isinstance(before, ast.Assert):
+                yield before.test, True
+            elif (
                 isinstance(before, ast.If)
                 and before.body
                 and isinstance(before.body[-1], (ast.Return, ast.Raise, ast.Continue))

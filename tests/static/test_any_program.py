@@ -135,9 +135,7 @@ def findings(subject: Analyzer, text: str) -> set[tuple[str, str]]:
     """Return (code, the line without its margin) of what is shown."""
     lines = text.splitlines()
     found = subject.check(SourceFile(Path("/nowhere/project/app.py"), text))
-    return {
-        (d.code, lines[d.span.start.row - 1].strip()) for d in found if d.confidence is not Confidence.POSSIBLE
-    }
+    return {(d.code, lines[d.span.start.row - 1].strip()) for d in found if d.confidence is not Confidence.POSSIBLE}
 
 
 def step() -> st.SearchStrategy[str]:

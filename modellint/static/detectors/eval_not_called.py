@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 from modellint.catalog import ActiveRule
 from modellint.static.context import FileContext, Finding
+from modellint.static.guards import assignments
+from modellint.static.project import FunctionInfo
 
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
@@ -16,5 +18,17 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
         for statement in scope.statements:
             if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Attribute):
                 attribute = statement.value
-                if attribute.attr in methods:
+                if attribute.attr in methods and not _of_other_library(context, scope, attribute.value):
                     yield Finding(context.site(attribute), {"written": ast.unparse(attribute)})
+
+
+def _of_other_library(context: FileContext, scope: FunctionInfo, owner: ast.expr) -> bool:
+    """Tell whether `owner` is a variable that a library without models made: a data frame has an `eval`, too."""
+    if not isinstance(owner, ast.Name):
+        return False
+    made = [value.func for name, value in assignments(scope) if name == owner.id and isinstance(value, ast.Call)]
+    for callee in made:
+        symbol = context.project.resolve_in(scope, callee)
+        if symbol is None or symbol.target is not None or context.knowledge.is_library(symbol.dotted):
+            return False
+    return bool(made)

@@ -9,7 +9,7 @@ from typing import Any
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
-from modellint.static.guards import assignments, runs_in_eval_only, tied_to_mode, value_tied_to_mode
+from modellint.static.guards import assignments, runs_in_eval_only, speaks_of_mode, tied_to_mode, value_tied_to_mode
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import last_name
 
@@ -82,8 +82,12 @@ def _judge(context: FileContext, scope: FunctionInfo, call: ast.Call, entry: Map
         return
     if entry.get("weight-ok") and call.args and "weight" in ast.unparse(call.args[0]).lower():
         return  # weight standardisation looks at a parameter, never at the batch
+    if chance is not None and _follows_flag(scope, chance):
+        return
     training = _argument(call, entry.get("keyword", "training"), entry.get("training"))
     written = ast.unparse(call.func)
+    if _called_in_training_only(scope):
+        return
     if tied_to_mode(scope, call):
         if entry["default"] and training is None and runs_in_eval_only(scope, call):
             yield _finding(context, call, f"{written}(...) under `not self.training`", Confidence.CERTAIN)
@@ -102,6 +106,28 @@ def _judge(context: FileContext, scope: FunctionInfo, call: ast.Call, entry: Map
             )
     elif _always_true(scope, training):
         yield _finding(context, call, f"training={ast.unparse(training)}, which is always true,", Confidence.CERTAIN)
+
+
+def _follows_flag(scope: FunctionInfo, chance: ast.expr) -> bool:
+    """Tell whether a probability is computed from `self.training`, at once or in a variable."""
+    if speaks_of_mode(scope, chance) and not isinstance(chance, ast.Name):
+        return True
+    values = [v for name, v in assignments(scope) if isinstance(chance, ast.Name) and name == chance.id]
+    return any(speaks_of_mode(scope, value) and not isinstance(value, ast.Name) for value in values)
+
+
+def _called_in_training_only(scope: FunctionInfo) -> bool:
+    """Tell whether the methods of the class call this one under `self.training` only."""
+    if scope.cls is None or scope.name in ("forward", "__call__"):
+        return False
+    calls = [
+        (method, call)
+        for method in scope.cls.methods.values()
+        if scope.name in method.callees
+        for call in method.calls
+        if isinstance(call.func, ast.Attribute) and call.func.attr == scope.name
+    ]
+    return bool(calls) and all(tied_to_mode(method, call) for method, call in calls)
 
 
 def _always_true(scope: FunctionInfo, node: ast.expr) -> bool:

@@ -42,6 +42,8 @@ def _problem(method: FunctionInfo) -> str:
         if isinstance(inner, ast.Call) and last_name(inner) == "train":
             if _is_super(inner, method):
                 passed_on = True
+                if mode and any(isinstance(a, ast.Constant) and a.value is True for a in inner.args):
+                    return "switches training mode on whatever it is given, so that eval() has no effect"
                 if mode and not _gives(inner) and not _asks(method, mode):
                     return f"does not pass `{mode}` on to super().train(), so that eval() leaves it in training mode"
             elif _gives(inner):

@@ -87,6 +87,13 @@ class _ClassReader:
                             ):
                                 reported.add(attribute)
                                 yield self._finding(node, attribute, "a dict")
+            elif isinstance(node, ast.AugAssign):
+                attribute = _attribute(node.target, me)
+                if attribute is not None and attribute not in reported and f"self.{attribute}" not in self.registered:
+                    what = self._holds_modules(method, node.value, local, named)
+                    if what and self._is_plain(attribute, me):
+                        reported.add(attribute)
+                        yield self._finding(node, attribute, what)
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _GROWS:
                 given = node.args[-1] if node.args else None
                 if given is None:

@@ -28,9 +28,24 @@ def _expression(machine: Machine, node: ast.Expr, state: State) -> list[State]:
 
 def _assign(machine: Machine, node: ast.Assign, state: State) -> list[State]:
     value = machine.eval(node.value, state)
+    if machine.frame.loops and _adds_to_itself(node):
+        added = machine.eval(node.value.right, state)  # type: ignore[attr-defined]
+        value = value.with_taint(_accumulated(machine, node, ast.unparse(node.targets[0]), added, state))
     for target in node.targets:
         assign(machine, target, value, state)
     return [state]
+
+
+def _adds_to_itself(node: ast.Assign) -> bool:
+    """Tell whether this is `total = total + ...`."""
+    target, value = node.targets[0], node.value
+    return (
+        isinstance(target, ast.Name)
+        and isinstance(value, ast.BinOp)
+        and isinstance(value.op, ast.Add)
+        and isinstance(value.left, ast.Name)
+        and value.left.id == target.id
+    )
 
 
 def _annotated(machine: Machine, node: ast.AnnAssign, state: State) -> list[State]:
@@ -44,12 +59,14 @@ def _augmented(machine: Machine, node: ast.AugAssign, state: State) -> list[Stat
     before = machine.eval(_loaded(node.target), state)
     after = join(before, added)._replace(consts=None)
     if isinstance(node.op, ast.Add) and machine.frame.loops and isinstance(node.target, ast.Name):
-        after = after.with_taint(_accumulated(machine, node, added, state))
+        after = after.with_taint(_accumulated(machine, node, node.target.id, added, state))
     assign(machine, node.target, after, state)
     return [state]
 
 
-def _accumulated(machine: Machine, node: ast.AugAssign, added: Value, state: State) -> frozenset[int]:
+def _accumulated(
+    machine: Machine, node: ast.Assign | ast.AugAssign, target: str, added: Value, state: State
+) -> frozenset[int]:
     """Note that a loop adds up results together with their graphs; return the number of that as a taint."""
     forwards = [number for number in added.taint if number >= 0]
     if not forwards or CUT in added.taint or state.grad.state not in (ON, ENTRY):
@@ -58,7 +75,7 @@ def _accumulated(machine: Machine, node: ast.AugAssign, added: Value, state: Sta
     source = next((n for n in forwards if events[n].key.kind == FORWARD), None)
     if source is None:
         return frozenset()
-    number = machine.note(ACCUMULATE, node, events[source].key.oid, state, ast.unparse(node.target))
+    number = machine.note(ACCUMULATE, node, events[source].key.oid, state, target)
     if number is None:
         return frozenset()
     events[number].source = events[source]

@@ -74,6 +74,25 @@ SILENT = {
     def forward(self, x):
         return self.dropout(F.relu(x))
     """,
+    "an assertion that it trains": """
+    def forward(self, x):
+        assert self.training
+        return F.dropout(x, 0.5)
+    """,
+    "a helper called in training only": """
+    def noise(self, x):
+        return F.dropout(x, 0.1)
+
+    def forward(self, x):
+        if self.training:
+            x = self.noise(x)
+        return x
+    """,
+    "a probability that follows the flag": """
+    def forward(self, x):
+        p = 0.0 if not self.training else self.p
+        return F.dropout(x, p)
+    """,
 }
 FOUND = {
     "in a nested function": """

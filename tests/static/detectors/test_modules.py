@@ -206,6 +206,29 @@ FOUND = {
                 super().__init__()
                 self.pairs = [(nn.Linear(4, 4), nn.LayerNorm(4)) for _ in range(depth)]  # ML106
         """,
+    "train that always switches on": """
+        from torch import nn
+
+        class Net(nn.Module):
+            def train(self, mode=True):  # ML107
+                super().train(True)
+                return self
+        """,
+    "lists, by every road": """
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self, depth):
+                super().__init__()
+                self.a = [nn.Linear(4, 4), nn.Linear(4, 4)]  # ML106
+                self.b = []
+                self.b += [nn.Linear(4, 4)]  # ML106
+                self.c = []
+                self.c.extend(nn.Linear(4, 4) for _ in range(depth))  # ML106
+                self.d = {}
+                self.d["x"] = nn.Linear(4, 4)  # ML106
+                self.e = dict(x=nn.Linear(4, 4))  # ML106
+        """,
 }
 
 

@@ -259,6 +259,17 @@ FOUND = {
             exported = torch.export.export(net, (torch.ones(1, 3, 224, 224),))  # ML109
             torch.export.save(exported, path)
         """,
+    "the running loss by assignment": """
+        def fit(model, loader, optimizer, loss_fn):
+            total = 0.0
+            for x, y in loader:
+                loss = loss_fn(model(x), y)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                total = total + loss  # ML204
+            print(total / len(loader))
+        """,
 }
 
 
