@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from modellint.static.classes import Classes
+from modellint.static.flow.binding import unknown_arguments
 from modellint.static.flow.calls import call_value
 from modellint.static.flow.construct import initialise
+from modellint.static.flow.decorators import decorate, hides_mode
 from modellint.static.flow.events import Event
 from modellint.static.flow.expressions import EXPRESSIONS
-from modellint.static.flow.machine import Exhausted, Frame, Machine, unknown_arguments
+from modellint.static.flow.frames import Frame
+from modellint.static.flow.machine import Exhausted, Machine
 from modellint.static.flow.relevance import Relevance
 from modellint.static.flow.state import State, join_states
 from modellint.static.flow.statements import STATEMENTS
@@ -74,7 +77,7 @@ class FileAnalysis:
                 continue  # nested functions are run with what is around them
             if function in self._done or (names is not None and names.isdisjoint(function.callees)):
                 continue
-            if relevance.is_root(function) and not self._machine.hides_mode(function):
+            if relevance.is_root(function) and not hides_mode(self._machine, function):
                 self._done.add(function)
                 self._run_root(function, None, self._start(function, function.cls), function.cls)
         if names is None:
@@ -217,7 +220,7 @@ class FileAnalysis:
             receiver = Value(refs=frozenset({self._self(cls)}))
         callee = FunctionValue(function, parent, function.name, True)
         try:
-            callee = machine.decorate(callee, state) or callee
+            callee = decorate(machine, callee, state) or callee
             machine.activate(callee, receiver, unknown_arguments(machine, function, state, receiver), (), state)
         except (Exhausted, RecursionError):
             self.exhausted.append(function)

@@ -10,8 +10,9 @@ from typing import TypeAlias
 from modellint.catalog.framework import Argument, GradSwitch, Loader
 from modellint.static.flow import data
 from modellint.static.flow.construct import construct_external
+from modellint.static.flow.decorators import switched_to
 from modellint.static.flow.events import EXPORT
-from modellint.static.flow.machine import Machine, switched_to
+from modellint.static.flow.machine import Machine
 from modellint.static.flow.objects import call_method
 from modellint.static.flow.state import State
 from modellint.static.flow.targets import iterate, set_attribute

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import ast
 import itertools
-import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
 from modellint.static.classes import Classes
-from modellint.static.flow.events import CallSite, EventKey, Loop, Recorder, Snapshot
+from modellint.static.flow.binding import bind
+from modellint.static.flow.decorators import (
+    decorate,
+    decorated_grad,
+    hides_mode,
+    makes_context_manager,
+    wrapping_decorators,
+)
+from modellint.static.flow.events import CallSite, EventKey, Recorder, Snapshot
+from modellint.static.flow.frames import Frame, site_of
 from modellint.static.flow.state import State, join_states, settle
 from modellint.static.flow.values import (
     CONTAINER,
     ELEMENT,
-    ENTRY_MODES,
     FIRST_LEAF,
     NONE,
     NOTHING,
@@ -24,7 +31,6 @@ from modellint.static.flow.values import (
     Args,
     FunctionValue,
     Grad,
-    GradContext,
     Manager,
     Modes,
     Obj,
@@ -34,7 +40,6 @@ from modellint.static.flow.values import (
 )
 from modellint.static.knowledge import Knowledge
 from modellint.static.project import FunctionInfo, ModuleInfo, Project
-from modellint.static.project.facts import last_name, parameters
 
 MAX_DEPTH = 12
 MAX_STEPS = 25_000
@@ -57,45 +62,6 @@ LAMBDA = "<lambda>"
 
 class Exhausted(Exception):
     """The budget of an analysis is spent; what was seen so far is not the whole truth."""
-
-
-class Frame:
-    """One activation of a function. `unrolled` holds the constants of the loops being unrolled around the code."""
-
-    __slots__ = (
-        "breaks",
-        "chain",
-        "continues",
-        "declared",
-        "function",
-        "id",
-        "lap",
-        "loops",
-        "module",
-        "on_yield",
-        "parent",
-        "receiver",
-        "returns",
-        "unrolled",
-        "yielded",
-    )
-
-    def __init__(self, number: int, function: FunctionInfo, parent: int | None, chain: tuple[CallSite, ...]) -> None:
-        self.id = number
-        self.function = function
-        self.module: ModuleInfo = function.module
-        self.parent = parent
-        self.chain = chain
-        self.receiver: Value | None = None
-        self.returns: list[tuple[Value, State]] = []
-        self.breaks: list[State] = []
-        self.continues: list[State] = []
-        self.declared: dict[str, str] = {}
-        self.unrolled: tuple[tuple[str, object], ...] = ()
-        self.lap = 0
-        self.loops: tuple[Loop, ...] = ()
-        self.on_yield: Callable[[Value, State], None] | None = None
-        self.yielded: list[Value] = []
 
 
 class Machine:
@@ -131,7 +97,7 @@ class Machine:
         self._caller = caller
         self._is_inert = is_inert
         self._numbers: dict[object, int] = {}
-        self._decorators: dict[FunctionInfo, tuple[ast.expr, ...]] = {}
+        self.wrappers: dict[FunctionInfo, tuple[ast.expr, ...]] = {}
         self._lambdas: dict[object, FunctionInfo] = {}
 
     # -- identity ------------------------------------------------------------------------------------------
@@ -235,13 +201,13 @@ class Machine:
             return self.out_of_sight(node, args, state)
         if len(self.frames) >= MAX_DEPTH or sum(f.function is function for f in self.frames) > 1:
             return self.out_of_sight(node, args, state)
-        decorators = self.wrapping_decorators(function) if not callee.raw else ()
-        if any(_is_context_manager(self, function, d) for d in decorators):
+        decorators = wrapping_decorators(self, function) if not callee.raw else ()
+        if any(makes_context_manager(self, function, d) for d in decorators):
             return Value(symbols=(Manager(callee._replace(raw=True), receiver, args),))
-        if decorators and (wrapped := self.decorate(callee, state)) is not None:
+        if decorators and (wrapped := decorate(self, callee, state)) is not None:
             positional = args.positional if receiver is None else (receiver, *args.positional)
             return self.call(wrapped, None, args._replace(positional=positional), node, state)
-        if function in self._too_long or self.hides_mode(function):
+        if function in self._too_long or hides_mode(self, function):
             return self.out_of_sight(node, args, state)
         caller = self.frame
         chain = (*caller.chain, CallSite(self.site(node), caller.function, function))
@@ -303,7 +269,7 @@ class Machine:
     def run_body(self, frame: Frame, work: State, state: State, switch: Grad | None = None) -> Value:
         """Run the body of the frame just entered in `work`; `state`, below it, becomes the state after the call."""
         function = frame.function
-        saved, switched = state.grad, switch or self.decorated_grad(function)
+        saved, switched = state.grad, switch or decorated_grad(self, function)
         if switched is not None:
             work.grad = switched
         fell = self.block(function.body, [work])
@@ -356,164 +322,3 @@ class Machine:
             made = ast.copy_location(ast.FunctionDef(LAMBDA, node.args, [body], [], None), node)
             self._lambdas[key] = FunctionInfo(self.frame.module, LAMBDA, made, None, self.frame.function)
         return FunctionValue(self._lambdas[key], self.frame.id, LAMBDA, True)
-
-    # -- decorators ----------------------------------------------------------------------------------------
-
-    def grad_switch(self, function: FunctionInfo, node: ast.expr) -> GradContext | None:
-        """Return the autograd switch that the decorator `node` of `function` is, called or bare."""
-        symbol = self.project.resolve_in(function.parent or function.module.body, bare_decorator(node))
-        entry = self.knowledge.grad_switches.get(symbol.dotted) if symbol is not None else None
-        if entry is None:
-            return None
-        given: ast.expr | None = None
-        if isinstance(node, ast.Call):
-            given = node.args[0] if node.args else node.keywords[0].value if node.keywords else None
-        known = given.value if isinstance(given, ast.Constant) else None
-        if given is None and entry.argument is not None:
-            known = entry.argument.default
-        return GradContext(switched_to(entry.grad, known), site_of(function.module, node))
-
-    def decorated_grad(self, function: FunctionInfo) -> Grad | None:
-        """Return the state of autograd that the decorators of `function` set, None if they leave it alone."""
-        if not function.is_decorated or function.node is None:
-            return None
-        for decorator in function.node.decorator_list:
-            switch = self.grad_switch(function, decorator)
-            if switch is not None:
-                return Grad(switch.grad, switch.site)
-        return None
-
-    def hides_mode(self, function: FunctionInfo) -> bool:
-        """Tell whether a decorator out of sight, by its name, sets the mode or switches autograd."""
-        if not function.is_decorated or function.node is None:
-            return False
-        for node in function.node.decorator_list:
-            name = last_name(node)
-            if name is None or not _SETS_UP.search(name) or self.grad_switch(function, node) is not None:
-                continue
-            symbol = self.project.resolve_in(function.parent or function.module.body, bare_decorator(node))
-            if symbol is None or not isinstance(symbol.target, FunctionInfo):
-                return True
-        return False
-
-    def wrapping_decorators(self, function: FunctionInfo) -> tuple[ast.expr, ...]:
-        """Return the decorators of `function` that are functions of the project or make a context manager."""
-        if function not in self._decorators:
-            found = []
-            for node in function.node.decorator_list if function.is_decorated and function.node else ():
-                symbol = self.project.resolve_in(function.parent or function.module.body, bare_decorator(node))
-                if symbol is None:
-                    continue
-                if isinstance(symbol.target, FunctionInfo) or symbol.dotted.endswith("contextmanager"):
-                    found.append(node)
-            self._decorators[function] = tuple(found)
-        return self._decorators[function]
-
-    def decorate(self, callee: FunctionValue, state: State) -> FunctionValue | None:
-        """Apply the project's own decorators; None where there are none, or where what comes out is not in sight."""
-        decorators = self.wrapping_decorators(callee.function)
-        if not decorators:
-            return None
-        chain = self.frame.chain if self.frames else ()
-        home = Frame(self.module_frame(callee.function.module), callee.function.module.body, None, chain)
-        value = Value(symbols=(callee._replace(raw=True),))
-        self.frames.append(home)
-        try:
-            for node in reversed(decorators):
-                decorator = self.eval(node, state)
-                functions = [s for s in decorator.symbols if isinstance(s, FunctionValue)]
-                if len(functions) != 1:
-                    return None
-                value = self.call(functions[0]._replace(raw=True), None, Args((value,)), node, state)
-        finally:
-            self.frames.pop()
-        functions = [s for s in value.symbols if isinstance(s, FunctionValue)]
-        return functions[0]._replace(raw=True) if len(functions) == 1 else None
-
-
-_SETS_UP = re.compile(r"eval|infer|no_?grad|grad_|frozen|test_mode", re.I)
-
-
-def bare_decorator(node: ast.expr) -> ast.expr:
-    """Return a decorator without its call."""
-    return node.func if isinstance(node, ast.Call) else node
-
-
-def switched_to(rule: str, argument: object) -> str:
-    """Return the state that a switch sets whose argument is the constant `argument` (None: not known)."""
-    if rule in ("on", "off"):
-        return rule
-    if not isinstance(argument, bool):
-        return "unknown"
-    return "on" if argument is (rule == "argument") else "off"
-
-
-def site_of(module: ModuleInfo, node: ast.AST) -> Site:
-    """Return where `node` stands in `module`."""
-    return Site(str(module.path), node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
-
-
-def _is_context_manager(machine: Machine, function: FunctionInfo, node: ast.expr) -> bool:
-    symbol = machine.project.resolve_in(function.parent or function.module.body, node)
-    return symbol is not None and symbol.dotted.endswith("contextmanager")
-
-
-def bind(machine: Machine, frame: Frame, args: Args, state: State) -> None:
-    """Give the parameters of the function of `frame` their values."""
-    function = frame.function
-    if function.node is None:
-        return
-    node = function.node.args
-    names = [argument.arg for argument in node.posonlyargs + node.args]
-    given = list(args.positional)
-    if frame.receiver is not None:
-        given.insert(0, frame.receiver)
-    variables = state.variables
-    for name, value in zip(names, given, strict=False):
-        variables[frame.id, name] = value
-    keywords = dict(args.keywords)
-    spread = args.starred
-    for argument, default in parameters(function):
-        name = argument.arg
-        if argument is node.vararg:
-            rest = join_all(given[len(names) :]) if len(given) > len(names) else spread or NOTHING
-            variables[frame.id, name] = rest
-        elif argument is node.kwarg:
-            variables[frame.id, name] = join_all(keywords.values()) if keywords else spread or NOTHING
-        elif name in keywords:
-            variables[frame.id, name] = keywords.pop(name)
-        elif name in names[: len(given)]:
-            continue
-        elif spread is not None:
-            variables[frame.id, name] = Value(taint=spread.taint)
-        elif default is not None:
-            variables[frame.id, name] = _default(machine, frame, default, state)
-        else:
-            variables[frame.id, name] = machine.opaque(
-                state, ("parameter", function, frame.chain, name), name, UNKNOWN_MODES
-            )
-
-
-def _default(machine: Machine, frame: Frame, default: ast.expr, state: State) -> Value:
-    if isinstance(default, ast.Constant):
-        return Value(consts=frozenset({default.value}))
-    home = Frame(machine.module_frame(frame.module), frame.module.body, None, frame.chain)
-    machine.frames.append(home)
-    try:
-        return machine.eval(default, state)
-    finally:
-        machine.frames.pop()
-
-
-def unknown_arguments(machine: Machine, function: FunctionInfo, state: State, receiver: Value | None) -> Args:
-    """Return arguments of which only the callers, out of sight, know anything."""
-    positional = []
-    keywords: dict[str, Value] = {}
-    node = function.node
-    assert node is not None
-    names = [argument.arg for argument in node.args.posonlyargs + node.args.args]
-    for name in names[1:] if receiver is not None else names:
-        positional.append(machine.opaque(state, ("argument", function, name), name, ENTRY_MODES))
-    for argument in node.args.kwonlyargs:
-        keywords[argument.arg] = machine.opaque(state, ("argument", function, argument.arg), argument.arg, ENTRY_MODES)
-    return Args(tuple(positional), keywords)

@@ -7,6 +7,7 @@ import re
 
 from modellint.static.flow import data
 from modellint.static.flow.construct import training_from
+from modellint.static.flow.decorators import decorated_grad
 from modellint.static.flow.events import EVAL_AGAIN, FORWARD
 from modellint.static.flow.machine import Machine
 from modellint.static.flow.state import State
@@ -185,7 +186,7 @@ def forward(machine: Machine, oid: int, args: Args, node: ast.Call, state: State
     cls = class_of(obj)
     own = machine.project.method(cls, "forward") if cls is not None else None
     if own is not None:
-        switched = machine.decorated_grad(own)
+        switched = decorated_grad(machine, own)
         if switched is not None:
             state.grad = switched
         elif not _GRAD_WORDS.isdisjoint(own.words):

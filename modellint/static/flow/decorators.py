@@ -1,0 +1,114 @@
+"""What the decorators of a function do: switch autograd, wrap it in code of the project, or something out of sight."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from modellint.static.flow.frames import Frame, site_of
+from modellint.static.flow.state import State
+from modellint.static.flow.values import Args, FunctionValue, Grad, GradContext, Value
+from modellint.static.project import FunctionInfo
+from modellint.static.project.facts import last_name
+
+if TYPE_CHECKING:
+    from modellint.static.flow.machine import Machine
+
+_SETS_UP = re.compile(r"eval|infer|no_?grad|grad_|frozen|test_mode", re.I)
+
+
+def bare_decorator(node: ast.expr) -> ast.expr:
+    """Return a decorator without its call."""
+    return node.func if isinstance(node, ast.Call) else node
+
+
+def switched_to(rule: str, argument: object) -> str:
+    """Return the state that a switch sets whose argument is the constant `argument` (None: not known)."""
+    if rule in ("on", "off"):
+        return rule
+    if not isinstance(argument, bool):
+        return "unknown"
+    return "on" if argument is (rule == "argument") else "off"
+
+
+def grad_switch(machine: Machine, function: FunctionInfo, node: ast.expr) -> GradContext | None:
+    """Return the autograd switch that the decorator `node` of `function` is, called or bare."""
+    symbol = machine.project.resolve_in(function.parent or function.module.body, bare_decorator(node))
+    entry = machine.knowledge.grad_switches.get(symbol.dotted) if symbol is not None else None
+    if entry is None:
+        return None
+    given: ast.expr | None = None
+    if isinstance(node, ast.Call):
+        given = node.args[0] if node.args else node.keywords[0].value if node.keywords else None
+    known = given.value if isinstance(given, ast.Constant) else None
+    if given is None and entry.argument is not None:
+        known = entry.argument.default
+    return GradContext(switched_to(entry.grad, known), site_of(function.module, node))
+
+
+def decorated_grad(machine: Machine, function: FunctionInfo) -> Grad | None:
+    """Return the state of autograd that the decorators of `function` set, None if they leave it alone."""
+    if not function.is_decorated or function.node is None:
+        return None
+    for decorator in function.node.decorator_list:
+        switch = grad_switch(machine, function, decorator)
+        if switch is not None:
+            return Grad(switch.grad, switch.site)
+    return None
+
+
+def hides_mode(machine: Machine, function: FunctionInfo) -> bool:
+    """Tell whether a decorator out of sight, by its name, sets the mode or switches autograd."""
+    if not function.is_decorated or function.node is None:
+        return False
+    for node in function.node.decorator_list:
+        name = last_name(node)
+        if name is None or not _SETS_UP.search(name) or grad_switch(machine, function, node) is not None:
+            continue
+        symbol = machine.project.resolve_in(function.parent or function.module.body, bare_decorator(node))
+        if symbol is None or not isinstance(symbol.target, FunctionInfo):
+            return True
+    return False
+
+
+def wrapping_decorators(machine: Machine, function: FunctionInfo) -> tuple[ast.expr, ...]:
+    """Return the decorators of `function` that are functions of the project or make a context manager."""
+    if function not in machine.wrappers:
+        found = []
+        for node in function.node.decorator_list if function.is_decorated and function.node else ():
+            symbol = machine.project.resolve_in(function.parent or function.module.body, bare_decorator(node))
+            if symbol is None:
+                continue
+            if isinstance(symbol.target, FunctionInfo) or symbol.dotted.endswith("contextmanager"):
+                found.append(node)
+        machine.wrappers[function] = tuple(found)
+    return machine.wrappers[function]
+
+
+def decorate(machine: Machine, callee: FunctionValue, state: State) -> FunctionValue | None:
+    """Apply the project's own decorators; None where there are none, or where what comes out is not in sight."""
+    decorators = wrapping_decorators(machine, callee.function)
+    if not decorators:
+        return None
+    chain = machine.frame.chain if machine.frames else ()
+    home = Frame(machine.module_frame(callee.function.module), callee.function.module.body, None, chain)
+    value = Value(symbols=(callee._replace(raw=True),))
+    machine.frames.append(home)
+    try:
+        for node in reversed(decorators):
+            decorator = machine.eval(node, state)
+            functions = [s for s in decorator.symbols if isinstance(s, FunctionValue)]
+            if len(functions) != 1:
+                return None
+            value = machine.call(functions[0]._replace(raw=True), None, Args((value,)), node, state)
+    finally:
+        machine.frames.pop()
+    functions = [s for s in value.symbols if isinstance(s, FunctionValue)]
+    return functions[0]._replace(raw=True) if len(functions) == 1 else None
+
+
+def makes_context_manager(machine: Machine, function: FunctionInfo, node: ast.expr) -> bool:
+    """Tell whether the decorator `node` is `contextlib.contextmanager` or the like."""
+    symbol = machine.project.resolve_in(function.parent or function.module.body, node)
+    return symbol is not None and symbol.dotted.endswith("contextmanager")

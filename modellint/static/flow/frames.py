@@ -1,0 +1,55 @@
+"""Activations of functions, and places in files."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from modellint.static.flow.events import CallSite, Loop
+from modellint.static.flow.state import State
+from modellint.static.flow.values import Site, Value
+from modellint.static.project import FunctionInfo, ModuleInfo
+
+
+class Frame:
+    """One activation of a function. `unrolled` holds the constants of the loops being unrolled around the code."""
+
+    __slots__ = (
+        "breaks",
+        "chain",
+        "continues",
+        "declared",
+        "function",
+        "id",
+        "lap",
+        "loops",
+        "module",
+        "on_yield",
+        "parent",
+        "receiver",
+        "returns",
+        "unrolled",
+        "yielded",
+    )
+
+    def __init__(self, number: int, function: FunctionInfo, parent: int | None, chain: tuple[CallSite, ...]) -> None:
+        self.id = number
+        self.function = function
+        self.module: ModuleInfo = function.module
+        self.parent = parent
+        self.chain = chain
+        self.receiver: Value | None = None
+        self.returns: list[tuple[Value, State]] = []
+        self.breaks: list[State] = []
+        self.continues: list[State] = []
+        self.declared: dict[str, str] = {}
+        self.unrolled: tuple[tuple[str, object], ...] = ()
+        self.lap = 0
+        self.loops: tuple[Loop, ...] = ()
+        self.on_yield: Callable[[Value, State], None] | None = None
+        self.yielded: list[Value] = []
+
+
+def site_of(module: ModuleInfo, node: ast.AST) -> Site:
+    """Return where `node` stands in `module`."""
+    return Site(str(module.path), node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
