@@ -313,11 +313,12 @@ COPIED_LINES = {
 
         def fit(model, loader, val_loader, optimizer, loss_fn):
             model.train()
-            for x, y in loader:
-                optimizer.zero_grad()
-                loss_fn(model(x), y).backward()
-                optimizer.step()
-            print(validate(model, val_loader))
+            for epoch in range(10):
+                for x, y in loader:
+                    optimizer.zero_grad()
+                    loss_fn(model(x), y).backward()
+                    optimizer.step()
+                print(validate(model, val_loader))
         """,
     "parentheses forgotten": """
         import torch
