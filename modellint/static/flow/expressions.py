@@ -6,7 +6,6 @@ import ast
 
 from modellint.static.flow.calls import attribute, call_node
 from modellint.static.flow.conditions import compare, truth, truth_of
-from modellint.static.flow.events import loop_facts
 from modellint.static.flow.machine import Expressions, Machine
 from modellint.static.flow.names import name_value
 from modellint.static.flow.state import State, join_states
@@ -65,8 +64,7 @@ def _comprehension(
     if items is None or len(node.generators) > 1:
         items = [iterate(machine, iterable, state, generator.iter)]
     results = []
-    frame = machine.frame
-    outer, frame.loops = frame.loops, (*frame.loops, loop_facts(generator))
+    outer = machine.enter_loop(generator)
     for index, item in enumerate(items):
         assign(machine, generator.target, item, state)
         for inner in node.generators[1:]:
@@ -79,7 +77,7 @@ def _comprehension(
         else:
             key = str(index) if len(items) > 1 else ELEMENT
             results.append((key, machine.eval(node.elt, state)))
-    frame.loops = outer
+    machine.frame.loops = outer
     return machine.container(node, state, dict(results), "list" if not isinstance(node, ast.DictComp) else "dict")
 
 

@@ -16,7 +16,7 @@ from modellint.static.flow.decorators import (
     makes_context_manager,
     wrapping_decorators,
 )
-from modellint.static.flow.events import CallSite, EventKey, Recorder, Snapshot
+from modellint.static.flow.events import CallSite, EventKey, Loop, Recorder, Snapshot, loop_facts
 from modellint.static.flow.frames import Frame, site_of
 from modellint.static.flow.state import State, join_states, settle
 from modellint.static.flow.values import (
@@ -89,6 +89,7 @@ class Machine:
         self.called: set[FunctionInfo] = set()
         self.leaves: list[Site] = []
         self.escaped: set[object] = set()
+        self._loop_facts: dict[ast.AST, Loop] = {}
         self.steps = 0
         self.limit = MAX_STEPS
         self._too_long: set[FunctionInfo] = set()
@@ -130,6 +131,14 @@ class Machine:
         if site not in self.leaves:
             self.leaves.append(site)
         return FIRST_LEAF - self.leaves.index(site)
+
+    def enter_loop(self, loop: ast.For | ast.AsyncFor | ast.While | ast.comprehension) -> tuple[Loop, ...]:
+        """Note that the running function is inside `loop`; return what it was inside of before."""
+        if loop not in self._loop_facts:
+            self._loop_facts[loop] = loop_facts(loop)
+        outer = self.frame.loops
+        self.frame.loops = (*outer, self._loop_facts[loop])
+        return outer
 
     def container(self, node: ast.AST | None, state: State, attrs: dict[str, Value], how: str) -> Value:
         """Put a new container of the elements `attrs` into the heap; it is tainted by what it holds."""

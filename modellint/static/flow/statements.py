@@ -8,7 +8,7 @@ from typing import Any
 
 from modellint.static.flow.conditions import condition_key, narrow, truth
 from modellint.static.flow.contexts import run_with
-from modellint.static.flow.events import ACCUMULATE, FORWARD, loop_facts
+from modellint.static.flow.events import ACCUMULATE, FORWARD
 from modellint.static.flow.machine import Machine, Statements
 from modellint.static.flow.state import State, agree, join_states, settle
 from modellint.static.flow.targets import assign, delete, elements, iterate
@@ -193,7 +193,7 @@ def _laps(
     frame = machine.frame
     outer_breaks, outer_continues, outer_lap = frame.breaks, frame.continues, frame.lap
     frame.breaks = []
-    outer_loops, frame.loops = frame.loops, (*frame.loops, loop_facts(loop))
+    outer_loops = machine.enter_loop(loop)
     states, begun = [state], [state.copy()]
     try:
         for lap in range(MAX_LAPS):
