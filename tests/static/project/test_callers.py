@@ -435,6 +435,59 @@ FOUND = {
                 return net(x).argmax(-1).item()  # ML101
             """,
     },
+    "one caller without no_grad, in another file": {
+        "metrics.py": """
+            def accuracy(model, loader):
+                hits = 0
+                for x, y in loader:
+                    hits += (model(x).argmax(1) == y).sum().item()
+                return hits
+            """,
+        "right.py": """
+            import torch
+            from metrics import accuracy
+            from torchvision.models import resnet18
+
+            @torch.no_grad()
+            def main(loader):
+                print(accuracy(resnet18(weights="DEFAULT").eval(), loader))
+            """,
+        "wrong.py": """
+            from metrics import accuracy
+            from torchvision.models import resnet18
+
+            def main(loader):
+                print(accuracy(resnet18(weights="DEFAULT").eval(), loader))  # ML201
+            """,
+    },
+    "one caller right, one wrong, in different files": {
+        "metrics.py": """
+            import torch
+
+            @torch.no_grad()
+            def accuracy(model, loader):
+                hits = 0
+                for x, y in loader:
+                    hits += (model(x).argmax(1) == y).sum().item()
+                return hits
+            """,
+        "right.py": """
+            from metrics import accuracy
+            from torchvision.models import resnet18
+
+            def main(loader):
+                net = resnet18(weights="DEFAULT").eval()
+                print(accuracy(net, loader))
+            """,
+        "wrong.py": """
+            from metrics import accuracy
+            from torchvision.models import resnet18
+
+            def main(loader):
+                net = resnet18(weights="DEFAULT")
+                print(accuracy(net, loader))  # ML101
+            """,
+    },
 }
 
 HELPER_NOT_CHECKED = {
