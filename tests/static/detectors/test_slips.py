@@ -181,6 +181,34 @@ SILENT = {
         frame = pd.DataFrame()
         frame.eval
         """,
+    "results collected in a tuple": """
+        def shapes(model, batch, unpack, flatten):
+            model.eval()
+            collected = ()
+            for out in model(batch):
+                collected += unpack(out)
+            flat, spec = flatten(collected)
+            return spec
+        """,
+    "results collected in a list": """
+        import torch
+
+        @torch.no_grad()
+        def scores(model, batches):
+            model.eval()
+            outs = []
+            for x in batches:
+                outs += model(x).tolist()
+            print(outs)
+        """,
+    "a name put together": """
+        def describe(model, batches):
+            model.eval()
+            text = ""
+            for x in batches:
+                text += f"{model(x).shape} "
+            print(text)
+        """,
 }
 
 FOUND = {
