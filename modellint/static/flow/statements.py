@@ -12,7 +12,18 @@ from modellint.static.flow.events import ACCUMULATE, FORWARD
 from modellint.static.flow.machine import Machine, Statements
 from modellint.static.flow.state import State, agree, join_states, settle
 from modellint.static.flow.targets import assign, delete, elements, iterate
-from modellint.static.flow.values import CUT, ENTRY, NONE, NOTHING, ON, FunctionValue, Value, join
+from modellint.static.flow.values import (
+    CUT,
+    ENTRY,
+    NONE,
+    NOTHING,
+    ON,
+    Args,
+    ClassValue,
+    FunctionValue,
+    Value,
+    join,
+)
 from modellint.static.project.facts import last_name
 
 MAX_LAPS = 3
@@ -58,7 +69,8 @@ def _augmented(machine: Machine, node: ast.AugAssign, state: State) -> list[Stat
     added = machine.eval(node.value, state)
     before = machine.eval(_loaded(node.target), state)
     after = join(before, added)._replace(consts=None)
-    if isinstance(node.op, ast.Add) and machine.frame.loops and isinstance(node.target, ast.Name):
+    number = not before.refs  # a list or tuple that grows is no sum
+    if isinstance(node.op, ast.Add) and number and machine.frame.loops and isinstance(node.target, ast.Name):
         after = after.with_taint(_accumulated(machine, node, node.target.id, added, state))
     assign(machine, node.target, after, state)
     return [state]
@@ -278,11 +290,50 @@ def _assert(machine: Machine, node: ast.Assert, state: State) -> list[State]:
 
 def _function(machine: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef, state: State) -> list[State]:
     frame = machine.frame
-    if not frame.function.is_body:  # those of a module are found by name
+    if frame.function.is_body:  # found by name; a decorator may enter it into a registry
+        own = frame.function.functions.get(node.name)
+        if own is not None and own.node is node:
+            _register(machine, node, FunctionValue(own, None, node.name, True), state)
+    else:
         inner = frame.function.functions.get(node.name)
         if inner is not None and inner.node is node:
             value = FunctionValue(inner, frame.id, node.name)
             state.variables[frame.id, node.name] = Value(symbols=(value,))
+    return [state]
+
+
+def _class(machine: Machine, node: ast.ClassDef, state: State) -> list[State]:
+    own = machine.frame.function.classes.get(node.name)
+    if own is not None and machine.frame.function.is_body:
+        _register(machine, node, ClassValue(own, node.name), state)
+    return [state]
+
+
+def _register(
+    machine: Machine,
+    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef,
+    value: FunctionValue | ClassValue,
+    state: State,
+) -> None:
+    """Run decorators that enter what they decorate into a registry: `@register("small")`, `@MODELS.register()`."""
+    for decorator in node.decorator_list if machine.frame.module.registers else ():
+        name = last_name(decorator)
+        if name is not None and "regist" in name:
+            call = ast.copy_location(ast.Call(decorator, [], []), decorator)
+            machine.call_value(machine.eval(decorator, state), Args((Value(symbols=(value,)),)), call, state)
+
+
+def _import(machine: Machine, node: ast.Import | ast.ImportFrom, state: State) -> list[State]:
+    """An import runs the module; that matters where it fills a registry."""
+    frame = machine.frame
+    if frame.function.is_body:
+        names = [a.name for a in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+        level = 0 if isinstance(node, ast.Import) else node.level
+        for name in names:
+            path = machine.project.find(frame.module.path, name, level)
+            module = machine.project.load(path) if path is not None and not path.is_dir() else None
+            if module is not None and module.registers:
+                machine.ensure_module(module, state)
     return [state]
 
 
@@ -313,6 +364,9 @@ STATEMENTS: Statements = {
     ast.Assert: _assert,
     ast.FunctionDef: _function,
     ast.AsyncFunctionDef: _function,
+    ast.ClassDef: _class,
+    ast.Import: _import,
+    ast.ImportFrom: _import,
     ast.Global: _declare,
     ast.Nonlocal: _declare,
 }

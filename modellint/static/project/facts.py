@@ -124,6 +124,11 @@ class FunctionInfo:
         return self.module.tree.body if node is None else node.body
 
     @property
+    def decorators(self) -> tuple[str | None, ...]:
+        """The last names of its decorators."""
+        return self._decorators
+
+    @property
     def is_decorated(self) -> bool:
         """Whether it has any decorator."""
         return bool(self._decorators)
@@ -165,7 +170,7 @@ class ClassInfo:
     """A class of the project. `bases` are the dotted names of its base classes, None for any other expression;
     `fields` those of a dataclass or a named tuple, in order."""
 
-    __slots__ = ("bases", "fields", "methods", "module", "name", "scope")
+    __slots__ = ("bases", "decorators", "fields", "methods", "module", "name", "scope")
 
     def __init__(self, module: ModuleInfo, node: ast.ClassDef, scope: FunctionInfo) -> None:
         self.module = module
@@ -173,7 +178,8 @@ class ClassInfo:
         self.scope = scope
         self.bases = tuple(dotted_name(base) for base in node.bases)
         self.methods: dict[str, FunctionInfo] = {}
-        records = any(last_name(d) == "dataclass" for d in node.decorator_list) or "NamedTuple" in self.bases
+        self.decorators = tuple(last_name(d) for d in node.decorator_list)
+        records = "dataclass" in self.decorators or "NamedTuple" in self.bases
         annotated = [s.target for s in node.body if isinstance(s, ast.AnnAssign)] if records else []
         self.fields = tuple(target.id for target in annotated if isinstance(target, ast.Name))
 
@@ -194,6 +200,16 @@ class ModuleInfo:
         self.classes: list[ClassInfo] = []
         self.body = FunctionInfo(self, BODY, None, None, None)
         self._tree: ast.Module | None = tree
+
+    @property
+    def registers(self) -> bool:
+        """Whether decorators of the file enter a few functions or classes into a registry, as their names say.
+
+        A file that registers more is a zoo: which of its models a name means cannot be told anyway.
+        """
+        names = [name for function in self.functions for name in function.decorators]
+        names += [name for cls in self.classes for name in cls.decorators]
+        return 0 < sum(name is not None and "regist" in name for name in names) <= _MAX_REGISTERED
 
     @property
     def tree(self) -> ast.Module:
@@ -223,6 +239,7 @@ class ModuleInfo:
 
 
 BODY = "<module>"
+_MAX_REGISTERED = 12
 _ONLY_AST = 0x400  # ast.PyCF_ONLY_AST
 
 
