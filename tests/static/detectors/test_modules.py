@@ -167,6 +167,20 @@ SILENT = {
             def train(self):
                 self.model.train()
         """,
+    "train and eval passed on to what is far away": """
+        from torch import nn
+
+        class Remote(nn.Module):
+            def __init__(self, remote):
+                super().__init__()
+                self.remote = remote
+
+            def train(self, mode=True):
+                return self.remote.rpc_sync().train()
+
+            def eval(self):
+                return self.remote.rpc_sync().eval()
+        """,
 }
 
 FOUND = {

@@ -488,6 +488,35 @@ FOUND = {
                 print(accuracy(net, loader))  # ML101
             """,
     },
+    "a registry filled by a decorator": {
+        "registry.py": """
+            REGISTRY = {}
+
+            def register(name):
+                def decorate(fn):
+                    REGISTRY[name] = fn
+                    return fn
+                return decorate
+            """,
+        "nets.py": """
+            from registry import register
+            from torchvision.models import resnet18
+
+            @register("small")
+            def small():
+                return resnet18(weights="DEFAULT")
+            """,
+        "app.py": """
+            import nets
+            import torch
+            from registry import REGISTRY
+
+            @torch.no_grad()
+            def predict(name, x):
+                net = REGISTRY[name]()
+                return net(x).argmax(-1).item()  # ML101
+            """,
+    },
 }
 
 HELPER_NOT_CHECKED = {
