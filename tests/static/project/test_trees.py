@@ -90,3 +90,13 @@ def test_the_order_of_the_files_changes_nothing(project: list[Path], tmp_path: P
     outcomes = {frozenset(findings(analyzer(tmp_path, project), list(order))) for order in permutations(project)}
 
     assert len(outcomes) == 1
+
+
+def test_one_analyzer_sees_the_new_text_of_a_file(project: list[Path], tmp_path: Path) -> None:
+    subject = analyzer(tmp_path, project)
+    first = findings(subject, project)
+    nets = tmp_path / "nets.py"
+    nets.write_text(nets.read_text(encoding="utf-8").replace("return net\n", "return net.eval()\n"), encoding="utf-8")
+
+    assert first
+    assert findings(subject, project) == set()
