@@ -99,6 +99,7 @@ class FileContext:
         self._analyses = analyses
         self.outside_events: list[Event] | None = None
         self.unsearched: set[FunctionInfo] = set()
+        self.callers_known = False
 
     def is_checked(self, path: str) -> bool:
         """Tell whether findings in the file `path` are reported in this run."""

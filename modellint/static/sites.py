@@ -35,6 +35,7 @@ def places(context: FileContext, kind: str) -> Iterator[Place]:
     here: dict[Site, list[Event]] = defaultdict(list)
     elsewhere: dict[Site, list[Event]] = defaultdict(list)
     shared: dict[str, set[Site]] = defaultdict(set)
+    _run_callers_of_open(context)
     for event in [*context.flow.events, *from_other_files(context)]:
         if event.key.kind != kind:
             continue
@@ -53,6 +54,28 @@ def places(context: FileContext, kind: str) -> Iterator[Place]:
         yield Place(site, tuple(e for e in events if not is_open(e)), True)
     for path, sites in sorted(shared.items()):
         yield from _shared_places(context, Path(path), sites, kind)
+
+
+def _run_callers_of_open(context: FileContext) -> None:
+    """Analyse the functions of this file that call what another checked file leaves to its callers.
+
+    Whichever of the two files is checked first, both then know the same.
+    """
+    if context.callers_known:
+        return
+    context.callers_known = True
+    names = set()
+    for callee in context.flow.owing_callees():
+        if not context.is_checked(str(callee.module.path)) or is_test_file(callee.module.path):
+            continue
+        other = context.neighbour(callee.module.path)
+        if other is not None and any(
+            event.root is callee and not event.training and (is_open(event) or _grad_open(event))
+            for event in other.flow.events
+        ):
+            names.add(callee.cls.name if callee.name == "__init__" and callee.cls else callee.name)
+    if names:
+        context.callers_in(context.module.path, frozenset(names))
 
 
 def _shared_places(context: FileContext, path: Path, sites: set[Site], kind: str) -> Iterator[Place]:

@@ -66,6 +66,16 @@ class FileAnalysis:
         """Analyse every function of the file that is judged in the file itself."""
         self._run(self._relevance, None)
 
+    def owing_callees(self) -> set[FunctionInfo]:
+        """Return the functions of other files that this file calls and that may run a forward for it."""
+        path = self.module.path
+        return {
+            callee
+            for function in self.module.functions
+            for callee in self._caller_relevance.callees(function)
+            if callee.module.path != path and self._caller_relevance.owes(callee)
+        }
+
     def run_callers(self, names: frozenset[str]) -> None:
         """Analyse the functions that call one of `names`, which other files define, as well."""
         self._run(self._caller_relevance, names)

@@ -64,7 +64,7 @@ class Relevance:
         names = [function.name, *([function.cls.name] if function.cls else ())]
         if any(speaks_of_inference(name) for name in names):
             return True
-        return depth < 2 and any(self._has_evidence(callee, depth + 1) for callee in self._callees(function))
+        return depth < 2 and any(self._has_evidence(callee, depth + 1) for callee in self.callees(function))
 
     def owes(self, function: FunctionInfo, depth: int = 0) -> bool:
         """Tell whether `function`, or one of the project's functions that it calls, may run a forward or an export."""
@@ -84,7 +84,7 @@ class Relevance:
         path = function.module.path
         return [
             callee
-            for callee in self._callees(function)
+            for callee in self.callees(function)
             if callee.module.path == path or not self._is_checked(str(callee.module.path))
         ]
 
@@ -97,7 +97,7 @@ class Relevance:
                 and not self._runs_something(function)
                 and not self._builds(function)
                 and depth < _MAX_DEPTH
-                and all(self.is_inert(callee, depth + 1) for callee in self._callees(function))
+                and all(self.is_inert(callee, depth + 1) for callee in self.callees(function))
             )
         return self._inert[function]
 
@@ -115,7 +115,8 @@ class Relevance:
                 return True
         return _hands_on(function)
 
-    def _callees(self, function: FunctionInfo) -> list[FunctionInfo]:
+    def callees(self, function: FunctionInfo) -> list[FunctionInfo]:
+        """Return the functions of the project that `function` calls, or that others may call for it."""
         found = []
         for call in function.calls:
             func = call.func
