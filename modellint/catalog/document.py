@@ -65,18 +65,22 @@ def dotted(key: KeyPath) -> str:
     return text
 
 
+def read_document(path: Path) -> str:
+    """Return the text of a document; raise `DocumentError` where it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise DocumentError([Problem(path, 1, "", "is not UTF-8")]) from None
+    except OSError as error:
+        raise DocumentError([Problem(path, 1, "", f"cannot be read: {error.strerror}")]) from None
+
+
 def load_yaml(path: Path, text: str | None = None) -> Document:
     """Read the YAML file `path` (or `text`, standing for it).
 
     Raises `DocumentError` where it cannot be read, is not YAML or repeats a key.
     """
-    if text is None:
-        try:
-            text = path.read_text(encoding="utf-8")
-        except UnicodeDecodeError:
-            raise DocumentError([Problem(path, 1, "", "is not UTF-8")]) from None
-        except OSError as error:
-            raise DocumentError([Problem(path, 1, "", f"cannot be read: {error.strerror}")]) from None
+    text = read_document(path) if text is None else text
     rows: dict[KeyPath, int] = {}
     problems: list[Problem] = []
     try:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from modellint.catalog.document import Document, DocumentError, KeyPath, Problem
+from modellint.catalog.document import Document, DocumentError, KeyPath, Problem, read_document
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -28,13 +28,7 @@ _TOKEN = re.compile(
 
 def load_toml(path: Path, text: str | None = None) -> Document:
     """Read the TOML file `path`; raise `DocumentError` where it cannot be read or is not TOML."""
-    if text is None:
-        try:
-            text = path.read_text(encoding="utf-8")
-        except UnicodeDecodeError:
-            raise DocumentError([Problem(path, 1, "", "is not UTF-8")]) from None
-        except OSError as error:
-            raise DocumentError([Problem(path, 1, "", f"cannot be read: {error.strerror}")]) from None
+    text = read_document(path) if text is None else text
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -69,7 +69,7 @@ class Classes:
             for method in owner.methods.values():
                 if "training" in method.words and method.name not in ("__init__", "train", "eval"):
                     return Dependence(YES, f"{cls.name}.{method.name} asks for self.training")
-                found = self.of_function(method, owner)
+                found = self.of_function(method)
                 if found.answer == YES:
                     return found
                 if found.answer == UNKNOWN:
@@ -134,7 +134,7 @@ class Classes:
                     return True
         return False
 
-    def of_function(self, function: FunctionInfo, cls: ClassInfo | None = None) -> Dependence:
+    def of_function(self, function: FunctionInfo) -> Dependence:
         """Tell whether `function` builds modules that depend on the mode."""
         if function in self._dependence:
             return self._dependence[function]

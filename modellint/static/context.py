@@ -13,10 +13,11 @@ from modellint.diagnostic import Confidence, Severity
 from modellint.static.classes import Classes
 from modellint.static.flow.engine import FileAnalysis
 from modellint.static.flow.events import Event
+from modellint.static.flow.frames import site_of
 from modellint.static.flow.values import Site
 from modellint.static.knowledge import Knowledge
 from modellint.static.naming import is_test_file
-from modellint.static.project import FunctionInfo, ModuleInfo, Project
+from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo, Project
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +140,8 @@ class FileContext:
 
     def site(self, node: ast.AST) -> Site:
         """Return where `node` stands in this file."""
-        return Site(str(self.module.path), node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
+        return site_of(self.module, node)
 
-    def module_classes(self) -> Iterable[Any]:
+    def module_classes(self) -> Iterable[ClassInfo]:
         """Yield the classes of the file that are torch modules."""
         return (cls for cls in self.module.classes if self.classes.is_module(cls))

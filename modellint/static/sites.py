@@ -70,8 +70,7 @@ def _run_callers_of_open(context: FileContext) -> None:
             continue
         other = context.neighbour(callee.module.path)
         if other is not None and any(
-            event.root is callee and not event.training and (is_open(event) or _grad_open(event))
-            for event in other.flow.events
+            event.root is callee and not event.training and _left_to_callers(event) for event in other.flow.events
         ):
             names.add(callee.cls.name if callee.name == "__init__" and callee.cls else callee.name)
     if names:
@@ -105,13 +104,14 @@ def judged_at_callers(events: Iterable[Event]) -> Iterator[Event]:
     called = {step.callee for event in listed for step in event.key.chain}
     for event in listed:
         root = event.root
-        if not root.is_body and root in called and (is_open(event) or _grad_open(event)):
+        if not root.is_body and root in called and _left_to_callers(event):
             continue
         yield event
 
 
-def _grad_open(event: Event) -> bool:
-    return any(s.grad.state == ENTRY for s in event.snapshots)
+def _left_to_callers(event: Event) -> bool:
+    """Tell whether the mode or autograd is what the callers of the analysed function left."""
+    return is_open(event) or any(s.grad.state == ENTRY for s in event.snapshots)
 
 
 def from_other_files(context: FileContext) -> list[Event]:
@@ -125,7 +125,7 @@ def from_other_files(context: FileContext) -> list[Event]:
         if event.site.path == str(context.module.path)
         and not event.root.is_body
         and not event.training
-        and (is_open(event) or _grad_open(event))
+        and _left_to_callers(event)
     }
     mine = str(context.module.path)
     for path, names in _callers(context, asked).items():

@@ -21,14 +21,6 @@ _SITE = ("/site-packages/", "/dist-packages/")
 _SKIP, _LIBRARY, _PROJECT = 0, 1, 2
 
 
-def innermost(frame: FrameType | None) -> FrameType | None:
-    """Return the first frame outside torch, the standard library and modellint, going outwards."""
-    table = SiteTable(())
-    while frame is not None and table.kind(frame.f_code) == _SKIP:
-        frame = frame.f_back
-    return frame
-
-
 class SiteTable:
     """Interns sites; `site()` is called for every operation, so it looks a code object up in a dict."""
 

@@ -10,6 +10,7 @@ from modellint.diagnostic import Confidence, Severity
 from modellint.static.classes import NO, UNKNOWN, YES
 from modellint.static.context import FileContext, Finding
 from modellint.static.evidence import (
+    PREDICTS,
     in_eval,
     in_train,
     is_inference,
@@ -52,7 +53,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
     event, snapshot = bad[0]
     # code shared with training is right there: what is wrong is the call that leads to it from elsewhere
     good += [other for other in trained if other.key.chain and other.key.chain != event.key.chain]
-    if good and (call := wrong_call(event, good)) is not None:
+    if good and wrong_call(event, good) is not None:
         for event, snapshot in bad:
             call = wrong_call(event, good)
             if call is not None:
@@ -97,7 +98,7 @@ def _judge_open(place: Place, context: FileContext) -> Iterator[tuple[object, Fi
             own_switch = snapshot.grad.state == OFF and snapshot.grad.site is not None
             if not own_switch or event.function.cls is not None or event.key.chain:
                 continue
-            uses = event.uses & {"prediction", "number", "printed", "reported"}
+            uses = event.uses & PREDICTS
             confidence = Confidence.LIKELY if uses and event.root not in context.unsearched else Confidence.POSSIBLE
             yield _cause(event, snapshot), _finding(event, snapshot, place.site, confidence, False)
             return

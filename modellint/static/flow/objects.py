@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from modellint.static.classes import YES
 from modellint.static.flow import data
 from modellint.static.flow.construct import training_from
 from modellint.static.flow.decorators import decorated_grad
@@ -208,7 +209,7 @@ def _left_behind(obj: Obj, state: State) -> Obj | None:
         for inner in value.refs:
             part = state.heap[inner]
             fresh = part.kind == MODEL and not part.part and all(f.how == f"{part.how}()" for f in part.modes)
-            if fresh and part.depends == "yes" and kinds(part.modes) == {TRAIN}:
+            if fresh and part.depends == YES and kinds(part.modes) == {TRAIN}:
                 return part
     return None
 
@@ -351,10 +352,10 @@ def _model_method(machine: Machine, oid: int, name: str, args: Args, node: ast.C
     if data.SETS_MODE.search(name) and not runs:
         state.heap[oid] = obj._replace(modes=UNKNOWN_MODES)
         return machine.out_of_sight(node, args, state)
-    if runs or (class_of(obj) is not None and args.positional):
+    if runs or (cls is not None and args.positional):
         part = part_of(machine, oid, name, state)
         inner = next(iter(part.refs))
-        chosen = inner if class_of(obj) is not None and not runs else oid
+        chosen = inner if cls is not None and not runs else oid
         number = machine.note(FORWARD, node, chosen, state, _text(node), name)
         return data.result_of(machine, number, args, state)
     data.escape(machine, node, args, state)
@@ -364,8 +365,6 @@ def _model_method(machine: Machine, oid: int, name: str, args: Args, node: ast.C
 def _opaque_method(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, state: State) -> Value:
     """Call a method of an object of which nothing is known; it may keep what it is given."""
     obj = state.heap[oid]
-    if oid in machine.owners and state.heap[machine.owners[oid][0]].kind == MODEL and not looks_like_model(obj):
-        pass
     taint = args.taint
     held = obj.attrs.get(TAINT_HELD)
     if taint:

@@ -9,7 +9,7 @@ from modellint.static.project import ClassInfo, FunctionInfo, Symbol
 
 # -- modes, weights, gradients ---------------------------------------------------------------------------------
 
-TRAIN, EVAL, MIXED, UNKNOWN, ENTRY = "train", "eval", "mixed", "unknown", "entry"
+TRAIN, EVAL, UNKNOWN, ENTRY = "train", "eval", "unknown", "entry"
 """Modes. ENTRY: whatever the callers of the analysed function left; only they can tell."""
 
 LOADED, RANDOM = "loaded", "random"
@@ -50,7 +50,6 @@ Facts: TypeAlias = "frozenset[str]"
 ENTRY_MODES: Modes = frozenset({ModeFact(ENTRY, None, "entry")})
 UNKNOWN_MODES: Modes = frozenset({ModeFact(UNKNOWN, None, "unknown")})
 UNKNOWN_WEIGHTS: Facts = frozenset({UNKNOWN})
-NO_FACTS: Facts = frozenset()
 
 
 def kinds(modes: Modes) -> set[str]:
