@@ -1,0 +1,7 @@
+"""`python -m modellint` is the command `modellint`."""
+
+from __future__ import annotations
+
+from modellint.cli import main
+
+main()
