@@ -131,13 +131,17 @@ class HiddenDraw:
 
 @dataclass(frozen=True, slots=True)
 class ModeChange:
-    """Something that only one of the two modes runs: `mode` is the one that does."""
+    """Something that only one of the two modes runs: `mode` is the one that does.
+
+    `random`: it draws random numbers, or depends on such a draw.
+    """
 
     mode: str
     name: str
     count: int
     site: int | None
     module: str | None
+    random: bool = False
 
 
 @dataclass(frozen=True, slots=True)

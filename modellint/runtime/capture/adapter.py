@@ -63,8 +63,18 @@ def written(overload: Any) -> tuple[tuple[int, str], ...]:
 @contextmanager
 def unobserved() -> Iterator[None]:
     """Run torch code of our own in the middle of a recording without recording it."""
-    with torch._C.DisableTorchFunction(), _disable_current_modes():
+    with torch._C.DisableTorchFunction(), _disable_current_modes(), _outside_transforms():
         yield
+
+
+def _outside_transforms() -> AbstractContextManager[Any]:
+    """Return a context outside `torch.func.vmap`, `grad` and the like, whose tensors have no data of their own."""
+    if torch._C._functorch.peek_interpreter_stack() is None:
+        return nullcontext()
+    from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
+
+    outside: AbstractContextManager[Any] = temporarily_clear_interpreter_stack()
+    return outside
 
 
 def eager() -> AbstractContextManager[Any]:

@@ -11,7 +11,7 @@ import torch
 from modellint.runtime.capture.recorder import Recorder
 from modellint.runtime.capture.state import preserved
 from modellint.runtime.capture.subject import Subject
-from modellint.runtime.trace import ModeChange, Op
+from modellint.runtime.trace import RANDOM, ModeChange, Op
 
 
 def other_mode(subject: Subject, recorder: Recorder, mode: Callable[[], Any]) -> list[ModeChange]:
@@ -33,8 +33,8 @@ def other_mode(subject: Subject, recorder: Recorder, mode: Callable[[], Any]) ->
             return []
     known = {
         path
-        for path, fact in (*recorder.calls.items(), *again.calls.items())
-        if fact.type.startswith("torch.nn.") or "track_running_stats" in fact.settings
+        for path, fact in recorder.calls.items()
+        if path in again.calls and (fact.type.startswith("torch.nn.") or "track_running_stats" in fact.settings)
     }
     names_of = ("eval", "train") if training else ("train", "eval")
     return [
@@ -47,13 +47,16 @@ def _only(ops: list[Op], others: list[Op], mode: str, known_modules: set[str]) -
     """Return what `ops` have and `others` do not: by name and line; the parts of a composite do not count."""
     known = {(op.name, op.site) for op in others}
     counts: Counter[tuple[str, int | None]] = Counter()
-    module: dict[tuple[str, int | None], str | None] = {}
+    first: dict[tuple[str, int | None], Op] = {}
     for op in ops:
         key = (op.name, op.site)
         if op.within is None and op.site is not None and key not in known and op.module not in known_modules:
             counts[key] += 1
-            module.setdefault(key, op.module)
-    return [ModeChange(mode, name, count, site, module[name, site]) for (name, site), count in counts.items()]
+            first.setdefault(key, op)
+    return [
+        ModeChange(mode, op.name, counts[key], op.site, op.module, op.live or bool(op.taint & RANDOM))
+        for key, op in first.items()
+    ]
 
 
 def graph_bytes(subject: Subject) -> int | None:

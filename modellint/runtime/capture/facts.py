@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import nn
+from torch.nn.utils.spectral_norm import SpectralNorm
 
 _SETTINGS = (
     "p", "drop_prob", "dropout", "momentum", "eps", "num_features", "affine", "track_running_stats", "num_layers",
@@ -60,6 +62,10 @@ def mode_op(module: nn.Module) -> tuple[str, dict[str, Any]] | None:
 def reads_mode(module: nn.Module) -> bool:
     """Tell whether the module's own class asks `self.training`: torch's by table, others by their bytecode."""
     cls = type(module)
+    if isinstance(module, torch.jit.ScriptModule):
+        return "self.training" in getattr(module, "code", "") and bool(getattr(module, "p", 1.0))
+    if _iterates_powers(module):
+        return True
     if cls.__module__.startswith("torch.nn."):
         return mode_op(module) is not None or _tracks_instances(module)
     return any(
@@ -74,6 +80,12 @@ def reads_mode(module: nn.Module) -> bool:
 def _tracks_instances(module: nn.Module) -> bool:
     """Tell whether a module is an instance norm whose evaluation mode uses running statistics."""
     return isinstance(module, nn.modules.instancenorm._InstanceNorm) and module.track_running_stats
+
+
+def _iterates_powers(module: nn.Module) -> bool:
+    """Tell whether a module is, or carries as a hook, a spectral norm: in training each forward updates its buffers."""
+    hooks = module._forward_pre_hooks.values()
+    return type(module).__name__ == "_SpectralNorm" or any(isinstance(hook, SpectralNorm) for hook in hooks)
 
 
 def matters(module: nn.Module) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
+from types import MethodType
 from typing import Any
 
 from torch import nn
@@ -23,6 +25,12 @@ class Names:
 
     def _refresh(self) -> None:
         self._registered = {id(module): path for path, module in self._model.named_modules()}
+
+    def registered(self, module: nn.Module) -> bool:
+        """Tell whether a module is a submodule, also one that became one only now."""
+        if id(module) not in self._registered and id(module) not in self._strays:
+            self._refresh()
+        return id(module) in self._registered
 
     def path(self, module: nn.Module, parent: nn.Module | None) -> tuple[str, bool]:
         """Return (path, registered) of a module that is being called by `parent`."""
@@ -61,6 +69,10 @@ class Names:
 def _inside(value: Any, depth: int) -> Iterator[tuple[str, nn.Module]]:
     if isinstance(value, nn.Module):
         yield "", value
+    elif depth < _DEPTH and isinstance(value, partial):
+        yield from _inside((value.func, *value.args, *value.keywords.values()), depth + 1)
+    elif depth < _DEPTH and isinstance(value, MethodType):
+        yield from _inside(value.__self__, depth + 1)
     elif depth < _DEPTH and isinstance(value, dict):
         for key, item in list(value.items())[:_WIDTH]:
             for below, module in _inside(item, depth + 1):

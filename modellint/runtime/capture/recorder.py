@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from types import FrameType
 from typing import Any
 
 import torch
@@ -14,7 +15,9 @@ from torch import nn
 from modellint.runtime.capture import adapter
 from modellint.runtime.capture.functions import FUNCTION_NAMES, function_scalars, scalars
 from modellint.runtime.capture.names import Names
+from modellint.runtime.capture.operands import generator_state, shallow, shape, storage
 from modellint.runtime.capture.sites import SiteTable
+from modellint.runtime.capture.strays import in_constructor, running
 from modellint.runtime.capture.walk import called, describe
 from modellint.runtime.trace import INPUT, RANDOM, ModuleFact, Op
 
@@ -57,7 +60,9 @@ class Recorder:
         self._region = 0
         self._outside = False
         self._marked: list[torch.Tensor] = []
-        self._storages = {_storage(parameter): parameter for parameter in model.parameters()}
+        self._stray: torch.Tensor | None = None
+        self._strays: list[torch.Tensor] = []
+        self._storages = {storage(parameter): parameter for parameter in model.parameters()}
         self._storages.pop(0, None)
         self._state = {id(tensor) for tensor in (*model.parameters(), *model.buffers())}
 
@@ -98,13 +103,34 @@ class Recorder:
 
     def _enter(self, module: nn.Module, args: Any) -> None:
         parent = self._stack[-1][0] if self._stack else None
+        frame = sys._getframe(1)
+        if not self._names.registered(module):
+            parent = self._note_strays(frame, parent)
+        self._stack.append((module, self._note_call(module, parent, frame)))
+
+    def _note_call(self, module: nn.Module, parent: nn.Module | None, frame: FrameType | None) -> str:
         path, registered = self._names.path(module, parent)
         fact = self.calls.get(path)
         if fact is None:
             fact = describe(module, path, self._built.get(id(module)), registered=registered)
-            fact = called(fact, 0, self._sites.site(sys._getframe(1)))
+            fact = called(fact, 0, self._sites.site(frame))
         self.calls[path] = replace(fact, calls=fact.calls + 1, training=fact.training or module.training)
-        self._stack.append((module, path))
+        return path
+
+    def _note_strays(self, frame: FrameType | None, parent: nn.Module | None) -> nn.Module | None:
+        """Note unregistered modules that run without their `__call__` here; return the innermost, else `parent`."""
+        for module, caller in running(frame, parent):
+            if not self._names.registered(module):
+                self._note_call(module, parent, caller)
+                parent = module
+        return parent
+
+    def _note_owner(self, parameter: torch.Tensor, frame: FrameType | None) -> None:
+        """Note the unregistered module whose parameter is in use, unless it is only being built."""
+        if not in_constructor(frame):
+            self._state.add(id(parameter))
+            self._strays.append(parameter)  # held, so that its id stays its own
+            self._note_strays(frame, self._stack[-1][0] if self._stack else None)
 
     def _leave(self, module: nn.Module, args: Any, output: Any) -> None:
         # An error that a caller catches unwinds several modules at once.
@@ -117,6 +143,9 @@ class Recorder:
     def operation(self, func: Any, args: Any, kwargs: Any) -> Any:
         """Record one dispatched operator and run it."""
         taint, first, wants_grad = self._inspect(args, kwargs)
+        if self._stray is not None:
+            self._note_owner(self._stray, sys._getframe(2))
+            self._stray = None
         if first is None and not self._any_input:
             taint |= INPUT
         draws = adapter.is_seeded(func)
@@ -133,18 +162,18 @@ class Recorder:
                 grad=self._grad_region() if wants_grad else 0,
                 draws=draws,
                 within=self._within,
-                shape=_shape(first) if notable else (),
+                shape=shape(first) if notable else (),
                 dtype=str(first.dtype).removeprefix("torch.") if first is not None else None,
                 device=first.device.type if first is not None else None,
             )
         )
         if draws:
-            self._draw_states[index] = _generator_state(args, kwargs)
+            self._draw_states[index] = generator_state(args, kwargs)
             if self._within is None:
-                self.ops[index] = replace(self.ops[index], in_init=_in_constructor(sys._getframe(2)))
+                self.ops[index] = replace(self.ops[index], in_init=in_constructor(sys._getframe(2)))
         for position, key in adapter.written(func):
             for tensor in adapter.tensors(args[position] if position < len(args) else kwargs.get(key)):
-                if (parameter := self._storages.get(_storage(tensor))) is not None:
+                if (parameter := self._storages.get(storage(tensor))) is not None:
                     self._before_writing(parameter)
         result = func(*args, **kwargs)
         outputs = list(adapter.tensors(result))
@@ -176,7 +205,7 @@ class Recorder:
             taint, first, wants_grad = self._inspect(args, kwargs)
             self._within = len(self.ops)
             full = adapter.function_name(func)
-            self._draw_states[self._within] = _generator_state(args, kwargs)
+            self._draw_states[self._within] = generator_state(args, kwargs)
             self.ops.append(
                 Op(
                     name=full,
@@ -186,7 +215,7 @@ class Recorder:
                     taint=taint & (INPUT | RANDOM),
                     grad=self._grad_region() if wants_grad else 0,
                     draws="norm" not in name,
-                    shape=_shape(first),
+                    shape=shape(first),
                     dtype=str(first.dtype).removeprefix("torch.") if first is not None else None,
                     device=first.device.type if first is not None else None,
                 )
@@ -213,13 +242,15 @@ class Recorder:
     def _inspect(self, args: Any, kwargs: Mapping[str, Any]) -> tuple[int, torch.Tensor | None, bool]:
         taint, first, wants_grad = 0, None, False
         for value in (*args, *kwargs.values()):
-            for tensor in (value,) if isinstance(value, torch.Tensor) else _shallow(value):
+            for tensor in (value,) if isinstance(value, torch.Tensor) else shallow(value):
                 first = tensor if first is None else first
                 mark = getattr(tensor, _MARK, 0)
                 if not mark and not self._any_input:
                     mark = _STATE if id(tensor) in self._state else INPUT
                 taint |= mark
                 wants_grad = wants_grad or tensor.requires_grad
+                if type(tensor) is nn.Parameter and id(tensor) not in self._state:
+                    self._stray = tensor
         if taint & INPUT:
             taint &= ~_STATE
         return taint & ~_GRAD, first, wants_grad or bool(taint & _GRAD)
@@ -272,43 +303,3 @@ class _Functions(adapter.TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return self._recorder.function(func, args, kwargs or {})
-
-
-def _storage(tensor: torch.Tensor) -> int:
-    """Return an identity shared by all views of one storage; 0 where a tensor has none."""
-    try:
-        return int(tensor.untyped_storage()._cdata)
-    except (NotImplementedError, RuntimeError, ValueError):
-        return 0
-
-
-def _shallow(value: Any) -> Iterator[torch.Tensor]:
-    if isinstance(value, (list, tuple)):
-        for item in value:
-            if isinstance(item, torch.Tensor):
-                yield item
-            elif isinstance(item, (list, tuple)):
-                yield from _shallow(item)
-
-
-def _shape(tensor: torch.Tensor | None) -> tuple[int, ...]:
-    return tuple(int(size) for size in tensor.shape) if tensor is not None else ()
-
-
-def _generator_state(args: Any, kwargs: Mapping[str, Any]) -> int:
-    """Return a fingerprint of the state from which a draw starts."""
-    generator = next((value for value in (*args, *kwargs.values()) if isinstance(value, torch.Generator)), None)
-    generator = generator or torch.default_generator
-    with adapter.unobserved():
-        return hash(generator.get_state().numpy().tobytes())
-
-
-def _in_constructor(frame: Any) -> bool:
-    """Tell whether a draw initialises a module that is being built."""
-    for _ in range(12):
-        if frame is None:
-            return False
-        if frame.f_code.co_name == "__init__" and isinstance(frame.f_locals.get("self"), nn.Module):
-            return True
-        frame = frame.f_back
-    return False

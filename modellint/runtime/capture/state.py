@@ -69,12 +69,19 @@ class Snapshot:
             value.extend(before) if isinstance(value, list) else value.update(before)
         with torch.no_grad():
             for tensor, before in (*self._buffers, *self._saved.values()):
-                if tensor.shape == before.shape and not torch.equal(tensor, before):
+                if tensor.shape == before.shape and not _same(tensor, before):
                     _write(tensor, before)
         for parameter, _, requires_grad, grad in self._parameters:
             parameter.requires_grad_(requires_grad)
             parameter.grad = grad
         self._random.restore()
+
+
+def _same(tensor: torch.Tensor, before: torch.Tensor) -> bool:
+    try:
+        return torch.equal(tensor, before)
+    except NotImplementedError:  # sparse layouts cannot be compared; writing what is there already does no harm
+        return False
 
 
 def _write(tensor: torch.Tensor, before: torch.Tensor) -> None:
