@@ -87,7 +87,7 @@ def test_what_is_no_torch_module_is_not_taken_for_one(knowledge: Knowledge, name
 def test_loaders_that_return_evaluation_mode(knowledge: Knowledge, call: str) -> None:
     loader = knowledge.loaders.get(call)
     assert loader is not None
-    assert loader.mode == "eval"
+    assert loader.effect.mode == "eval"
 
 
 @pytest.mark.parametrize(
@@ -109,14 +109,14 @@ def test_loaders_that_return_evaluation_mode(knowledge: Knowledge, call: str) ->
 def test_loaders_that_return_training_mode(knowledge: Knowledge, call: str) -> None:
     loader = knowledge.loaders.get(call)
     assert loader is not None
-    assert loader.mode == "train"
+    assert loader.effect.mode == "train"
 
 
 @pytest.mark.parametrize(
     ("name", "origin", "mode"),
     [
-        ("generate", "transformers.AutoModelForCausalLM.from_pretrained", "unchanged"),
-        ("generate", "peft.PeftModel.from_pretrained", "unchanged"),
+        ("generate", "transformers.AutoModelForCausalLM.from_pretrained", "same"),
+        ("generate", "peft.PeftModel.from_pretrained", "same"),
         ("encode", "sentence_transformers.SentenceTransformer", "eval"),
         ("predict", "sentence_transformers.CrossEncoder", "eval"),
     ],
@@ -124,29 +124,32 @@ def test_loaders_that_return_training_mode(knowledge: Knowledge, call: str) -> N
 def test_methods_that_switch_gradients_off_by_themselves(
     knowledge: Knowledge, name: str, origin: str, mode: str
 ) -> None:
-    method = knowledge.method(name, origin)
+    method = knowledge.method(knowledge.entry_points, [origin], name)
     assert method is not None
-    assert (method.grad, method.mode) == ("off", mode)
+    assert (method.effect.runs, method.effect.grad, method.effect.mode) == ("inference", "off", mode)
 
 
 def test_encode_image_is_a_forward_that_records(knowledge: Knowledge) -> None:
     for origin in ("clip.load", "open_clip.create_model_and_transforms"):
-        method = knowledge.method("encode_image", origin)
+        method = knowledge.method(knowledge.entry_points, [origin], "encode_image")
         assert method is not None
-        assert method.forward
-        assert method.grad == "unchanged"
+        assert (method.effect.runs, method.effect.grad) == ("inference", "same")
 
 
 @pytest.mark.parametrize("base", ["lightning.LightningModule", "pytorch_lightning.LightningModule"])
 def test_lightning_calls_its_hooks_with_mode_and_gradients_set(knowledge: Knowledge, base: str) -> None:
-    hooks = knowledge.hooks.get(base)
-    assert hooks is not None
-    assert "training_step" in hooks.train
-    assert {"validation_step", "test_step", "predict_step"} <= set(hooks.inference)
+    training = knowledge.hook(base, "training_step")
+    assert training is not None
+    assert (training.mode, training.grad) == ("train", "on")
+    for method in ("validation_step", "test_step", "predict_step"):
+        hook = knowledge.hook(base, method)
+        assert hook is not None
+        assert (hook.mode, hook.grad) == ("eval", "off")
+    assert knowledge.hook(base, "forward") is None
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_every_fact_names_its_evidence(path: Path) -> None:
     data = yaml.safe_load(path.read_text("utf-8"))
-    kinds = ("loaders", "wrappers", "grad-switches", "methods", "entry-points")
+    kinds = ("loaders", "wrappers", "entry-points", "runners", "contexts", "hooks")
     assert not [fact for kind in kinds for fact in data.get(kind, ()) if not fact.get("evidence")]

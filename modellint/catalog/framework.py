@@ -1,8 +1,11 @@
-"""What one library does to modes, weights and gradients: one YAML file under `rules/frameworks/`."""
+"""What one library does to modes, weights and gradients: one YAML file under `rules/frameworks/`.
+
+The sections of such a file and what each key means: docs/frameworks.md.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -12,94 +15,99 @@ from modellint.catalog.document import DocumentError, Problem, load_yaml, valida
 from modellint.catalog.rule import rules_folder
 
 SCHEMA = Path(__file__).parent / "schemas" / "framework.json"
+GIVEN = "given"
+"""The word for any value but None, False, 0 and the empty text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """An argument of a call, by keyword, by position or both."""
+    """An argument of a call: its names in all versions, and its position (None: by keyword only)."""
 
-    name: str | None
+    names: tuple[str, ...]
     position: int | None
-    default: Any
 
 
 @dataclass(frozen=True, slots=True)
-class Loader:
-    """A call that returns a model. `returns` is a model's place in the returned tuple, None for a bare one.
+class Effect:
+    """What a call does to the model.
 
-    `mode` and `weights` hold where no argument decides; `mode_argument` true means evaluation mode.
+    `mode` is the one it runs in or is returned in, `leaves` the one a call leaves it in, `grad` the state of autograd
+    under which it runs, `runs` whether that is inference, training, or no run at all. `returns` names what comes
+    back: one word for a single object, several for a tuple.
+    """
+
+    mode: str = "same"
+    weights: str = "same"
+    grad: str = "same"
+    runs: str = "nothing"
+    leaves: str = "same"
+    returns: tuple[str, ...] = ("model",)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What holds instead where an argument is one of `values` (texts may hold `*`; `given`: anything true)."""
+
+    argument: Argument
+    values: tuple[Any, ...]
+    changes: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One call of a section. `call` is a qualified name in which `*` stands for any run of characters.
+
+    `excluded` are names that `call` matches and does not mean, `model` the argument that holds the model (None: what
+    the method belongs to, or else the first argument).
     """
 
     call: str
-    mode: str
-    weights: str
-    returns: int | None
-    mode_argument: Argument | None
-    weights_argument: Argument | None
+    effect: Effect
+    cases: tuple[Case, ...] = ()
+    excluded: tuple[str, ...] = ()
+    model: Argument | None = None
+    immediate: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Wrapper:
-    """A call that returns its model argument, or a model around it."""
-
-    call: str
-    mode: str
-    position: int
-
-
-@dataclass(frozen=True, slots=True)
-class GradSwitch:
-    """A call that switches autograd: as a context manager, as a decorator or, if `immediate`, at once."""
-
-    call: str
-    grad: str
-    argument: Argument | None
-    immediate: bool
-
-
-@dataclass(frozen=True, slots=True)
-class ModelMethod:
-    """A method of a model that runs a forward or changes its state. `of` limits it to the results of these loaders."""
-
-    name: str
-    of: tuple[str, ...]
-    forward: bool
-    grad: str
-    mode: str
-
-
-@dataclass(frozen=True, slots=True)
-class EntryPoint:
-    """A call that runs a model by itself and cares for mode and gradients."""
-
-    call: str
-    mode: str
-    grad: str
-
-
-@dataclass(frozen=True, slots=True)
-class Hooks:
-    """Methods that a framework calls with mode and gradients already set, on subclasses of `base`."""
+class Hook:
+    """Methods of subclasses of `base` that the library calls itself, in this mode and with gradients in this state."""
 
     base: str
-    train: tuple[str, ...]
-    inference: tuple[str, ...]
+    methods: tuple[str, ...]
+    mode: str
+    grad: str
+
+    @property
+    def handles_all(self) -> bool:
+        """Whether nothing is left for the method to do."""
+        return self.mode != "same" and self.grad != "same"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An entry of a file as it is written there, for those who read it."""
+
+    section: str
+    names: tuple[str, ...]
+    data: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Framework:
-    """One library. Calls are qualified names in which `*` stands for any run of characters."""
+    """One library; docs/frameworks.md explains the sections."""
 
     name: str
     roots: tuple[str, ...]
     about: str
-    loaders: tuple[Loader, ...]
-    wrappers: tuple[Wrapper, ...]
-    grad_switches: tuple[GradSwitch, ...]
-    methods: tuple[ModelMethod, ...]
-    entry_points: tuple[EntryPoint, ...]
-    hooks: tuple[Hooks, ...]
+    loaders: tuple[Fact, ...]
+    wrappers: tuple[Fact, ...]
+    entry_points: tuple[Fact, ...]
+    runners: tuple[Fact, ...]
+    contexts: tuple[Fact, ...]
+    hooks: tuple[Hook, ...]
     module_bases: tuple[str, ...]
+    no_modules: tuple[str, ...]
     mode_dependent: tuple[str, ...]
     mode_free: tuple[str, ...]
     path: Path
@@ -136,55 +144,60 @@ def load_framework(path: Path, text: str | None = None) -> Framework:
         name=data["name"],
         roots=tuple(data["roots"]),
         about=data["about"],
-        loaders=tuple(
-            Loader(
-                call,
-                entry["mode"],
-                entry["weights"],
-                entry.get("returns"),
-                _argument(entry.get("mode-argument")),
-                _argument(entry.get("weights-argument")),
-            )
-            for entry in data.get("loaders", ())
-            for call in entry["calls"]
-        ),
-        wrappers=tuple(
-            Wrapper(call, entry["mode"], entry.get("position", 0))
-            for entry in data.get("wrappers", ())
-            for call in entry["calls"]
-        ),
-        grad_switches=tuple(
-            GradSwitch(call, entry["grad"], _argument(entry.get("argument")), entry.get("immediate", False))
-            for entry in data.get("grad-switches", ())
-            for call in entry["calls"]
-        ),
-        methods=tuple(
-            ModelMethod(
-                name,
-                tuple(entry.get("of", ())),
-                entry.get("forward", True),
-                entry.get("grad", "unchanged"),
-                entry.get("mode", "unchanged"),
-            )
-            for entry in data.get("methods", ())
-            for name in entry["names"]
-        ),
-        entry_points=tuple(
-            EntryPoint(call, entry.get("mode", "unchanged"), entry.get("grad", "unchanged"))
-            for entry in data.get("entry-points", ())
-            for call in entry["calls"]
-        ),
+        loaders=tuple(_facts(data, "loaders")),
+        wrappers=tuple(_facts(data, "wrappers")),
+        entry_points=tuple(_facts(data, "entry-points")),
+        runners=tuple(_facts(data, "runners")),
+        contexts=tuple(_facts(data, "contexts")),
         hooks=tuple(
-            Hooks(base, tuple(entry.get("train", ())), tuple(entry.get("inference", ())))
+            Hook(base, tuple(entry["methods"]), entry.get("mode", "same"), entry.get("grad", "same"))
             for entry in data.get("hooks", ())
             for base in entry["bases"]
         ),
         module_bases=tuple(modules.get("bases", ())),
+        no_modules=tuple(modules.get("except", ())),
         mode_dependent=tuple(modules.get("mode-dependent", ())),
         mode_free=tuple(modules.get("mode-free", ())),
         path=path,
     )
 
 
-def _argument(data: Mapping[str, Any] | None) -> Argument | None:
-    return None if data is None else Argument(data.get("name"), data.get("position"), data.get("default"))
+_EFFECTS = ("mode", "weights", "grad", "runs", "leaves", "returns")
+
+
+def _facts(data: Mapping[str, Any], section: str) -> Iterator[Fact]:
+    for entry in data.get(section, ()):
+        effect = Effect(**_changes(entry))
+        cases = tuple(
+            Case(_argument(case), _listed(case["is"]), _changes(case)) for case in _listed(entry.get("when", ()))
+        )
+        model = _argument(entry["model"]) if "model" in entry else None
+        excluded = tuple(entry.get("except", ()))
+        for call in entry["calls"]:
+            yield Fact(call, effect, cases, excluded, model, entry.get("immediate", False))
+
+
+def _changes(entry: Mapping[str, Any]) -> dict[str, Any]:
+    found = {name: entry[name] for name in _EFFECTS if name in entry}
+    if "returns" in found:
+        found["returns"] = _listed(found["returns"])
+    return found
+
+
+def _listed(value: Any) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, (list, tuple)) else (value,)
+
+
+def _argument(data: Mapping[str, Any]) -> Argument:
+    return Argument(_listed(data.get("argument", ())), data.get("position"))
+
+
+def entries(framework: Framework) -> Iterator[Entry]:
+    """Yield what the file of `framework` says, as it stands there."""
+    data = load_yaml(framework.path).data
+    for section in ("loaders", "wrappers", "entry-points", "runners", "contexts", "hooks"):
+        for entry in data.get(section, ()):
+            rest = {key: value for key, value in entry.items() if key not in ("calls", "bases")}
+            yield Entry(section, tuple(entry.get("calls", entry.get("bases", ()))), rest)
+    for kind, names in data.get("modules", {}).items():
+        yield Entry("modules", tuple(names), {"kind": kind})

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from modellint.static.flow.events import CallSite, Event, Snapshot
-from modellint.static.flow.values import ENTRY, EVAL, LOADED, OFF, ON, RANDOM, TRAIN, kinds
+from modellint.static.flow.values import ENTRY, EVAL, LOADED, MIXED, OFF, ON, RANDOM, TRAIN, kinds
 from modellint.static.naming import is_test_file, snake, speaks_of_inference
 from modellint.static.project import FunctionInfo
 
@@ -70,8 +70,8 @@ def has_loaded_weights(snapshot: Snapshot) -> bool:
 
 
 def in_train(snapshot: Snapshot) -> bool:
-    """Tell whether the model was in training mode for certain."""
-    return kinds(snapshot.modes) == {TRAIN}
+    """Tell whether the model, or a part of it that depends on the mode, was in training mode for certain."""
+    return bool(snapshot.modes) and kinds(snapshot.modes) <= {TRAIN, MIXED}
 
 
 def in_eval(snapshot: Snapshot) -> bool:

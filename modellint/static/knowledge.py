@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
+import dataclasses
 import fnmatch
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from modellint.catalog import Framework
-from modellint.catalog.framework import EntryPoint, GradSwitch, Hooks, Loader, ModelMethod, Wrapper
+from modellint.catalog.framework import GIVEN, Argument, Effect, Fact, Hook
 
 Entry = TypeVar("Entry")
+ABSENT, UNSURE, SOMETHING = object(), object(), object()
+"""What is known of an argument that is no constant: not given; it may be anything; an object, so a true value."""
 
 
 class NameTable(Generic[Entry]):
-    """Entries by qualified name, in which `*` stands for any characters; exact names win, then longer patterns."""
+    """Entries by qualified name, in which `*` stands for any characters; exact names win, then longer patterns.
 
-    def __init__(self, entries: Iterable[tuple[str, Entry]]) -> None:
+    An entry comes with the names that its pattern does not mean. Patterns are compiled when a name of the same
+    library is first asked for.
+    """
+
+    def __init__(self, entries: Iterable[tuple[str, tuple[str, ...], Entry]]) -> None:
         self._exact: dict[str, Entry] = {}
-        patterns: list[tuple[str, Entry]] = []
-        for name, entry in entries:
+        self._waiting: dict[str, list[tuple[str, tuple[str, ...], Entry]]] = {}
+        self._compiled: dict[str, list[tuple[re.Pattern[str], re.Pattern[str] | None, Entry]]] = {}
+        for name, excluded, entry in entries:
             if "*" in name:
-                patterns.append((name, entry))
+                self._waiting.setdefault(_root(name), []).append((name, excluded, entry))
             else:
                 self._exact.setdefault(name, entry)
-        patterns.sort(key=lambda item: -len(item[0]))
-        self._patterns = [(re.compile(fnmatch.translate(name)), entry) for name, entry in patterns]
         self._seen: dict[str, Entry | None] = {}
 
     def get(self, dotted: str) -> Entry | None:
@@ -33,18 +39,41 @@ class NameTable(Generic[Entry]):
         if dotted in self._exact:
             return self._exact[dotted]
         if dotted not in self._seen:
-            self._seen[dotted] = next((e for pattern, e in self._patterns if pattern.match(dotted)), None)
+            found = (*self._patterns(_root(dotted)), *self._patterns(""))
+            self._seen[dotted] = next(
+                (e for pattern, but, e in found if pattern.match(dotted) and not (but and but.match(dotted))), None
+            )
         return self._seen[dotted]
 
+    def _patterns(self, root: str) -> list[tuple[re.Pattern[str], re.Pattern[str] | None, Entry]]:
+        if root not in self._compiled:
+            waiting = sorted(self._waiting.get(root, ()), key=lambda item: -len(item[0]))
+            self._compiled[root] = [
+                (_compiled((name,)), _compiled(but) if but else None, entry) for name, but, entry in waiting
+            ]
+        return self._compiled[root]
 
-def _table(
-    frameworks: Sequence[Framework], entries: Callable[[Framework], Iterable[Entry]], key: str = "call"
-) -> NameTable[Entry]:
-    return NameTable((getattr(entry, key), entry) for framework in frameworks for entry in entries(framework))
+
+def _root(name: str) -> str:
+    """Return the first part of a name or pattern; an empty text where a `*` stands in it."""
+    first = name.split(".", 1)[0]
+    return "" if "*" in first else first
 
 
-def _names(frameworks: Sequence[Framework], names: Callable[[Framework], Iterable[str]]) -> NameTable[bool]:
-    return NameTable((name, True) for framework in frameworks for name in names(framework))
+def _compiled(names: Iterable[str]) -> re.Pattern[str]:
+    return re.compile("|".join(fnmatch.translate(name) for name in names))
+
+
+def _facts(frameworks: Sequence[Framework], facts: Callable[[Framework], Iterable[Fact]]) -> NameTable[Fact]:
+    return NameTable((fact.call, fact.excluded, fact) for framework in frameworks for fact in facts(framework))
+
+
+def _names(
+    frameworks: Sequence[Framework],
+    names: Callable[[Framework], Iterable[str]],
+    excluded: Callable[[Framework], tuple[str, ...]] = lambda framework: (),
+) -> NameTable[bool]:
+    return NameTable((name, excluded(framework), True) for framework in frameworks for name in names(framework))
 
 
 class Knowledge:
@@ -52,26 +81,63 @@ class Knowledge:
 
     def __init__(self, frameworks: Sequence[Framework]) -> None:
         self.roots = frozenset(root for framework in frameworks for root in framework.roots)
-        self.loaders: NameTable[Loader] = _table(frameworks, lambda f: f.loaders)
-        self.wrappers: NameTable[Wrapper] = _table(frameworks, lambda f: f.wrappers)
-        self.grad_switches: NameTable[GradSwitch] = _table(frameworks, lambda f: f.grad_switches)
-        self.entry_points: NameTable[EntryPoint] = _table(frameworks, lambda f: f.entry_points)
-        self.hooks: NameTable[Hooks] = _table(frameworks, lambda f: f.hooks, "base")
-        self.module_bases = _names(frameworks, lambda f: f.module_bases)
+        self.loaders = _facts(frameworks, lambda f: f.loaders)
+        self.wrappers = _facts(frameworks, lambda f: f.wrappers)
+        self.entry_points = _facts(frameworks, lambda f: f.entry_points)
+        self.runners = _facts(frameworks, lambda f: f.runners)
+        self.contexts = _facts(frameworks, lambda f: f.contexts)
+        self.module_bases = _names(frameworks, lambda f: f.module_bases, lambda f: f.no_modules)
         self.mode_dependent = _names(frameworks, lambda f: f.mode_dependent)
         self.mode_free = _names(frameworks, lambda f: f.mode_free)
-        self._methods: dict[str, list[ModelMethod]] = {}
-        for framework in frameworks:
-            for method in framework.methods:
-                self._methods.setdefault(method.name, []).append(method)
+        self._hooks: NameTable[tuple[Hook, ...]] = NameTable(
+            (base, (), tuple(hook for f in frameworks for hook in f.hooks if hook.base == base))
+            for base in dict.fromkeys(hook.base for f in frameworks for hook in f.hooks)
+        )
 
-    def method(self, name: str, origin: str | None) -> ModelMethod | None:
-        """Return what is known of the method `name` of a model that `origin` (a qualified name) returned."""
-        for method in self._methods.get(name, ()):
-            if not method.of or (origin and any(fnmatch.fnmatchcase(origin, of) for of in method.of)):
-                return method
-        return None
+    def hook(self, base: str, method: str) -> Hook | None:
+        """Return what a library does before it calls `method` of a subclass of `base`, None if it does not call it."""
+        return next((hook for hook in self._hooks.get(base) or () if method in hook.methods), None)
 
     def is_library(self, dotted: str) -> bool:
         """Tell whether `dotted` belongs to a known library."""
         return dotted.split(".", 1)[0] in self.roots
+
+    def method(self, table: NameTable[Fact], origins: Iterable[str], name: str) -> Fact | None:
+        """Return what `table` says of the method `name` of an object that one of `origins` made."""
+        for origin in origins:
+            fact = table.get(f"{origin}.{name}")
+            if fact is not None:
+                return fact
+        return None
+
+
+def settle(fact: Fact, given: Callable[[Argument], Any]) -> Effect:
+    """Return the effect of one call; `given` tells what is known of an argument: a constant, or one of the three above.
+
+    What depends on an argument that may be anything is `unknown`.
+    """
+    effect = fact.effect
+    for case in fact.cases:
+        verdict = _holds(case.values, given(case.argument))
+        if verdict is True:
+            effect = dataclasses.replace(effect, **case.changes)
+        elif verdict is None:
+            unclear: dict[str, Any] = {
+                k: "unknown" for k, v in case.changes.items() if k != "returns" and getattr(effect, k) != v
+            }
+            effect = dataclasses.replace(effect, **unclear)
+    return effect
+
+
+def _holds(values: tuple[Any, ...], known: Any) -> bool | None:
+    if known is ABSENT:
+        return False
+    if known is UNSURE:
+        return None
+    if GIVEN in values and bool(known):
+        return True
+    if known is SOMETHING:  # true, and none of the listed constants as far as one can tell
+        return False
+    if isinstance(known, str):
+        return any(isinstance(value, str) and fnmatch.fnmatchcase(known, value) for value in values)
+    return any(known is value or (known == value and type(known) is type(value)) for value in values)

@@ -30,5 +30,5 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
 
 def _switches(context: FileContext, scope: FunctionInfo, node: ast.expr) -> bool:
     name = context.qualified(scope, node)
-    entry = context.knowledge.grad_switches.get(name) if name else None
-    return entry is not None and not entry.immediate
+    fact = context.knowledge.contexts.get(name) if name else None
+    return fact is not None and fact.effect.grad != "same" and not fact.immediate

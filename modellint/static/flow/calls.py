@@ -6,6 +6,7 @@ import ast
 
 from modellint.static.flow.construct import construct
 from modellint.static.flow.externals import call_external
+from modellint.static.flow.libraries import inherited, load
 from modellint.static.flow.machine import Machine
 from modellint.static.flow.names import symbol_value
 from modellint.static.flow.objects import call_method, call_object, class_of
@@ -23,6 +24,7 @@ from modellint.static.flow.values import (
     External,
     FunctionValue,
     GradContext,
+    Inherited,
     ModuleValue,
     Partial,
     SavedMode,
@@ -90,6 +92,10 @@ def call_value(machine: Machine, callee: Value, args: Args, node: ast.Call, stat
             results.append(call_function(machine, symbol, args, node, state))
         elif isinstance(symbol, ClassValue):
             results.append(construct(machine, symbol, args, node, state))
+        elif isinstance(symbol, Inherited):
+            fact = machine.knowledge.loaders.get(symbol.dotted)
+            assert fact is not None
+            results.append(load(machine, symbol.dotted, fact, args, node, state, symbol.cls))
         elif isinstance(symbol, Partial):
             given = symbol.args
             merged = Args(given.positional + args.positional, {**given.keywords, **args.keywords}, args.starred)
@@ -148,7 +154,7 @@ def attribute(machine: Machine, owner: Value, name: str, state: State, called: b
 def _class_attribute(machine: Machine, symbol: ClassValue, name: str) -> Value:
     method = machine.project.method(symbol.cls, name)
     if method is None:
-        return Value(symbols=(External(f"{symbol.dotted}.{name}"),))
+        return Value(symbols=(inherited(machine, symbol, name) or External(f"{symbol.dotted}.{name}"),))
     value = Value(symbols=(FunctionValue(method, None, name),))
     if method.is_classmethod:
         return Value(symbols=(Partial(value, Args((Value(symbols=(symbol,)),))),))

@@ -6,12 +6,15 @@ import ast
 import re
 
 from modellint.static.flow.machine import Machine
+from modellint.static.flow.modes import set_mode
 from modellint.static.flow.state import State, join_states
 from modellint.static.flow.targets import assign
 from modellint.static.flow.values import (
+    EVAL,
     INSTANCE,
     NONE,
     NOTHING,
+    TRAIN,
     UNKNOWN,
     UNKNOWN_MODES,
     Args,
@@ -20,6 +23,7 @@ from modellint.static.flow.values import (
     Grad,
     GradContext,
     Manager,
+    ModeFact,
     Value,
 )
 from modellint.static.project import ClassInfo
@@ -36,6 +40,8 @@ def run_with(machine: Machine, items: list[ast.withitem], body: list[ast.stmt], 
     frame = machine.frame
     returned, broken, continued = len(frame.returns), len(frame.breaks), len(frame.continues)
     value = machine.eval(item.context_expr, state)
+    switched = {oid for s in value.symbols if isinstance(s, GradContext) for oid in s.models}
+    modes = {oid: state.heap[oid].modes for oid in switched}
     manager = next((s for s in value.symbols if isinstance(s, Manager)), None)
     if manager is not None:
         after = _run_manager(machine, manager, item, rest, body, state)
@@ -46,12 +52,11 @@ def run_with(machine: Machine, items: list[ast.withitem], body: list[ast.stmt], 
         after = run_with(machine, rest, body, state)
         for current in after:
             _exit(machine, leave[1], item.context_expr, current)
-    for current in after:
+    left = [end for _, end in frame.returns[returned:]] + frame.breaks[broken:] + frame.continues[continued:]
+    for current in after + left:
         current.grad = saved
-    for _, left in frame.returns[returned:]:
-        left.grad = saved
-    for left in frame.breaks[broken:] + frame.continues[continued:]:
-        left.grad = saved
+        for oid, before in modes.items():
+            set_mode(oid, before, current)
     return after
 
 
@@ -61,9 +66,15 @@ def enter_context(
     """Enter the context manager `value`; return what `as` binds, and the objects whose `__exit__` is to be called."""
     switches = [s for s in value.symbols if isinstance(s, GradContext)]
     if switches:
-        states = {s.grad for s in switches}
         others = len(value.symbols) > len(switches) or value.refs
-        state.grad = Grad(states.pop() if len(states) == 1 and not others else UNKNOWN, switches[0].site)
+        states = {s.grad for s in switches}
+        if states != {"same"}:
+            state.grad = Grad(states.pop() if len(states) == 1 and not others else UNKNOWN, switches[0].site)
+        for switch in switches:
+            for oid in switch.models:
+                known = switch.mode in (TRAIN, EVAL) and not others and len(switches) == 1
+                fact = ModeFact(switch.mode, switch.site, f"{ast.unparse(node)[:40]}")
+                set_mode(oid, frozenset({fact}) if known else UNKNOWN_MODES, state)
         return NOTHING, []
     bound, managed = value, []
     for oid in value.refs:

@@ -6,9 +6,11 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from modellint.catalog.framework import Argument
 from modellint.static.flow.frames import Frame, site_of
 from modellint.static.flow.state import State
 from modellint.static.flow.values import Args, FunctionValue, Grad, GradContext, Value
+from modellint.static.knowledge import ABSENT, UNSURE, settle
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import last_name
 
@@ -23,28 +25,26 @@ def bare_decorator(node: ast.expr) -> ast.expr:
     return node.func if isinstance(node, ast.Call) else node
 
 
-def switched_to(rule: str, argument: object) -> str:
-    """Return the state that a switch sets whose argument is the constant `argument` (None: not known)."""
-    if rule in ("on", "off"):
-        return rule
-    if not isinstance(argument, bool):
-        return "unknown"
-    return "on" if argument is (rule == "argument") else "off"
-
-
 def grad_switch(machine: Machine, function: FunctionInfo, node: ast.expr) -> GradContext | None:
     """Return the autograd switch that the decorator `node` of `function` is, called or bare."""
     symbol = machine.project.resolve_in(function.parent or function.module.body, bare_decorator(node))
-    entry = machine.knowledge.grad_switches.get(symbol.dotted) if symbol is not None else None
-    if entry is None:
+    fact = machine.knowledge.contexts.get(symbol.dotted) if symbol is not None else None
+    if fact is None or fact.effect.grad == "same":
         return None
-    given: ast.expr | None = None
-    if isinstance(node, ast.Call):
-        given = node.args[0] if node.args else node.keywords[0].value if node.keywords else None
-    known = given.value if isinstance(given, ast.Constant) else None
-    if given is None and entry.argument is not None:
-        known = entry.argument.default
-    return GradContext(switched_to(entry.grad, known), site_of(function.module, node))
+    effect = settle(fact, lambda argument: _literal(node, argument))
+    return GradContext(effect.grad, site_of(function.module, node))
+
+
+def _literal(node: ast.expr, argument: Argument) -> object:
+    """Return what the text of a decorator says of an argument, in the words of `settle`."""
+    if not isinstance(node, ast.Call):
+        return ABSENT
+    given = next((keyword.value for keyword in node.keywords if keyword.arg in argument.names), None)
+    if given is None and argument.position is not None and argument.position < len(node.args):
+        given = node.args[argument.position]
+    if given is None:
+        return ABSENT
+    return given.value if isinstance(given, ast.Constant) else UNSURE
 
 
 def decorated_grad(machine: Machine, function: FunctionInfo) -> Grad | None:

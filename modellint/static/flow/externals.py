@@ -7,11 +7,10 @@ import re
 from collections.abc import Callable
 from typing import TypeAlias
 
-from modellint.catalog.framework import Argument, GradSwitch, Loader
-from modellint.static.flow import data
+from modellint.static.flow import data, libraries
 from modellint.static.flow.construct import construct_external
-from modellint.static.flow.decorators import switched_to
 from modellint.static.flow.events import EXPORT
+from modellint.static.flow.libraries import IDENTITY
 from modellint.static.flow.machine import Machine
 from modellint.static.flow.objects import call_method
 from modellint.static.flow.state import State
@@ -20,23 +19,12 @@ from modellint.static.flow.values import (
     CONTAINER,
     CUT,
     ELEMENT,
-    EVAL,
     INSTANCE,
-    LOADED,
     MODEL,
     NOTHING,
-    OPAQUE,
-    RANDOM,
-    TRAIN,
-    UNKNOWN,
-    UNKNOWN_MODES,
     VOLATILE,
     Args,
     External,
-    Grad,
-    GradContext,
-    ModeFact,
-    Obj,
     Partial,
     SuperProxy,
     Value,
@@ -45,7 +33,6 @@ from modellint.static.flow.values import (
 )
 
 Handler: TypeAlias = Callable[[Machine, Args, ast.Call, State], Value]
-IDENTITY = "modellint.identity"
 EXPORTS = frozenset(
     {
         "torch.onnx.export",
@@ -79,14 +66,18 @@ def call_external(machine: Machine, dotted: str, args: Args, node: ast.Call, sta
     if handler is not None:
         return handler(machine, args, node, state)
     knowledge = machine.knowledge
-    if (switch := knowledge.grad_switches.get(dotted)) is not None:
-        return _grad_switch(machine, switch, args, node, state)
+    if (fact := knowledge.contexts.get(dotted)) is not None:
+        return libraries.context(machine, fact, args, node, state)
     if dotted in EXPORTS:
         _export(machine, dotted, args, node, state)
-    if (wrapper := knowledge.wrappers.get(dotted)) is not None:
-        return _wrap(machine, wrapper.mode, wrapper.position, dotted, args, node, state)
-    if (loader := knowledge.loaders.get(dotted)) is not None:
-        return _load(machine, dotted, loader, args, node, state)
+    if (fact := knowledge.wrappers.get(dotted)) is not None:
+        return libraries.wrap(machine, dotted, fact, args, node, state)
+    if (fact := knowledge.entry_points.get(dotted)) is not None:
+        return libraries.act(machine, dotted, fact, args, node, state)
+    if (fact := knowledge.runners.get(dotted)) is not None:
+        return libraries.run_by(machine, dotted, fact, args, node, state)
+    if (fact := knowledge.loaders.get(dotted)) is not None:
+        return libraries.load(machine, dotted, fact, args, node, state)
     last = dotted.rsplit(".", 1)[-1]
     if knowledge.is_library(dotted) and last[:1].isupper() and _is_module_class(machine, dotted):
         return construct_external(machine, dotted, args, node, state)
@@ -115,94 +106,6 @@ def _is_module_class(machine: Machine, dotted: str) -> bool:
     if machine.knowledge.module_bases.get(dotted) is None:
         return False
     return not dotted.startswith("torch.nn.utils.") and dotted not in ("torch.nn.Parameter", "torch.nn.Module")
-
-
-# -- knowledge ---------------------------------------------------------------------------------------------------
-
-
-def argument_of(args: Args, argument: Argument) -> Value | None:
-    """Return the value given for `argument`; its name may list alternatives separated by `|`."""
-    for name in (argument.name or "").split("|"):
-        if name in args.keywords:
-            return args.keywords[name]
-    return args.get(None, argument.position)
-
-
-def _grad_switch(machine: Machine, switch: GradSwitch, args: Args, node: ast.Call, state: State) -> Value:
-    known: object = None
-    if switch.argument is not None:
-        given = argument_of(args, switch.argument)
-        constant = only_constant(given) if given is not None else (switch.argument.default,)
-        known = constant[0] if constant else None
-    elif args.positional:  # `torch.no_grad(f)`
-        return args.positional[0]
-    site = machine.site(node)
-    context = GradContext(switched_to(switch.grad, known), site)
-    if switch.immediate:
-        state.grad = Grad(context.grad, site)
-    return Value(symbols=(context,))
-
-
-def _wrap(machine: Machine, mode: str, position: int, dotted: str, args: Args, node: ast.Call, state: State) -> Value:
-    """A wrapper is taken for what it wraps: it hands calls, modes and weights on."""
-    given = args.get(None, position)
-    if given is None:
-        given = next((args.keywords[n] for n in ("model", "module", "mod", "func") if n in args.keywords), None)
-    if given is None:
-        return Value(symbols=(External(IDENTITY),))  # `torch.compile(mode=...)` as a decorator
-    if dotted in ("copy.deepcopy", "copy.copy"):
-        return _copied(machine, given, node, state)
-    for oid in given.refs:
-        obj = state.heap[oid]
-        if obj.kind == OPAQUE:
-            obj = obj._replace(kind=MODEL, proven=True)
-        if mode == "eval":
-            obj = obj._replace(modes=frozenset({ModeFact(EVAL, machine.site(node), dotted)}))
-        elif mode == "mixed":
-            obj = obj._replace(modes=UNKNOWN_MODES)
-        state.heap[oid] = obj._replace(attrs={**obj.attrs, "module": Value(refs=frozenset({oid}))})
-    return given
-
-
-def _copied(machine: Machine, value: Value, node: ast.Call, state: State) -> Value:
-    refs = set()
-    for oid in value.refs:
-        copy = machine.number(("copy", oid, node.lineno, node.col_offset, machine.frame.chain))
-        attrs = {k: v for k, v in state.heap[oid].attrs.items() if oid not in v.refs}
-        state.heap[copy] = state.heap[oid]._replace(name="", attrs=attrs)
-        refs.add(copy)
-    return value._replace(refs=frozenset(refs))
-
-
-def _load(machine: Machine, dotted: str, loader: Loader, args: Args, node: ast.Call, state: State) -> Value:
-    """A model comes from a library."""
-    site = machine.site(node)
-    modes = UNKNOWN_MODES
-    if loader.mode in (TRAIN, EVAL):
-        modes = frozenset({ModeFact(loader.mode, site, f"{dotted}()")})
-    if loader.mode_argument is not None:
-        given = argument_of(args, loader.mode_argument)
-        known = only_constant(given) if given is not None else (loader.mode_argument.default,)
-        if known is None:
-            modes = UNKNOWN_MODES
-        elif known[0] is True:
-            modes = frozenset({ModeFact(EVAL, site, f"{dotted}()")})
-    weights = loader.weights
-    if loader.weights_argument is not None:
-        given = argument_of(args, loader.weights_argument)
-        known = only_constant(given) if given is not None else (loader.weights_argument.default,)
-        if known is not None:
-            weights = LOADED if known[0] else RANDOM
-        else:
-            weights = UNKNOWN if given is None or given.refs else LOADED
-    whole = dotted == "torch.load"  # usually a state dict, sometimes a module
-    obj = Obj(
-        OPAQUE if whole else MODEL, dotted, "", site, dotted, modes, frozenset({weights}), {}, UNKNOWN, "", not whole
-    )
-    model = machine.allocate(node, state, obj, "loaded")
-    if loader.returns is None:
-        return model
-    return machine.container(node, state, {str(loader.returns): model, ELEMENT: NOTHING}, "list")
 
 
 def _export(machine: Machine, dotted: str, args: Args, node: ast.Call, state: State) -> None:

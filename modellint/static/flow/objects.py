@@ -6,11 +6,12 @@ import ast
 import re
 
 from modellint.static.classes import YES
-from modellint.static.flow import data
+from modellint.static.flow import data, libraries
 from modellint.static.flow.construct import training_from
 from modellint.static.flow.decorators import decorated_grad
 from modellint.static.flow.events import EVAL_AGAIN, FORWARD
 from modellint.static.flow.machine import Machine
+from modellint.static.flow.modes import set_mode
 from modellint.static.flow.state import State
 from modellint.static.flow.targets import LEAF_HELD, TAINT_HELD, part_of
 from modellint.static.flow.values import (
@@ -18,6 +19,7 @@ from modellint.static.flow.values import (
     EVAL,
     INSTANCE,
     LOADED,
+    MIXED,
     MODEL,
     NOTHING,
     OFF,
@@ -27,6 +29,7 @@ from modellint.static.flow.values import (
     UNKNOWN_MODES,
     Args,
     Children,
+    ClassValue,
     FunctionValue,
     Grad,
     GradContext,
@@ -66,6 +69,8 @@ def call_object(machine: Machine, oid: int, args: Args, node: ast.Call, state: S
     obj = state.heap[oid]
     if obj.kind == MODEL or (obj.kind == OPAQUE and looks_like_model(obj) and not obj.part):
         return forward(machine, oid, args, node, state)
+    if obj.kind == INSTANCE and isinstance(obj.cls, str):
+        return _runner_method(machine, oid, "__call__", args, node, state)
     if oid in machine.owners and obj.kind == OPAQUE:  # `f = model.encode_image; f(x)`
         owner, name = machine.owners[oid]
         if state.heap.find(owner) is not None:
@@ -117,6 +122,10 @@ def _call_super(machine: Machine, proxy: SuperProxy, name: str, args: Args, node
     for cls in mine[1:]:
         if name in cls.methods:
             return machine.call(FunctionValue(cls.methods[name], None, name), proxy.receiver, args, node, state)
+    for symbol in proxy.receiver.symbols:
+        made = libraries.inherited(machine, symbol, name) if isinstance(symbol, ClassValue) else None
+        if made is not None:
+            return machine.call_value(Value(symbols=(made,)), args, node, state)
     results = [_builtin(machine, oid, name, args, node, state) for oid in proxy.receiver.refs]
     found = [r for r in results if r is not None]
     return join_all(found) if found else Value(taint=args.taint)
@@ -134,6 +143,8 @@ def call_on(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, s
         made_up = {r for r in held.refs if machine.owners.get(r) == (oid, name) and state.heap[r].kind == OPAQUE}
         if held.refs - made_up or held.symbols:
             return machine.call_value(held._replace(refs=held.refs - made_up), args, node, state)
+    if obj.kind == INSTANCE and isinstance(obj.cls, str):
+        return _runner_method(machine, oid, name, args, node, state)
     cls = class_of(obj)
     method = machine.project.method(cls, name) if cls is not None else None
     if method is not None:
@@ -194,7 +205,8 @@ def forward(machine: Machine, oid: int, args: Args, node: ast.Call, state: State
             state.grad = saved._replace(state=OFF if saved.state == OFF else UNKNOWN)
     behind = _left_behind(obj, state)
     if behind is not None:
-        state.heap[oid] = obj._replace(modes=behind.modes, detail=behind.detail)
+        mixed = frozenset(fact._replace(mode=MIXED) for fact in behind.modes)
+        state.heap[oid] = obj._replace(modes=mixed, detail=behind.detail)
     number = machine.note(FORWARD, node, oid, state, _text(node))
     state.heap[oid] = obj
     state.grad = saved
@@ -297,23 +309,6 @@ def _train_argument(machine: Machine, obj: Obj, args: Args, node: ast.Call) -> M
     return frozenset({ModeFact(UNKNOWN, site, "train(...)")})
 
 
-def set_mode(oid: int, modes: Modes, state: State, seen: frozenset[int] = frozenset()) -> None:
-    """Put an object and the modules registered in it into a mode."""
-    obj = state.heap[oid]
-    kind = MODEL if obj.kind == OPAQUE else obj.kind
-    state.heap[oid] = obj._replace(kind=kind, modes=modes, proven=True)
-    seen |= {oid}
-    for value in obj.attrs.values():
-        for inner in value.refs:
-            if inner not in seen and state.heap[inner].kind in (MODEL, OPAQUE):
-                part = state.heap[inner]
-                if part.kind == MODEL or part.part:
-                    proven = part.proven
-                    set_mode(inner, modes, state, seen)
-                    if not proven and part.kind == OPAQUE:
-                        state.heap[inner] = state.heap[inner]._replace(kind=OPAQUE, proven=False)
-
-
 def _load_weights(machine: Machine, oid: int, node: ast.Call, state: State) -> None:
     obj = state.heap[oid]
     modes = obj.modes
@@ -328,18 +323,11 @@ def _load_weights(machine: Machine, oid: int, node: ast.Call, state: State) -> N
 def _model_method(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, state: State) -> Value:
     """Call a method that no class in sight defines, on a model."""
     obj = state.heap[oid]
-    known = machine.knowledge.method(name, obj.how)
+    if isinstance(obj.cls, str) and machine.knowledge.mode_free.get(obj.cls):
+        return Value(taint=args.taint)
+    known = machine.knowledge.method(machine.knowledge.entry_points, libraries.origins(machine, obj), name)
     if known is not None:
-        if known.mode == "eval":
-            set_mode(oid, frozenset({ModeFact(EVAL, machine.site(node), f"{name}()")}), state)
-        if not known.forward:
-            return machine.out_of_sight(node, args, state)
-        saved = state.grad
-        if known.grad != "unchanged":
-            state.grad = saved._replace(state=known.grad)
-        number = machine.note(FORWARD, node, oid, state, _text(node), name)
-        state.grad = saved
-        return data.result_of(machine, number, args, state)
+        return libraries.act(machine, name, known, args, node, state, oid)
     if name.startswith(("load", "restore", "resume", "init_weights", "from_")):
         state.heap[oid] = obj._replace(weights=frozenset({LOADED, UNKNOWN}))
         if any(k in args.keywords for k in ("eval", "eval_mode", "inference")):
@@ -360,6 +348,18 @@ def _model_method(machine: Machine, oid: int, name: str, args: Args, node: ast.C
         return data.result_of(machine, number, args, state)
     data.escape(machine, node, args, state)
     return Value(taint=args.taint) if args.taint else NOTHING
+
+
+def _runner_method(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, state: State) -> Value:
+    """Call a method of an object that a library made and that runs a model by itself."""
+    knowledge, names = machine.knowledge, list(libraries.origins(machine, state.heap[oid]))
+    if (fact := knowledge.method(knowledge.entry_points, names, name)) is not None:
+        return libraries.act(machine, name, fact, args, node, state, oid)
+    if (fact := knowledge.method(knowledge.wrappers, names, name)) is not None:
+        return libraries.wrap(machine, f"{names[0]}.{name}", fact, args, node, state)
+    if name in SAME:
+        return Value(refs=frozenset({oid}))
+    return _opaque_method(machine, oid, name, args, node, state)
 
 
 def _opaque_method(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, state: State) -> Value:

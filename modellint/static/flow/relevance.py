@@ -179,8 +179,8 @@ class Relevance:
         if function.cls is None:
             return False
         for base in self._project.ancestry(function.cls)[1]:
-            hooks = self._knowledge.hooks.get(base)
-            if hooks is not None and function.name in hooks.train + hooks.inference:
+            hook = self._knowledge.hook(base, function.name)
+            if hook is not None and hook.handles_all:
                 return True
         return False
 

@@ -9,8 +9,9 @@ from modellint.static.project import ClassInfo, FunctionInfo, Symbol
 
 # -- modes, weights, gradients ---------------------------------------------------------------------------------
 
-TRAIN, EVAL, UNKNOWN, ENTRY = "train", "eval", "unknown", "entry"
-"""Modes. ENTRY: whatever the callers of the analysed function left; only they can tell."""
+TRAIN, EVAL, MIXED, UNKNOWN, ENTRY = "train", "eval", "mixed", "unknown", "entry"
+"""Modes. MIXED: parts of it are in training mode. ENTRY: whatever the callers of the analysed function left; only they
+can tell."""
 
 LOADED, RANDOM = "loaded", "random"
 """Weights; UNKNOWN where nothing is known of them."""
@@ -100,10 +101,19 @@ class ModuleValue(NamedTuple):
 
 
 class GradContext(NamedTuple):
-    """A context manager or decorator that switches autograd."""
+    """A context manager or decorator that switches autograd (`grad`; `same` leaves it), or `models` into a mode."""
 
     grad: str
     site: Site
+    mode: str = "same"
+    models: frozenset[int] = frozenset()
+
+
+class Inherited(NamedTuple):
+    """A class method that a class of the project has from outside, by its qualified name there."""
+
+    dotted: str
+    cls: ClassInfo
 
 
 class SavedMode(NamedTuple):
@@ -147,8 +157,8 @@ class Manager(NamedTuple):
 
 
 AnySymbol: TypeAlias = (
-    "External | ClassValue | FunctionValue | BoundMethod | ModuleValue | GradContext | SavedMode | Parameters "
-    "| Children | Partial | SuperProxy | Manager"
+    "External | ClassValue | FunctionValue | BoundMethod | ModuleValue | GradContext | Inherited | SavedMode "
+    "| Parameters | Children | Partial | SuperProxy | Manager"
 )
 
 VOLATILE, CUT = -1, -2

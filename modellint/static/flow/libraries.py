@@ -1,0 +1,256 @@
+"""Calls into libraries by what is known of them: models come from loaders, go through wrappers, and are run."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+from modellint.catalog.framework import Argument, Effect, Fact
+from modellint.static.flow import data
+from modellint.static.flow.events import FORWARD
+from modellint.static.flow.machine import Machine
+from modellint.static.flow.modes import set_mode
+from modellint.static.flow.state import State
+from modellint.static.flow.values import (
+    CONTAINER,
+    ELEMENT,
+    EVAL,
+    INSTANCE,
+    LOADED,
+    MIXED,
+    MODEL,
+    NOTHING,
+    OPAQUE,
+    TRAIN,
+    UNKNOWN_MODES,
+    UNKNOWN_WEIGHTS,
+    Args,
+    ClassValue,
+    External,
+    Grad,
+    GradContext,
+    Inherited,
+    ModeFact,
+    Modes,
+    Obj,
+    Value,
+    kinds,
+    only_constant,
+)
+from modellint.static.flow.vocabulary import MODEL_NAME
+from modellint.static.knowledge import ABSENT, SOMETHING, UNSURE, settle
+from modellint.static.project import ClassInfo
+
+HELD = "model"
+"""The attribute in which an object that runs a model keeps it."""
+
+IDENTITY = "modellint.identity"
+"""The outside name of a function that returns its argument."""
+
+
+def given_for(args: Args, argument: Argument) -> Value | None:
+    """Return the value given for `argument`, None where the call leaves it out."""
+    for name in argument.names:
+        if name in args.keywords:
+            return args.keywords[name]
+    return args.get(None, argument.position)
+
+
+def known_of(args: Args, argument: Argument) -> Any:
+    """Return what is known of an argument: a constant, or one of the words of `settle`."""
+    value = given_for(args, argument)
+    if value is None:
+        return ABSENT if args.starred is None else UNSURE
+    constant = only_constant(value)
+    if constant is not None:
+        return constant[0]
+    return UNSURE if value.refs or value.consts is not None else SOMETHING
+
+
+def effect_of(fact: Fact, args: Args) -> Effect:
+    """Return what a call with `args` does."""
+    return settle(fact, lambda argument: known_of(args, argument))
+
+
+def origins(machine: Machine, obj: Obj) -> Iterator[str]:
+    """Yield the outside names that tell what an object is: its class, what made it, or its bases out of sight."""
+    if isinstance(obj.cls, ClassInfo):
+        yield from machine.project.ancestry(obj.cls)[1]
+    elif obj.cls is not None:
+        yield obj.cls
+        owner, _, method = obj.cls.rpartition(".")
+        if method[:1].islower() and owner.rpartition(".")[2][:1].isupper():
+            yield owner  # made by a class method
+
+
+def inherited(machine: Machine, symbol: ClassValue, name: str) -> Inherited | None:
+    """Return the loader `name` that a class of the project has from a library, None if it has none."""
+    for base in machine.project.ancestry(symbol.cls)[1]:
+        if machine.knowledge.loaders.get(f"{base}.{name}") is not None:
+            return Inherited(f"{base}.{name}", symbol.cls)
+    return None
+
+
+def load(
+    machine: Machine, dotted: str, fact: Fact, args: Args, node: ast.Call, state: State, cls: ClassInfo | None = None
+) -> Value:
+    """A model comes from a library; `cls` is its class where that is in the project."""
+    effect = effect_of(fact, args)
+    site = machine.site(node)
+    whole = dotted == "torch.load"  # usually a state dict, sometimes a module
+    depends = machine.classes.dependence(cls) if cls is not None else None
+    obj = Obj(
+        OPAQUE if whole else MODEL,
+        cls or dotted,
+        "",
+        site,
+        dotted,
+        _modes(machine, effect.mode, dotted, node),
+        frozenset({effect.weights}),
+        {},
+        depends.answer if depends else "unknown",
+        depends.detail if depends else "",
+        not whole,
+    )
+    model = machine.allocate(node, state, obj, "loaded")
+    return _places(machine, effect.returns, model, node, state)
+
+
+def _places(machine: Machine, returns: tuple[str, ...], model: Value, node: ast.Call, state: State) -> Value:
+    """Return the model, or the tuple that it stands in."""
+    if len(returns) == 1:
+        return model
+    places = {str(index): _returned(word, model) for index, word in enumerate(returns)}
+    return machine.container(node, state, {**places, ELEMENT: NOTHING}, "list")
+
+
+def _returned(word: str, model: Value) -> Value:
+    if word == "model":
+        return model
+    return NOTHING if word == "other" else Value(symbols=(External(f"modellint.{word}"),))
+
+
+def _modes(machine: Machine, mode: str, dotted: str, node: ast.AST) -> Modes:
+    if mode not in (TRAIN, EVAL, MIXED):
+        return UNKNOWN_MODES
+    return frozenset({ModeFact(mode, machine.site(node), f"{dotted}()")})
+
+
+def wrap(machine: Machine, dotted: str, fact: Fact, args: Args, node: ast.Call, state: State) -> Value:
+    """A wrapper is taken for what it wraps: it hands calls, modes and weights on."""
+    effect = effect_of(fact, args)
+    if effect.returns == ("arguments",):
+        if args.starred is not None or not args.positional:
+            return machine.out_of_sight(node, args, state)
+        if len(args.positional) == 1:
+            return args.positional[0]
+        return machine.container(node, state, {str(i): v for i, v in enumerate(args.positional)}, "list")
+    given = given_for(args, fact.model) if fact.model is not None else args.get(None, 0)
+    if given is None:
+        given = next((args.keywords[n] for n in ("model", "module", "mod", "func") if n in args.keywords), None)
+    if given is None:
+        return Value(symbols=(External(IDENTITY),))  # `torch.compile(mode=...)` as a decorator
+    if dotted in ("copy.deepcopy", "copy.copy"):
+        return _copied(machine, given, node, state)
+    for oid in given.refs:
+        obj = state.heap[oid]
+        if obj.kind == OPAQUE:
+            obj = obj._replace(kind=MODEL, proven=True)
+        if effect.mode == EVAL or (effect.mode == MIXED and kinds(obj.modes) != {TRAIN}):
+            obj = obj._replace(modes=_modes(machine, effect.mode, dotted, node))
+        elif effect.mode == "unknown":
+            obj = obj._replace(modes=UNKNOWN_MODES)
+        if effect.weights != "same":
+            obj = obj._replace(weights=frozenset({effect.weights}))
+        state.heap[oid] = obj._replace(attrs={**obj.attrs, "module": Value(refs=frozenset({oid}))})
+    return _places(machine, effect.returns, given, node, state)
+
+
+def _copied(machine: Machine, value: Value, node: ast.Call, state: State) -> Value:
+    refs = set()
+    for oid in value.refs:
+        copy = machine.number(("copy", oid, node.lineno, node.col_offset, machine.frame.chain))
+        attrs = {k: v for k, v in state.heap[oid].attrs.items() if oid not in v.refs}
+        state.heap[copy] = state.heap[oid]._replace(name="", attrs=attrs)
+        refs.add(copy)
+    return value._replace(refs=frozenset(refs))
+
+
+def context(machine: Machine, fact: Fact, args: Args, node: ast.Call, state: State) -> Value:
+    """Make a context manager that switches autograd or the mode of models; some act at once."""
+    if args.positional and not fact.cases and fact.effect.mode == "same":  # `torch.no_grad(f)`
+        return args.positional[0]
+    effect = effect_of(fact, args)
+    site = machine.site(node)
+    models: frozenset[int] = frozenset()
+    if effect.mode != "same":
+        given = given_for(args, fact.model) if fact.model is not None else None
+        values = (given,) if given is not None else args.positional
+        models = frozenset(oid for value in values for oid in _models(value, state))
+    made = GradContext(effect.grad, site, effect.mode, models)
+    if fact.immediate and effect.grad != "same":
+        state.grad = Grad(effect.grad, site)
+    return Value(symbols=(made,))
+
+
+def run_by(machine: Machine, dotted: str, fact: Fact, args: Args, node: ast.Call, state: State) -> Value:
+    """Make an object that runs a model by itself: a trainer, a pipeline, a predictor."""
+    effect = effect_of(fact, args)
+    given = given_for(args, fact.model) if fact.model is not None else None
+    attrs = {} if given is None else {HELD: given}
+    for oid in _models(given, state):
+        _leave(machine, oid, effect.mode, effect.weights, dotted, node, state)
+    obj = Obj(INSTANCE, dotted, "", machine.site(node), dotted, UNKNOWN_MODES, UNKNOWN_WEIGHTS, attrs)
+    return machine.allocate(node, state, obj, "runner")
+
+
+def act(
+    machine: Machine, name: str, fact: Fact, args: Args, node: ast.Call, state: State, receiver: int | None = None
+) -> Value:
+    """Run, load into or switch a model: what the method belongs to, what that object holds, or an argument."""
+    effect = effect_of(fact, args)
+    value: Value | None = None
+    if fact.model is not None:
+        value = given_for(args, fact.model)
+    elif receiver is None:
+        value = args.get(None, 0)
+    if value is None and receiver is not None:
+        held = state.heap[receiver]
+        value = held.attrs.get(HELD) if held.kind == INSTANCE else Value(refs=frozenset({receiver}))
+    results = NOTHING
+    for oid in _models(value, state):
+        obj = state.heap[oid]
+        number = None
+        if effect.runs == "inference":
+            saved = state.grad
+            if effect.grad != "same":
+                state.grad = saved._replace(state=effect.grad)
+            if effect.mode != "same":
+                state.heap[oid] = obj._replace(modes=_modes(machine, effect.mode, name, node))
+            number = machine.note(FORWARD, node, oid, state, ast.unparse(node.func)[:60], name)
+            state.grad, state.heap[oid] = saved, obj
+        weights = LOADED if effect.runs == "training" else effect.weights
+        _leave(machine, oid, effect.leaves, weights, name, node, state)
+        results = results.with_taint(data.result_of(machine, number, args, state).taint)
+    if results.taint or effect.runs == "inference":
+        return results.with_taint(args.taint)
+    return machine.out_of_sight(node, args, state)
+
+
+def _leave(machine: Machine, oid: int, mode: str, weights: str, name: str, node: ast.Call, state: State) -> None:
+    if mode != "same":
+        set_mode(oid, _modes(machine, mode, name, node), state)
+    if weights != "same":
+        state.heap[oid] = state.heap[oid]._replace(weights=frozenset({weights}))
+
+
+def _models(value: Value | None, state: State) -> Iterator[int]:
+    """Yield the models that `value` is or holds."""
+    for oid in value.refs if value is not None else ():
+        obj = state.heap[oid]
+        if obj.kind == MODEL or (obj.kind == OPAQUE and (obj.proven or MODEL_NAME.match(obj.name))):
+            yield oid
+        elif obj.kind == CONTAINER:
+            for inner in obj.attrs.values():
+                yield from (r for r in inner.refs if state.heap[r].kind == MODEL)
