@@ -13,7 +13,7 @@ from modellint.cli._progress import Progress
 from modellint.diagnostic import Diagnostic
 from modellint.linting import refine
 from modellint.report import Report
-from modellint.runtime import PoolError, Request, TargetReport, default_jobs, trace_targets
+from modellint.runtime import DETECTORS, PoolError, Request, TargetReport, default_jobs, trace_targets
 from modellint.runtime.tracing import TIMEOUT
 from modellint.settings import Resolver, Settings
 
@@ -66,7 +66,8 @@ def trace(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> No
                 complain(note)
         if report.problem is not None:
             complain(report.problem)
-    diagnostics = refine(_once(reports), settings)
+    judged = {active.rule.code for active in settings.rules.values() if active.rule.detector in DETECTORS}
+    diagnostics = refine(_once(reports), settings, _rows_that_ran(reports, judged), judged)
     shown = Report(
         diagnostics=diagnostics,
         checked=[report.request.name or report.request.target for report in reports if not report.problem],
@@ -129,6 +130,16 @@ def _run(requests: list[Request], settings: Settings, options: dict[str, Any]) -
         except PoolError as error:
             fail(error)
     return reports
+
+
+def _rows_that_ran(reports: Iterable[TargetReport], judged: set[str]) -> dict[str, set[int]]:
+    """Return the rows that were observed, by file, of models that all the rules `judged` were run on."""
+    rows: dict[str, set[int]] = {}
+    for report in reports:
+        if report.request.rules is None or judged <= report.request.rules.keys():
+            for name, found in report.rows_that_ran().items():
+                rows.setdefault(name, set()).update(found)
+    return rows
 
 
 def _once(reports: Iterable[TargetReport]) -> Iterator[Diagnostic]:

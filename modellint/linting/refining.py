@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from modellint.diagnostic import Diagnostic, Edit, Position, Related, Span
-from modellint.linting.suppressing import suppress
+from modellint.linting.suppressing import Used, suppress, unused_where_it_ran
 from modellint.settings import Settings
 from modellint.sources import SourceError, SourceFile, read_source
 from modellint.sources.suppressions import Suppression, find_suppressions
@@ -47,16 +47,31 @@ def into_cells(diagnostic: Diagnostic, source: SourceFile) -> Diagnostic:
     )
 
 
-def refine(diagnostics: Iterable[Diagnostic], settings: Settings) -> list[Diagnostic]:
-    """Return the findings of the runtime pass that are shown, sorted; their files are read for comments."""
+def refine(
+    diagnostics: Iterable[Diagnostic],
+    settings: Settings,
+    ran: Mapping[str, Collection[int]] | None = None,
+    judged: Collection[str] = (),
+) -> list[Diagnostic]:
+    """Return the findings of the runtime pass that are shown, sorted; their files are read for comments.
+
+    `ran` holds the rows, by file, that ran under the eyes of the rules with the codes `judged`: a comment there
+    that names such a rule and silences nothing is reported as well.
+    """
     suppressions: dict[str, Sequence[Suppression]] = {}
+    used: Used = set()
     shown: list[Diagnostic] = []
     for diagnostic in diagnostics:
         name = diagnostic.filename
         if name not in suppressions:
             suppressions[name] = _suppressions(Path(name))
-        kept, _ = suppress([diagnostic], suppressions[name])
+        kept, hits = suppress([diagnostic], suppressions[name])
+        used |= hits
         shown += visible(kept, Path(name), settings)
+    for name, rows in (ran or {}).items():
+        found = suppressions[name] if name in suppressions else _suppressions(Path(name))
+        idle = unused_where_it_ran(Path(name), found, used, settings, rows, judged)
+        shown += visible(idle, Path(name), settings)
     return sorted(shown, key=lambda d: d.sort_key)
 
 

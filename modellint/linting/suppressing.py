@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from modellint.catalog.document import suggestion
@@ -50,6 +50,31 @@ def unused(path: Path, suppressions: Sequence[Suppression], used: Used, settings
     for diagnostic in found:
         if not any(s.covers(diagnostic.span) and s.names(UNUSED, diagnostic.name) for s in suppressions):
             yield diagnostic
+
+
+def unused_where_it_ran(
+    path: Path,
+    suppressions: Sequence[Suppression],
+    used: Used,
+    settings: Settings,
+    rows: Collection[int],
+    codes: Collection[str],
+) -> Iterator[Diagnostic]:
+    """Yield an ML001 for each comment on the `rows` of `path` that names a rule of `codes` and silences nothing.
+
+    A comment for a whole file is left alone: another model of the file may need it.
+    """
+    if UNUSED not in settings.rules:
+        return
+    allowed = set(codes) - settings.ignored_in(path)
+    rules = [active.rule for active in settings.rules.values() if active.rule.code in allowed]
+    judged = {word.upper() for rule in rules for word in (rule.code, rule.name)}
+    for suppression in suppressions:
+        first, last = suppression.rows
+        if suppression.kind in ("ignore", "noqa") and suppression.codes and any(first <= row <= last for row in rows):
+            for diagnostic in _idle(path, suppression, used, settings, judged, complete=False):
+                if not any(s.covers(diagnostic.span) and s.names(UNUSED, diagnostic.name) for s in suppressions):
+                    yield diagnostic
 
 
 def _wrong_names(path: Path, suppression: Suppression, settings: Settings) -> Iterator[Diagnostic]:

@@ -14,6 +14,7 @@ from typing import Any
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Diagnostic
 from modellint.runtime.inspect import inspect_failure, inspect_trace
+from modellint.runtime.nondeterminism import find
 from modellint.runtime.process.limits import available_memory
 from modellint.runtime.process.pool import Outcome, Pool
 from modellint.runtime.specs import InputSpec, SpecError, parse_specs
@@ -63,6 +64,23 @@ class TargetReport:
     notes: tuple[str, ...] = ()
     output: str = ""
     trace: Trace | None = None
+
+    def rows_that_ran(self) -> dict[str, set[int]]:
+        """Return, by file, the rows on which an operation of a recorded forward ran; empty where none was.
+
+        Not those with an operation that is nondeterministic on some device: deployed there it is a finding.
+        """
+        rows: dict[str, set[int]] = {}
+        trace = self.trace
+        if trace is None or trace.failure is not None or trace.level() != "record" or self.request.mode != "as-is":
+            return rows
+        recorded = [(op, site) for op in trace.ops if op.level == "record" and (site := trace.site(op.site))]
+        for _, site in recorded:
+            rows.setdefault(site.frame.filename, set()).add(site.frame.row)
+        for op, site in recorded:
+            if any(find(op, device) for device in ("cpu", "cuda")):
+                rows[site.frame.filename].discard(site.frame.row)
+        return rows
 
 
 def trace_targets(

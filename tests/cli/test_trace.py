@@ -129,6 +129,39 @@ def test_comments_rules_and_exit_status_count_as_for_the_static_pass(models: Pat
     assert run(*arguments).status == 0
 
 
+@pytest.mark.parametrize(
+    ("line", "target"),
+    [
+        pytest.param("F.dropout(x, 0.5)  # modellint: ignore[ML601]", "defect.py:build", id="it silences a finding"),
+        pytest.param("x  # noqa: ML601", "defect.py:other", id="the line did not run"),
+        pytest.param("F.relu(x)  # modellint: ignore[ML101]", "defect.py:build", id="a rule of the static pass"),
+        pytest.param("F.relu(x)  # modellint: ignore", "defect.py:build", id="a comment for everybody"),
+        pytest.param(
+            "torch.zeros(2, 8).index_put((torch.zeros(2).long(),), x, accumulate=True)  # modellint: ignore[ML603]",
+            "defect.py:build",
+            id="needed on another device",
+        ),
+    ],
+)
+def test_a_comment_that_serves_or_may_serve_is_left_alone(line: str, target: str, models: Path, run: Run) -> None:
+    text = DEFECT.replace("F.dropout(x, 0.5)", line).replace("import torch.nn", "import torch\nimport torch.nn")
+    (models / "defect.py").write_text(text + "\n\ndef other():\n    return nn.Linear(8, 8).eval()\n")
+
+    done = run("trace", target, "--input", "float32[2,8]", "--output-format", "json")
+
+    assert [finding["code"] for finding in json.loads(done.out)] == []
+
+
+def test_a_comment_for_the_runtime_pass_that_silences_nothing_is_found_by_it_alone(models: Path, run: Run) -> None:
+    text = DEFECT.replace("F.dropout(x, 0.5)", "F.dropout(x, 0.5, self.training)  # modellint: ignore[ML601] old")
+    (models / "defect.py").write_text(text)
+
+    done = run("trace", "defect.py:build", "--input", "float32[2,8]", "--output-format", "json")
+
+    assert [(d["code"], d["location"]["row"]) for d in json.loads(done.out)] == [("ML001", DEFECT_ROW)]
+    assert json.loads(run("check", "defect.py", "--output-format", "json").out) == []
+
+
 def test_the_same_finding_of_two_targets_is_told_once(models: Path, run: Run) -> None:
     done = run("trace", "defect.py:build", "defect.py:Net", "--input", "float32[2,8]", "--output-format", "json")
 
