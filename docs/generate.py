@@ -166,7 +166,7 @@ def sections(rule: Rule) -> Iterator[str]:
     yield from section("Use instead", rule.use_instead)
     yield from examples("Not reported", (e for e in rule.examples if not e.bad))
     if rule.fix:
-        yield from section(f"Fix ({rule.fix.safety})", rule.fix.text)
+        yield from section(f"Fix ({rule.fix.safety.value})", rule.fix.text)
     yield from section("What it does not see", rule.blind_spots)
     if rule.options:
         yield from ("", "## Options", "", "| option | default | about |", "|---|---|---|")

@@ -64,10 +64,11 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Replace the text of `span` by `content`."""
+    """Replace the text of `span` by `content`; in a notebook, `span` counts from the first line of code cell `cell`."""
 
     span: Span
     content: str
+    cell: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,8 @@ class Diagnostic:
     """One finding at one place.
 
     `filename` is absolute. `cell` is the 1-based number of a notebook's code cell, and `span` then counts
-    from that cell's first line; it is None for every other kind of file.
+    from that cell's first line; it is None for every other kind of file. `subject` is the expression that the
+    finding is about, as the source writes it: what a fixer looks for. It is not printed.
     """
 
     code: str
@@ -120,6 +122,7 @@ class Diagnostic:
     related: tuple[Related, ...] = ()
     url: str | None = None
     runtime: RuntimeDetails | None = None
+    subject: str | None = None
 
     @property
     def sort_key(self) -> tuple[str, int, Position, str, str]:
@@ -153,6 +156,7 @@ def to_dict(diagnostic: Diagnostic) -> dict[str, Any]:
                     "location": _position(edit.span.start),
                     "end_location": _position(edit.span.end),
                     "content": edit.content,
+                    **({} if edit.cell is None else {"cell": edit.cell}),
                 }
                 for edit in fix.edits
             ],

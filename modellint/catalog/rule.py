@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from modellint.catalog.document import Document, DocumentError, KeyPath, Problem, load_yaml, validate
-from modellint.diagnostic import Confidence, Severity
+from modellint.catalog.document import (
+    Document,
+    DocumentError,
+    KeyPath,
+    Problem,
+    load_yaml,
+    suggestion,
+    validate,
+)
+from modellint.diagnostic import Applicability, Confidence, Severity
 
 SCHEMA = Path(__file__).parent / "schemas" / "rule.json"
 _MARK = re.compile(r"#\s*finding\s*(?::\s*(?P<severity>error|warning|info))?\s*$")
@@ -49,10 +57,15 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class FixInfo:
-    """Whether a rule repairs what it finds, and how safe that is."""
+    """How a rule repairs what it finds, and how safe that is at best.
 
-    safety: str
+    `fixer` names a module of `modellint.fixing.fixers`; None where the finding comes with its fix.
+    """
+
+    safety: Applicability
     text: str
+    fixer: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +167,17 @@ def load_rule(path: Path, text: str | None = None) -> Rule:
     return _build(document)
 
 
+def fixers() -> list[str]:
+    """Return the names that `fix.fixer` can have, sorted."""
+    folder = Path(__file__).resolve().parent.parent / "fixing" / "fixers"
+    return sorted(path.stem.replace("_", "-") for path in folder.glob("[!_]*.py"))
+
+
 def _inconsistencies(document: Document) -> Iterable[Problem]:
     """Yield what a schema cannot say."""
+    fixer = document.data.get("fix", {}).get("fixer")
+    if fixer is not None and fixer not in (known := fixers()):
+        yield document.problem(("fix", "fixer"), f"no fixer {fixer!r}{suggestion(fixer, known)}")
     for kind in ("good", "bad"):
         for index, example in enumerate(document.data["examples"][kind]):
             key: KeyPath = ("examples", kind, index)
@@ -182,6 +204,11 @@ def _example(data: Mapping[str, Any], bad: bool) -> Example:
     )
 
 
+def _fix(data: Mapping[str, Any]) -> FixInfo:
+    options = MappingProxyType(dict(data.get("options", {})))
+    return FixInfo(Applicability(data["safety"]), data["about"], data.get("fixer"), options)
+
+
 def _build(document: Document) -> Rule:
     data = document.data
     detect = data["detect"]
@@ -198,7 +225,7 @@ def _build(document: Document) -> Rule:
         what=data["what-it-does"],
         why=data["why-is-this-bad"],
         use_instead=data.get("use-instead", ""),
-        fix=FixInfo(data["fix"]["safety"], data["fix"]["about"]) if "fix" in data else None,
+        fix=_fix(data["fix"]) if "fix" in data else None,
         blind_spots=data.get("does-not-see", ""),
         options=MappingProxyType(
             {name: Option(o["default"], o["about"]) for name, o in data.get("options", {}).items()}

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TextIO, TypeVar
 
 import click
 
@@ -137,39 +137,45 @@ def wants_color(stream: Any) -> bool:
     return bool(stream.isatty()) and os.environ.get("TERM") != "dumb"
 
 
-def write(report: Report, name: str, file: Path | None, *, quiet: bool = False) -> None:
-    """Print `report` in the format `name`, or write it to `file` in one step."""
+def write(report: Report, name: str, file: Path | None, *, quiet: bool = False, stream: TextIO | None = None) -> None:
+    """Print `report` in the format `name` on `stream` (default: standard output), or write it to `file` in one step."""
+    stream = stream or sys.stdout
     if file is None:
-        report.color = name == "text" and wants_color(sys.stdout)
+        report.color = name == "text" and wants_color(stream)
     report.quiet = quiet
     pieces = render(name, report)
     if file is None:
         # paths and code need not be encodable on every terminal
         with suppress(AttributeError, ValueError):
-            sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
         for piece in pieces:
-            sys.stdout.write(piece)
+            stream.write(piece)
         return
     write_file(file, "".join(pieces))
 
 
 def write_file(file: Path, text: str) -> None:
     """Write `text` to `file`, which holds either its old content or all of the new one."""
+    mask = os.umask(0)
+    os.umask(mask)
     try:
-        handle, name = tempfile.mkstemp(dir=file.absolute().parent, prefix=f".{file.name}.")
-        fresh = Path(name)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as stream:
-                stream.write(text)
-            mask = os.umask(0)
-            os.umask(mask)
-            fresh.chmod(0o666 & ~mask)
-            fresh.replace(file)
-        except BaseException:
-            fresh.unlink(missing_ok=True)
-            raise
+        replace_file(file.absolute(), text.encode("utf-8", "backslashreplace"), 0o666 & ~mask)
     except OSError as error:
         fail(f"{file}: cannot be written: {error.strerror or error}")
+
+
+def replace_file(file: Path, data: bytes, mode: int) -> None:
+    """Make `data` the content of `file` in one step, and `mode` its permissions; raise `OSError` where that fails."""
+    handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+    fresh = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+        fresh.chmod(mode)
+        fresh.replace(file)
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        raise
 
 
 def exit_status(diagnostics: Iterable[tuple[Diagnostic, Severity]], *, failed: bool, exit_zero: bool) -> int:

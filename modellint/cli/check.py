@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
@@ -21,10 +21,11 @@ from modellint.cli._common import (
     write,
     write_file,
 )
+from modellint.cli._fixes import overwrite, say_what_was_fixed, show_diff
 from modellint.cli._progress import Progress
 from modellint.diagnostic import Diagnostic
-from modellint.linting import FileReport, check_paths, check_text
-from modellint.report import Report
+from modellint.linting import FileReport, FixedFile, check_paths, check_text, fix_paths, fix_text
+from modellint.report import Report, shows_fixes
 from modellint.settings import Resolver, SettingsError
 from modellint.sources import absolute
 
@@ -39,6 +40,9 @@ from modellint.sources import absolute
     type=click.Path(path_type=Path),
     help="The name of the file whose content comes on standard input (with `-` as the path).",
 )
+@click.option("--fix", is_flag=True, help="Repair what has a safe fix, in place; print what is left.")
+@click.option("--unsafe-fixes", is_flag=True, help="With --fix or --diff: also apply fixes that change behaviour.")
+@click.option("--diff", is_flag=True, help="Show what --fix would do, and change nothing.")
 @click.option("--statistics", is_flag=True, help="Print how often each rule fired instead of the findings.")
 @click.pass_context
 def check(ctx: click.Context, /, paths: tuple[Path, ...], **options: Any) -> None:
@@ -52,45 +56,75 @@ def check(ctx: click.Context, /, paths: tuple[Path, ...], **options: Any) -> Non
         raise click.UsageError("`-` stands alone")
     if options["stdin_filename"] is not None and not from_stdin:
         raise click.UsageError("--stdin-filename goes with `-` as the path")
+    repairing = options["fix"] or options["diff"]
     try:
-        if from_stdin:
-            reports = [_stdin(options["stdin_filename"], resolver)]
-        else:
-            with Progress("checking", enabled=not options["quiet"]) as progress:
+        with Progress("checking", enabled=not (options["quiet"] or from_stdin)) as progress:
+            if repairing:
+                files = _repair(paths, resolver, from_stdin, progress.show, options)
+                reports = [file.report for file in files]
+            elif from_stdin:
+                path, data = _stdin(options["stdin_filename"])
+                reports = [check_text(path, data, resolver, fixes=shows_fixes(options["output_format"]))]
+            else:
                 reports = list(
                     check_paths(
                         paths or (Path(),),
                         resolver,
                         force_exclude=options["force_exclude"],
                         progress=progress.show,
+                        fixes=shows_fixes(options["output_format"]),
                     )
                 )
     except (DocumentError, SettingsError) as error:
         fail(error)
     _say_what_went_wrong(reports)
+    failed = any(report.errors for report in reports)
+    if options["diff"]:
+        ctx.exit(show_diff(files, failed=failed, exit_zero=options["exit_zero"], unsafe=options["unsafe_fixes"]))
 
+    text_follows = repairing and from_stdin
     diagnostics = sorted((d for report in reports for d in report.diagnostics), key=lambda d: d.sort_key)
+    stream = sys.stderr if text_follows else sys.stdout
     if options["statistics"]:
-        _write_statistics(diagnostics, options["output_format"], options["output_file"])
+        _write_statistics(diagnostics, options["output_format"], options["output_file"], stream)
     else:
         shown = Report(
             diagnostics=diagnostics,
             checked=[str(report.path) for report in reports if not report.errors and not report.notes],
             sources={str(report.path): report.source for report in reports if report.source is not None},
         )
-        write(shown, options["output_format"], options["output_file"], quiet=options["quiet"])
-    ctx.exit(
-        exit_status(
-            _with_floors(reports, resolver),
-            failed=any(report.errors for report in reports),
-            exit_zero=options["exit_zero"],
-        )
+        write(shown, options["output_format"], options["output_file"], quiet=options["quiet"], stream=stream)
+    if repairing and not options["quiet"]:
+        plain = options["output_format"] == "text" and options["output_file"] is None and not options["statistics"]
+        say_what_was_fixed(files, stream if plain else sys.stderr, unsafe=options["unsafe_fixes"])
+    if text_follows:
+        sys.stdout.buffer.write(files[0].after)
+    ctx.exit(exit_status(_with_floors(reports, resolver), failed=failed, exit_zero=options["exit_zero"]))
+
+
+def _repair(
+    paths: tuple[Path, ...],
+    resolver: Resolver,
+    from_stdin: bool,
+    progress: Callable[[int, int], None],
+    options: dict[str, Any],
+) -> list[FixedFile]:
+    unsafe = options["unsafe_fixes"]
+    if from_stdin:
+        path, data = _stdin(options["stdin_filename"])
+        return [fix_text(path, data, resolver, unsafe=unsafe)]
+    return fix_paths(
+        paths or (Path(),),
+        resolver,
+        None if options["diff"] else overwrite,
+        unsafe=unsafe,
+        force_exclude=options["force_exclude"],
+        progress=progress,
     )
 
 
-def _stdin(name: Path | None, resolver: Resolver) -> FileReport:
-    path = absolute(name or Path("stdin.py"))
-    return check_text(path, sys.stdin.buffer.read(), resolver)
+def _stdin(name: Path | None) -> tuple[Path, bytes]:
+    return absolute(name or Path("stdin.py")), sys.stdin.buffer.read()
 
 
 def _with_floors(reports: Iterable[FileReport], resolver: Resolver) -> Iterator[tuple[Diagnostic, Any]]:
@@ -107,7 +141,7 @@ def _say_what_went_wrong(reports: list[FileReport]) -> None:
         complain("no Python files or notebooks found")
 
 
-def _write_statistics(diagnostics: list[Diagnostic], name: str, file: Path | None) -> None:
+def _write_statistics(diagnostics: list[Diagnostic], name: str, file: Path | None, stream: TextIO) -> None:
     counts = Counter((diagnostic.code, diagnostic.name) for diagnostic in diagnostics)
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     if name == "json":
@@ -118,4 +152,4 @@ def _write_statistics(diagnostics: list[Diagnostic], name: str, file: Path | Non
     if file is not None:
         write_file(file, text)
     else:
-        sys.stdout.write(text)
+        stream.write(text)

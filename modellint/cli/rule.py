@@ -91,7 +91,7 @@ def page(rule: Rule, bold: Callable[[str], str] = str) -> Iterator[str]:
     yield from _section("Use instead", rule.use_instead, bold)
     yield from _examples("Not reported", (example for example in rule.examples if not example.bad), bold)
     if rule.fix is not None:
-        yield from _section(f"Fix ({rule.fix.safety})", rule.fix.text, bold)
+        yield from _section(f"Fix ({rule.fix.safety.value})", rule.fix.text, bold)
     yield from _section("What it does not see", rule.blind_spots, bold)
     if rule.options:
         yield from ("", bold("Options"))
@@ -134,7 +134,7 @@ def as_dict(rule: Rule) -> dict[str, Any]:
         "what-it-does": rule.what,
         "why-is-this-bad": rule.why,
         "use-instead": rule.use_instead,
-        "fix": rule.fix and {"safety": rule.fix.safety, "about": rule.fix.text},
+        "fix": rule.fix and {"safety": rule.fix.safety.value, "about": rule.fix.text},
         "does-not-see": rule.blind_spots,
         "options": {name: {"default": option.default, "about": option.about} for name, option in rule.options.items()},
         "references": [{"title": title, "url": url} for title, url in rule.references],

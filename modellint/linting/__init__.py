@@ -1,6 +1,18 @@
 """The one engine under command line, hooks, tests and editors: paths in, findings out."""
 
-from modellint.linting.engine import Checker, FileReport, check_paths, check_text
+from modellint.linting.applying import FixedFile, fix_paths, fix_text, unified_diff
+from modellint.linting.engine import Checker, Engine, FileReport, check_paths, check_text
 from modellint.linting.refining import refine
 
-__all__ = ["Checker", "FileReport", "check_paths", "check_text", "refine"]
+__all__ = [
+    "Checker",
+    "Engine",
+    "FileReport",
+    "FixedFile",
+    "check_paths",
+    "check_text",
+    "fix_paths",
+    "fix_text",
+    "refine",
+    "unified_diff",
+]

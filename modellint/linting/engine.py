@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from modellint.diagnostic import Diagnostic, Span
+from modellint.fixing import propose
 from modellint.linting.refining import into_cells, visible
 from modellint.linting.suppressing import suppress, unused
 from modellint.settings import Resolver, Settings
@@ -59,12 +60,40 @@ def check_paths(
     force_exclude: bool = False,
     make_checker: MakeChecker = make_analyzer,
     progress: Callable[[int, int], None] = lambda done, total: None,
+    fixes: bool = False,
 ) -> Iterator[FileReport]:
     """Yield a report for every path that is checked, or that could not be, in the order of discovery.
 
     Files named by `paths` are checked although `exclude` names them, unless `force_exclude`. `progress` hears
-    how many files of how many are done. Raises what `Resolver.for_folder` raises.
+    how many files of how many are done. With `fixes`, findings come with the fix that repairs them. Raises what
+    `Resolver.for_folder` raises.
     """
+    prepared = prepare(paths, resolver, force_exclude=force_exclude, make_checker=make_checker, fixes=fixes)
+    yield from prepared.troubles
+    for done, (path, named) in enumerate(prepared.files):
+        progress(done, len(prepared.files))
+        yield prepared.engine.check(path, None, named)
+    progress(len(prepared.files), len(prepared.files))
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A run before its first file: what cannot be checked, what checks the rest, and the files with "was it named?"."""
+
+    troubles: list[FileReport]
+    engine: Engine
+    files: list[tuple[Path, bool]]
+
+
+def prepare(
+    paths: Iterable[Path],
+    resolver: Resolver,
+    *,
+    force_exclude: bool = False,
+    make_checker: MakeChecker = make_analyzer,
+    fixes: bool = False,
+) -> Prepared:
+    """Find the files of a run; arguments and errors as in `check_paths`."""
     troubles: list[FileReport] = []
 
     def excluded(path: Path) -> bool:
@@ -80,26 +109,39 @@ def check_paths(
     files = list(discover(paths, excluded, missing, skipped))
     if force_exclude:
         files = [path for path in files if not excluded(path)]
-    yield from troubles
     named = set(map(absolute, paths))
-    engine = _Engine(resolver, make_checker, frozenset(files), named - set(files))
-    for done, path in enumerate(files):
-        progress(done, len(files))
-        yield engine.check(path, None, path in named)
-    progress(len(files), len(files))
+    engine = Engine(resolver, frozenset(files), named - set(files), make_checker=make_checker, fixes=fixes)
+    return Prepared(troubles, engine, [(path, path in named) for path in files])
 
 
-def check_text(path: Path, data: bytes, resolver: Resolver, *, make_checker: MakeChecker = make_analyzer) -> FileReport:
-    """Check `data` as the content of the absolute `path`, which need not exist."""
-    return _Engine(resolver, make_checker, frozenset({path})).check(path, data, named=True)
+def check_text(
+    path: Path,
+    data: bytes,
+    resolver: Resolver,
+    *,
+    make_checker: MakeChecker = make_analyzer,
+    fixes: bool = False,
+) -> FileReport:
+    """Check `data` as the content of the absolute `path`, which need not exist; `fixes` as in `check_paths`."""
+    return Engine(resolver, frozenset({path}), make_checker=make_checker, fixes=fixes).check(path, data, named=True)
 
 
-class _Engine:
-    """Holds one checker for each pair of settings and project root; `tops` are the folders that a run was given."""
+class Engine:
+    """Holds one checker for each pair of settings and project root; `tops` are the folders that a run was given.
+
+    With `fixes`, a second set of checkers proves them: what it is shown never counts for other files.
+    """
 
     def __init__(
-        self, resolver: Resolver, make_checker: MakeChecker, checked: frozenset[Path], tops: Iterable[Path] = ()
+        self,
+        resolver: Resolver,
+        checked: frozenset[Path],
+        tops: Iterable[Path] = (),
+        *,
+        make_checker: MakeChecker = make_analyzer,
+        fixes: bool = False,
     ) -> None:
+        self._trial = Engine(resolver, checked, tops, make_checker=make_checker) if fixes else None
         self._resolver = resolver
         self._make_checker = make_checker
         self._checked = checked
@@ -108,6 +150,7 @@ class _Engine:
         self._prefilters: dict[int, Prefilter] = {}
 
     def check(self, path: Path, data: bytes | None, named: bool) -> FileReport:
+        """Check one file, which is read unless `data` is its content; `named` if the user asked for just this."""
         settings = self._resolver.for_folder(path.parent)
         if data is None:
             try:
@@ -167,7 +210,7 @@ class _Engine:
         found, used = suppress(found, suppressions)
         if parsed:
             found += unused(path, suppressions, used, settings)
-        return _report(found, source, settings, errors)
+        return self._report(found, source, settings, errors, data)
 
     def _only_suppressions(self, path: Path, data: bytes, settings: Settings) -> FileReport:
         """Report the unused comments of a file in which no rule can find anything."""
@@ -176,13 +219,26 @@ class _Engine:
         except SourceError:
             return FileReport(path)
         found = list(unused(path, find_suppressions(source.text), set(), settings))
-        return _report(found, source, settings, ())
+        return self._report(found, source, settings, (), data)
 
+    def _report(
+        self, found: list[Diagnostic], source: SourceFile, settings: Settings, errors: tuple[str, ...], data: bytes
+    ) -> FileReport:
+        left = visible(found, source.path, settings)
+        if self._trial is not None and left:
+            left = propose(source, left, settings.catalogue)
+        left = sorted((into_cells(diagnostic, source) for diagnostic in left), key=lambda d: d.sort_key)
+        if self._trial is not None and any(diagnostic.fix for diagnostic in left):
+            from modellint.linting.repairing import proved
 
-def _report(found: list[Diagnostic], source: SourceFile, settings: Settings, errors: tuple[str, ...]) -> FileReport:
-    left = [into_cells(diagnostic, source) for diagnostic in visible(found, source.path, settings)]
-    left.sort(key=lambda diagnostic: diagnostic.sort_key)
-    return FileReport(source.path, tuple(left), errors, source=source if left else None)
+            trial = self._trial
+
+            def recheck(new: bytes) -> tuple[Diagnostic, ...] | None:
+                report = trial.check(source.path, new, named=True)
+                return None if report.errors else report.diagnostics
+
+            left = proved(left, source, data, recheck)
+        return FileReport(source.path, tuple(left), errors, source=source if left else None)
 
 
 def _cannot_parse(path: Path, settings: Settings, reason: str, row: int = 1, column: int = 1) -> list[Diagnostic]:

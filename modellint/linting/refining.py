@@ -42,9 +42,17 @@ def into_cells(diagnostic: Diagnostic, source: SourceFile) -> Diagnostic:
         diagnostic,
         cell=cell,
         span=span(diagnostic.span),
-        fix=fix and replace(fix, edits=tuple(Edit(span(edit.span), edit.content) for edit in fix.edits)),
+        fix=fix and replace(fix, edits=tuple(_edit(edit, source) for edit in fix.edits)),
         related=tuple(map(related, diagnostic.related)),
     )
+
+
+def _edit(old: Edit, source: SourceFile) -> Edit:
+    """Return an edit of a notebook's whole text as one of the cell that it begins in."""
+    cell, _ = source.locate(old.span.start.row)
+    first = source.cells[(cell or 1) - 1]
+    start, end = (Position(p.row - first + 1, p.column) for p in (old.span.start, old.span.end))
+    return Edit(Span(start, end), old.content, cell)
 
 
 def refine(

@@ -9,7 +9,7 @@ from pkgutil import iter_modules
 
 from modellint.report._model import Report
 
-__all__ = ["Report", "formats", "render"]
+__all__ = ["Report", "formats", "render", "shows_fixes"]
 
 
 @cache
@@ -23,3 +23,8 @@ def render(name: str, report: Report) -> Iterator[str]:
     """Yield `report` in the format `name`, piece by piece."""
     function: Callable[[Report], Iterator[str]] = import_module(f"{__name__}.{name}").render
     return function(report)
+
+
+def shows_fixes(name: str) -> bool:
+    """Tell whether the format `name` carries the edits of fixes, which take time to work out."""
+    return bool(getattr(import_module(f"{__name__}.{name}"), "FIXES", False))

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from modellint.diagnostic import to_dict
 from modellint.report._model import Report
 
+FIXES = True
+
 
 def render(report: Report) -> Iterator[str]:
     """Yield the array; one object a line keeps it readable and easy to compare."""

@@ -10,6 +10,8 @@ from typing import Any
 from modellint.diagnostic import Diagnostic, Position, Severity, Span
 from modellint.report._model import Report
 
+FIXES = True
+
 _SEVERITIES = {Severity.ERROR: 1, Severity.WARNING: 2, Severity.INFO: 3}
 _UNNECESSARY = 1
 
@@ -57,7 +59,8 @@ def _diagnostic(diagnostic: Diagnostic, report: Report) -> dict[str, Any]:
             "applicability": diagnostic.fix.applicability.value,
             "title": diagnostic.fix.message,
             "edits": [
-                {"range": _range(diagnostic.filename, e.span, report, diagnostic.cell), "newText": e.content}
+                {"range": _range(diagnostic.filename, e.span, report, e.cell), "newText": e.content}
+                | ({} if e.cell == diagnostic.cell else {"cell": e.cell})
                 for e in diagnostic.fix.edits
             ],
         }

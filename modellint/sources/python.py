@@ -68,7 +68,7 @@ def decode(data: bytes) -> str:
 
     Raises `SourceError` with the place of the first byte that the encoding does not have.
     """
-    encoding = _encoding(data)
+    encoding = encoding_of(data)
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
@@ -86,7 +86,8 @@ def decode(data: bytes) -> str:
     return text
 
 
-def _encoding(data: bytes) -> str:
+def encoding_of(data: bytes) -> str:
+    """Return the encoding of a Python file; raise `SourceError` where its declaration is wrong."""
     if b"coding" not in b"".join(data[:400].splitlines()[:2]):
         return "utf-8-sig" if data.startswith(codecs.BOM_UTF8) else "utf-8"
     from io import BytesIO

@@ -117,6 +117,7 @@ def _diagnostic(rule: ActiveRule, finding: Finding, lines: list[str], source: So
             _column(lines, site.end_row, site.end_column),
         ),
         related=tuple(_related(place, text, lines, source) for place, text in finding.related),
+        subject=finding.details.get("model"),
     )
 
 

@@ -273,8 +273,8 @@ class TestAsAProcess:
         script = (
             "import time, modellint.linting.engine as engine\n"
             "from modellint.cli import main\n"
-            "check = engine._Engine.check\n"
-            "engine._Engine.check = lambda *a: (time.sleep(0.6), check(*a))[1]\n"
+            "check = engine.Engine.check\n"
+            "engine.Engine.check = lambda *a: (time.sleep(0.6), check(*a))[1]\n"
             "main(['check'])\n"
         )
         for name in ("a.py", "b.py", "c.py"):
