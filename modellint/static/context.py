@@ -18,6 +18,7 @@ from modellint.static.flow.values import Site
 from modellint.static.knowledge import Knowledge
 from modellint.static.naming import is_test_file
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo, Project
+from modellint.static.weights import Weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,7 @@ class Analyses:
         self._project = project
         self._classes = classes
         self._knowledge = knowledge
+        self.weights = Weights(classes)
         self._checked = frozenset(map(str, checked)) if checked is not None else frozenset()
         self._known: dict[Path, FileAnalysis] = {}
         self._contexts: dict[Path, FileContext] = {}
@@ -97,6 +99,7 @@ class FileContext:
         self.project = project
         self.classes = classes
         self.knowledge = knowledge
+        self.weights = analyses.weights
         self._analyses = analyses
         self.outside_events: list[Event] | None = None
         self.unsearched: set[FunctionInfo] = set()

@@ -94,11 +94,11 @@ def is_inference(event: Event, snapshot: Snapshot) -> bool:
     if event.training or event.wants_gradient:
         return False
     predicts = not PREDICTS.isdisjoint(event.uses)
-    if _wants_randomness(event) or (_acts(event) and not has_loaded_weights(snapshot)):
+    if wants_randomness(event) or (acts(event) and not has_loaded_weights(snapshot)):
         return False
     if is_test_code(event) and not has_loaded_weights(snapshot):
         return False
-    if _is_shape_check(event, snapshot):
+    if is_shape_check(event, snapshot):
         return False
     if event.feeds_training:
         return has_loaded_weights(snapshot)  # a teacher; what follows the student by averaging may be in training mode
@@ -126,17 +126,17 @@ def _within_training(event: Event) -> bool:
 _MONTE_CARLO = re.compile(r"(^|_)(mc|monte|carlo|uncertaint\w+|dropout|stochastic|bayes\w*|epistemic)(_|$)")
 
 
-def _wants_randomness(event: Event) -> bool:
+def wants_randomness(event: Event) -> bool:
     """Tell whether the code is named for what dropout at inference is good for."""
     return any(_MONTE_CARLO.search(snake(name)) for name in names_around(event))
 
 
-def _acts(event: Event) -> bool:
+def acts(event: Event) -> bool:
     """Tell whether the loop around an event steps through an environment: a policy that acts explores."""
     return bool(event.loops) and "step" in event.loops[-1].calls and "zero_grad" not in event.loops[-1].calls
 
 
-def _is_shape_check(event: Event, snapshot: Snapshot) -> bool:
+def is_shape_check(event: Event, snapshot: Snapshot) -> bool:
     """A model with random weights, run at the bottom of the file that defines it, is tried out, not used."""
     obj = snapshot.obj
     if obj.weights != frozenset({RANDOM}) or isinstance(obj.cls, str) or obj.cls is None:

@@ -7,6 +7,7 @@ import ast
 from modellint.static.classes import NO, UNKNOWN, YES, Dependence
 from modellint.static.flow.machine import Machine
 from modellint.static.flow.state import State
+from modellint.static.flow.touching import built_from_weights
 from modellint.static.flow.values import (
     CONTAINER,
     INSTANCE,
@@ -61,6 +62,7 @@ def construct(machine: Machine, symbol: ClassValue, args: Args, node: ast.Call, 
             depends.answer,
             depends.detail,
             True,
+            touched=built_from_weights(args, state),
         )
     else:
         obj = Obj(INSTANCE, cls, "", machine.site(node), cls.name, UNKNOWN_MODES, UNKNOWN_WEIGHTS, {})
@@ -121,6 +123,7 @@ def construct_external(machine: Machine, dotted: str, args: Args, node: ast.Call
         depends.answer,
         depends.detail,
         True,
+        touched=built_from_weights(args, state),
     )
     return machine.allocate(node, state, obj, "new")
 

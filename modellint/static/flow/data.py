@@ -9,6 +9,7 @@ from modellint.static.flow.events import Event
 from modellint.static.flow.machine import Machine
 from modellint.static.flow.state import State
 from modellint.static.flow.targets import LEAF_HELD, iterate, store
+from modellint.static.flow.touching import touch_given
 from modellint.static.flow.values import (
     CUT,
     ELEMENT,
@@ -158,6 +159,7 @@ def escape(machine: Machine, node: ast.Call, args: Args, state: State, name: str
         for oid in value.refs:
             if state.heap[oid].kind == INSTANCE and isinstance(state.heap[oid].cls, ClassInfo):
                 _run_methods(machine, oid, node, state)
+    touch_given(machine, node, args, state)
     sets, loads = SETS_MODE.search(name), LOADS.search(name)
     if not sets and not loads:
         return

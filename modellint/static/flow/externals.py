@@ -15,6 +15,7 @@ from modellint.static.flow.machine import Machine
 from modellint.static.flow.objects import call_method
 from modellint.static.flow.state import State
 from modellint.static.flow.targets import iterate, set_attribute
+from modellint.static.flow.touching import touch_value
 from modellint.static.flow.values import (
     CONTAINER,
     CUT,
@@ -94,6 +95,9 @@ def call_external(machine: Machine, dotted: str, args: Args, node: ast.Call, sta
             taint |= {CUT}
         leaf = only_constant(args.keywords.get("requires_grad", NOTHING)) == (True,)
         data.run_callbacks(machine, last, args, node, state)
+        if not dotted.startswith("torch.nn.init."):
+            for value in args.every():  # `vector_to_parameters(v, net.parameters())`
+                touch_value(machine, Value(symbols=value.symbols), state)
         if last == "save":
             data.escape(machine, node, args, state, last)
         return Value(taint=taint | {machine.leaf(node)} if leaf else taint)

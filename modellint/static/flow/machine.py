@@ -19,6 +19,7 @@ from modellint.static.flow.decorators import (
 from modellint.static.flow.events import CallSite, EventKey, Loop, Recorder, Snapshot, loop_facts
 from modellint.static.flow.frames import Frame, site_of
 from modellint.static.flow.state import State, join_states, settle
+from modellint.static.flow.touching import may_write, touch_given
 from modellint.static.flow.values import (
     CONTAINER,
     ELEMENT,
@@ -207,7 +208,7 @@ class Machine:
         function = callee.function
         self.called.add(function)
         if function.name != LAMBDA and self._is_inert(function):
-            return self.out_of_sight(node, args, state)
+            return self.out_of_sight(node, args, state, may_write(function))
         if len(self.frames) >= MAX_DEPTH or sum(f.function is function for f in self.frames) > 1:
             return self.out_of_sight(node, args, state)
         decorators = wrapping_decorators(self, function) if not callee.raw else ()
@@ -235,8 +236,13 @@ class Machine:
         finally:
             self.limit = limit
 
-    def out_of_sight(self, node: ast.AST, args: Args, state: State) -> Value:
-        """Return what a call gives of which nothing is known: a computed value, or an object."""
+    def out_of_sight(self, node: ast.AST, args: Args, state: State, writes: bool = True) -> Value:
+        """Return what a call gives of which nothing is known: a computed value, or an object.
+
+        `writes`: it may write to the weights of a model that it is given.
+        """
+        if writes:
+            touch_given(self, node, args, state)
         if args.taint:
             return Value(taint=args.taint)
         obj = Obj(OPAQUE, None, "", self.site(node), "call", UNKNOWN_MODES, UNKNOWN_WEIGHTS, {})

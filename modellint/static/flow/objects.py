@@ -14,6 +14,7 @@ from modellint.static.flow.machine import Machine
 from modellint.static.flow.modes import set_mode
 from modellint.static.flow.state import State
 from modellint.static.flow.targets import LEAF_HELD, TAINT_HELD, part_of
+from modellint.static.flow.touching import WRITES, has_been_given_weights, touch, touch_value
 from modellint.static.flow.values import (
     CONTAINER,
     EVAL,
@@ -93,6 +94,8 @@ def call_method(machine: Machine, receiver: Value, name: str, args: Args, node: 
             for symbol in value.symbols:
                 if isinstance(symbol, GradContext):  # until the `with` around it ends
                     state.grad = Grad(symbol.grad, symbol.site)
+    if name in WRITES:
+        touch_value(machine, receiver, state)
     results = []
     for symbol in receiver.symbols:
         if isinstance(symbol, SuperProxy):
@@ -172,6 +175,8 @@ def _own_method(machine: Machine, oid: int, method: FunctionInfo, args: Args, no
         return result if result.refs else me
     noted = machine.recorder.noted
     result = machine.call(target, me, args, node, state)
+    if data.LOADS.search(method.name):
+        touch(machine, oid, state)
     if machine.recorder.noted == noted and machine.classes.runs_forward(method):
         # its forwards were not seen, for lack of budget: the call stands for them
         number = machine.note(FORWARD, node, oid, state, _text(node), method.name)
@@ -203,14 +208,23 @@ def forward(machine: Machine, oid: int, args: Args, node: ast.Call, state: State
             state.grad = switched
         elif not _GRAD_WORDS.isdisjoint(own.words):
             state.grad = saved._replace(state=OFF if saved.state == OFF else UNKNOWN)
+    shown = obj
     behind = _left_behind(obj, state)
     if behind is not None:
         mixed = frozenset(fact._replace(mode=MIXED) for fact in behind.modes)
-        state.heap[oid] = obj._replace(modes=mixed, detail=behind.detail)
+        shown = shown._replace(modes=mixed, detail=behind.detail)
+    if not obj.touched and any(_holds_weights(state.heap[part]) for held in obj.attrs.values() for part in held.refs):
+        shown = shown._replace(touched=True)
+    state.heap[oid] = shown
     number = machine.note(FORWARD, node, oid, state, _text(node))
     state.heap[oid] = obj
     state.grad = saved
     return data.result_of(machine, number, args, state)
+
+
+def _holds_weights(part: Obj) -> bool:
+    """Tell whether a model was put into another one, and weights into it."""
+    return part.kind == MODEL and not part.part and has_been_given_weights(part)
 
 
 def _left_behind(obj: Obj, state: State) -> Obj | None:
@@ -266,6 +280,8 @@ def _builtin(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, 
         state.heap[oid] = obj._replace(proven=True)
         return Value(symbols=(Children(oid),))
     if name in ("state_dict", "zero_grad", "buffers", "named_buffers", "register_forward_hook"):
+        if name == "state_dict":
+            touch(machine, oid, state)  # its tensors are the weights: whoever gets them can fill them
         return NOTHING
     if name in ("forward", "__call__") and (obj.kind == MODEL or looks_like_model(obj)):
         return forward(machine, oid, args, node, state)
@@ -310,6 +326,7 @@ def _train_argument(machine: Machine, obj: Obj, args: Args, node: ast.Call) -> M
 
 
 def _load_weights(machine: Machine, oid: int, node: ast.Call, state: State) -> None:
+    touch(machine, oid, state)
     obj = state.heap[oid]
     modes = obj.modes
     if obj.how == "call" and modes == UNKNOWN_MODES:
@@ -337,6 +354,9 @@ def _model_method(machine: Machine, oid: int, name: str, args: Args, node: ast.C
     runs = FORWARD_METHOD.match(name) is not None and bool(args.every())
     if cls is not None and not runs and not machine.classes.stores(cls, name):
         return machine.out_of_sight(node, args, state)  # a method that a base out of sight defines
+    if not runs:
+        touch(machine, oid, state)
+        obj = state.heap[oid]
     if data.SETS_MODE.search(name) and not runs:
         state.heap[oid] = obj._replace(modes=UNKNOWN_MODES)
         return machine.out_of_sight(node, args, state)

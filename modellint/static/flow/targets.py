@@ -6,6 +6,7 @@ import ast
 
 from modellint.static.flow.machine import Machine
 from modellint.static.flow.state import State
+from modellint.static.flow.touching import touch_attribute
 from modellint.static.flow.values import (
     CONTAINER,
     ELEMENT,
@@ -95,6 +96,7 @@ def variable_key(machine: Machine, name: str, state: State) -> int:
 
 def set_attribute(machine: Machine, owner: Value, name: str, value: Value, state: State, node: ast.AST) -> None:
     """Set the attribute `name` of every object that `owner` may be."""
+    touch_attribute(machine, owner, name, value, state)
     for symbol in owner.symbols:
         if isinstance(symbol, Children) and name == "training":
             state.heap[symbol.owner] = state.heap[symbol.owner]._replace(modes=UNKNOWN_MODES)
@@ -188,6 +190,7 @@ def part_of(machine: Machine, oid: int, name: str, state: State) -> Value:
             proven=False,
             part=inside,
             frozen=obj.frozen,
+            touched=obj.touched,
             depends=obj.depends if inside else UNKNOWN,
             detail=obj.detail if inside else "",
         )

@@ -269,6 +269,7 @@ class Obj(NamedTuple):
     container by the text of their index. `depends` says whether its output depends on the mode (`yes`, `no`,
     `unknown`), `detail` names a layer that does. `proven` is set once something showed that it is a torch module.
     `part` marks a part of a model reached by an attribute: it has the mode of the whole until told otherwise.
+    `touched` is set once code out of sight got hold of it: that may have given it weights.
     """
 
     kind: str
@@ -284,6 +285,7 @@ class Obj(NamedTuple):
     proven: bool = False
     frozen: bool = False
     part: bool = False
+    touched: bool = False
 
 
 def join_objects(a: Obj, b: Obj) -> Obj:
@@ -305,4 +307,5 @@ def join_objects(a: Obj, b: Obj) -> Obj:
         depends=a.depends if a.depends == b.depends else UNKNOWN,
         proven=a.proven or b.proven,
         frozen=a.frozen and b.frozen,
+        touched=a.touched or b.touched,
     )

@@ -1,0 +1,227 @@
+"""Inference with a model that nothing in sight ever loaded or trained."""
+
+from __future__ import annotations
+
+import ast
+import fnmatch
+import re
+from collections.abc import Iterable, Iterator
+
+from modellint.catalog import ActiveRule
+from modellint.diagnostic import Confidence
+from modellint.static.context import FileContext, Finding
+from modellint.static.evidence import (
+    PREDICTS,
+    acts,
+    in_eval,
+    is_shape_check,
+    is_test_code,
+    named_for_inference,
+    names_around,
+    over_held_out_data,
+    wants_randomness,
+    wrong_call,
+)
+from modellint.static.flow.events import FORWARD, Event, Snapshot
+from modellint.static.flow.values import OFF, RANDOM, UNKNOWN, Site
+from modellint.static.guards import assignments
+from modellint.static.merge import merged
+from modellint.static.naming import snake
+from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project.facts import last_name
+from modellint.static.sites import Place, places
+
+_PURE = frozenset({RANDOM})
+_TRIES_OUT = re.compile(
+    r"(^|_)(bench\w*|profil\w*|speed\w*|latency|throughput|timing|timeit|time|flops?|macs|memory|export\w*|convert\w*|"
+    r"onnx|trace\w*|summar\w*|debug\w*|smoke\w*|sanity|check\w*|verif\w*|compar\w*|warm\w*|unittest|dry|shapes?|"
+    r"summary|ablat\w*|measure\w*|perf\w*|count\w*)(_|$)"
+)
+_MEANT_RANDOM = re.compile(
+    r"(^|_)(random\w*|rand|untrained|scratch|dummy|toy|fake|mock|stub|prior\w*|baseline|rnd|reservoir|hash\w*|lsh|init\w*|"
+    r"evol\w*|genetic|genom\w*|popul\w*|mutat\w*|individual|nas|supernet|lottery|ntk|prun\w*|proj\w*|dip|noise|"
+    r"perturb\w*|hyper\w*|search\w*|federated|client|server|worker|agents?|polic\w*|actors?|critic\w*|q_net|dqn)(_|$)"
+)
+_SYNTHETIC = frozenset(
+    "rand randn randint rand_like randn_like randint_like ones zeros empty full arange linspace ones_like zeros_like "
+    "randperm eye normal uniform FloatTensor LongTensor Tensor dummy_input dummy_inputs RandomState".split()
+)
+_TEACHES = re.compile(
+    r"(^|_)(load|restore|resume|train|fit|learn|update|set_(weights|params|parameters|state)|optimi[sz]e)"
+)
+
+
+def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
+    """Report inference forwards of models whose weights are still those of the initialisation.
+
+    The detector's option `constructors`: classes of libraries, as patterns, whose constructor leaves weights random.
+    """
+    constructors: list[str] = rule.rule.detector_options["constructors"]
+    yield from merged(found for place in places(context, FORWARD) for found in _judge(context, place, constructors))
+
+
+def _judge(context: FileContext, place: Place, constructors: list[str]) -> Iterator[tuple[object, Finding]]:
+    bad: list[tuple[Event, Snapshot]] = []
+    good: list[Event] = []
+    called = {step.callee for event in place.events for step in event.key.chain}
+    for event in place.events:
+        snapshot = event.snapshots[0]
+        if all(_is_random(s) for s in event.snapshots):
+            if _is_inference(context, event) and _holds_random_weights(context, event, snapshot, constructors):
+                bad.append((event, snapshot))
+            else:
+                good.append(event)
+        elif event.root not in called or any(s.obj.weights != frozenset({UNKNOWN}) for s in event.snapshots):
+            good.append(event)
+    for event, snapshot in bad:
+        site = place.site
+        if good:
+            call = wrong_call(event, good)
+            if call is None or any(other.key.chain == event.key.chain for other in good):
+                continue
+            site = call.site
+        yield (event.function, snapshot.obj.born), _finding(event, snapshot, site)
+
+
+def _is_random(snapshot: Snapshot) -> bool:
+    return snapshot.obj.weights == _PURE and not snapshot.obj.touched and snapshot.obj.born is not None
+
+
+def _is_inference(context: FileContext, event: Event) -> bool:
+    """Tell whether a forward is inference whose result somebody believes in."""
+    if event.training or event.wants_gradient or event.feeds_training or event.model_trained or event.beside_training:
+        return False
+    if event.result_dropped or is_test_code(event) or wants_randomness(event) or acts(event):
+        return False
+    if any(is_shape_check(event, snapshot) for snapshot in event.snapshots):
+        return False
+    names = [*names_around(event), event.root.module.path.stem]
+    if any(_TRIES_OUT.search(snake(name)) or _MEANT_RANDOM.search(snake(name)) for name in names):
+        return False
+    named = named_for_inference(event) or over_held_out_data(event)
+    switched = all(in_eval(s) or s.grad.state == OFF for s in event.snapshots)
+    if not switched and not named:
+        return False
+    used = not PREDICTS.isdisjoint(event.uses) or (named and "returned" in event.uses)
+    return used and not _on_synthetic_input(event) and not _taught_elsewhere(context, event)
+
+
+def _holds_random_weights(context: FileContext, event: Event, snapshot: Snapshot, constructors: list[str]) -> bool:
+    """Tell whether the class of the model, or what returned it, is known to make weights and to load none."""
+    obj = snapshot.obj
+    if any(_MEANT_RANDOM.search(snake(name)) for name in (obj.name, *event.text.split("."))):
+        return False
+    if isinstance(obj.cls, ClassInfo):
+        if _MEANT_RANDOM.search(snake(obj.cls.name)):
+            return False
+        made = context.weights.of(obj.cls)
+        return made.learns and not made.may_load
+    if obj.cls is None:
+        return False
+    if context.knowledge.loaders.get(obj.cls) is not None:
+        return True
+    return any(fnmatch.fnmatchcase(obj.cls, pattern) for pattern in constructors)
+
+
+def _taught_elsewhere(context: FileContext, event: Event) -> bool:
+    """Tell whether a model that outlives the analysed function may get its weights from another one."""
+    root = event.root
+    born = event.snapshots[0].obj.born
+    node = root.node
+    if root.is_body or born is None or node is None:
+        return False
+    path = str(root.module.path)
+    if any(step.callee.name == "__init__" and step.callee.cls is root.cls for step in event.key.chain):
+        return False
+    if born.path == path and node.lineno <= born.row <= (node.end_lineno or node.lineno):
+        return False
+    made_below = any(_spans(step.callee, born) for step in event.key.chain)
+    reached = made_below or any(
+        _spans(f, born) and f.name != "__init__" for f in root.module.functions if f is not root
+    )
+    others: Iterable[FunctionInfo]
+    if root.cls is not None:
+        others = [m for cls in _family(context, root.cls) for m in cls.methods.values()]
+        if not reached and len(context.project.mentioning(root.cls.name)) > 1:
+            return True  # whoever builds the object may load its model
+    else:
+        others = [] if made_below else [root.module.body, *root.module.functions]
+    return any(_teaches(function) for function in others if function is not root)
+
+
+def _family(context: FileContext, cls: ClassInfo) -> list[ClassInfo]:
+    return context.project.ancestry(cls)[0]
+
+
+def _teaches(function: FunctionInfo) -> bool:
+    if _TEACHES.search(function.name):
+        return True
+    return any(_TEACHES.search(name) for name in function.callees) or "backward" in function.words
+
+
+def _spans(function: FunctionInfo, site: Site) -> bool:
+    node = function.node
+    return (
+        node is not None
+        and str(function.module.path) == site.path
+        and node.lineno <= site.row <= (node.end_lineno or node.lineno)
+    )
+
+
+# -- inputs ------------------------------------------------------------------------------------------------------
+
+
+def _on_synthetic_input(event: Event) -> bool:
+    """Tell whether the forward, or a call that leads to it, is given a tensor made up on the spot."""
+    steps = [(step.caller, step.site) for step in event.key.chain] + [(event.function, event.site)]
+    return any(
+        _is_synthetic(function, argument, 0)
+        for function, site in steps
+        for call in function.calls
+        if (call.lineno, call.col_offset, call.end_lineno, call.end_col_offset)
+        == (site.row, site.column, site.end_row, site.end_column)
+        for argument in [*call.args, *(keyword.value for keyword in call.keywords)]
+    )
+
+
+def _is_synthetic(function: FunctionInfo, value: ast.expr, depth: int) -> bool:
+    for node in ast.walk(value):
+        if isinstance(node, ast.Call):
+            name = last_name(node)
+            if name in _SYNTHETIC or (name in ("tensor", "array", "as_tensor") and _is_literal(node)):
+                return True
+        elif isinstance(node, ast.Name) and depth < _HOPS:
+            if _MADE_UP.search(snake(node.id)):
+                return True
+            if any(_is_synthetic(function, v, depth + 1) for name, v in assignments(function) if name == node.id):
+                return True
+    return False
+
+
+_HOPS = 3
+_MADE_UP = re.compile(r"(^|_)(dummy|fake|random|rand|toy|noise|example_input|sample_input|latent|z)(_|$)")
+
+
+_LITERAL = (ast.List, ast.Tuple, ast.Constant, ast.UnaryOp, ast.BinOp, ast.operator, ast.unaryop, ast.expr_context)
+
+
+def _is_literal(call: ast.Call) -> bool:
+    return bool(call.args) and all(isinstance(node, _LITERAL) for node in ast.walk(call.args[0]))
+
+
+# -- the finding -------------------------------------------------------------------------------------------------
+
+
+def _finding(event: Event, snapshot: Snapshot, site: Site) -> Finding:
+    obj = snapshot.obj
+    assert obj.born is not None
+    how = obj.how.rsplit(".", 1)[-1] if obj.born.path != site.path else obj.how
+    related = [(obj.born, "built here, with random weights")]
+    if site != event.site:
+        related.append((event.site, "the forward"))
+    for step in reversed(event.key.chain):
+        if step.site != site:
+            related.append((step.site, f"called from here, by {step.caller.qualname}"))
+    surest = isinstance(obj.cls, str) and event.root.cls is None
+    confidence = Confidence.CERTAIN if surest else Confidence.LIKELY
+    return Finding(site, {"model": event.text, "origin": how, "line": obj.born.row}, confidence, related=tuple(related))

@@ -1,0 +1,169 @@
+"""Whether a class holds weights that are learned, and whether building an instance may load some."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from modellint.catalog.framework import Argument, Fact
+from modellint.static.classes import Classes
+from modellint.static.flow.values import RANDOM
+from modellint.static.guards import walk_own
+from modellint.static.knowledge import ABSENT, UNSURE, settle
+from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project.facts import dotted_name, last_name
+
+_LEARNED = re.compile(
+    r"^(Lazy)?(Linear|Bilinear|Conv(Transpose)?[123]d|Embedding(Bag)?|RNN|LSTM|GRU|RNNCell|LSTMCell|GRUCell|"
+    r"MultiheadAttention|Transformer\w*)$"
+)
+_LOADS = re.compile(r"load|restore|resume|pretrain|from_file|download|fetch|from_numpy|(^|_)ckpt|_checkpoint$|^copy_$")
+_PLAIN_FILES = re.compile(r"^(json|yaml|toml|tomllib|omegaconf|OmegaConf|configparser)\b|^(safe_load|autoload)$")
+_ASKS = re.compile(r"pretrain|^weights$|checkpoint_path|ckpt|encoder_weights|state_dict|init_from|resume")
+_PARAMETER = frozenset({"data", "weight", "bias"})
+_BASES = frozenset(
+    "torch object abc typing transformers huggingface_hub lightning pytorch_lightning torchvision timm nn".split()
+)
+_LAYER_LIBRARIES = frozenset(
+    "torch einops math numpy builtins typing collections functools itertools timm torchvision transformers "
+    "torch_geometric torch_scatter copy os re warnings logging abc enum dataclasses pathlib random".split()
+)
+_MAX_FUNCTIONS = 120
+
+
+class Made(NamedTuple):
+    """What building an instance does: it makes layers that learn (`learns`), it may load weights (`may_load`)."""
+
+    learns: bool
+    may_load: bool
+
+
+class Weights:
+    """Answers about the classes of one project, each worked out once."""
+
+    def __init__(self, classes: Classes) -> None:
+        self._classes = classes
+        self._project = classes.project
+        self._knowledge = classes.knowledge
+        self._known: dict[ClassInfo, Made] = {}
+
+    def of(self, cls: ClassInfo) -> Made:
+        """Return what building an instance of `cls` does, with all that it builds in turn."""
+        if cls not in self._known:
+            self._known[cls] = self._of(cls)
+        return self._known[cls]
+
+    def _of(self, cls: ClassInfo) -> Made:
+        learns = False
+        seen: set[object] = set()
+        queue: list[FunctionInfo] = []
+        if not self._enter(cls, seen, queue):
+            return Made(learns, True)
+        while queue:
+            function = queue.pop()
+            if len(seen) > _MAX_FUNCTIONS or _sets_parameters(function):
+                return Made(learns, True)
+            for call in function.calls:
+                verdict = self._call(function, call, seen, queue)
+                learns = learns or verdict.learns
+                if verdict.may_load:
+                    return Made(learns, True)
+        return Made(learns, False)
+
+    def _enter(self, cls: ClassInfo, seen: set[object], queue: list[FunctionInfo]) -> bool:
+        """Queue the constructors of `cls`; False where a base class is out of sight and may do anything."""
+        if cls in seen:
+            return True
+        seen.add(cls)
+        mine, outside = self._project.ancestry(cls)
+        if any(base.split(".", 1)[0] not in _BASES for base in outside):
+            return False
+        for owner in mine:
+            for name in ("__init__", "__post_init__", "__new__"):
+                if name in owner.methods:
+                    _push(owner.methods[name], seen, queue)
+        return True
+
+    def _call(self, function: FunctionInfo, call: ast.Call, seen: set[object], queue: list[FunctionInfo]) -> Made:
+        name = last_name(call.func) or ""
+        text = dotted_name(call.func) or name
+        if _LOADS.search(name) and not _PLAIN_FILES.search(text):
+            return Made(False, True)
+        if any(_asks_for_weights(keyword) for keyword in call.keywords):
+            return Made(False, True)
+        func = call.func
+        if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == function.self_name:
+            method = self._project.method(function.cls, func.attr) if function.cls else None
+            if method is not None:
+                _push(method, seen, queue)
+            return Made(False, False)
+        symbol = self._project.resolve_in(function, func)
+        if symbol is None:
+            dynamic = isinstance(func, ast.Call) and last_name(func) == "getattr"
+            return Made(False, dynamic or "__dict__" in ast.unparse(func))
+        target = symbol.target
+        if isinstance(target, ClassInfo):
+            return Made(False, not self._enter(target, seen, queue) if self._classes.is_module(target) else False)
+        if isinstance(target, FunctionInfo):
+            _push(target, seen, queue)
+            return Made(False, False)
+        return self._external(symbol.dotted, call)
+
+    def _external(self, dotted: str, call: ast.Call) -> Made:
+        loader = self._knowledge.loaders.get(dotted)
+        if loader is not None:
+            return Made(True, not self.known_random(loader, call))
+        last = dotted.rsplit(".", 1)[-1]
+        if dotted == "torch.nn.Parameter" or (dotted.startswith("torch.nn.") and _LEARNED.match(last)):
+            return Made(True, False)
+        builds = last[:1].isupper() and dotted.split(".", 1)[0] not in _LAYER_LIBRARIES
+        return Made(False, builds)
+
+    def known_random(self, fact: Fact, call: ast.Call) -> bool:
+        """Tell whether a library's loader, called as in `call`, leaves the weights random for certain."""
+
+        def given(argument: Argument) -> object:
+            values = [keyword.value for keyword in call.keywords if keyword.arg in argument.names]
+            if argument.position is not None and argument.position < len(call.args):
+                values.append(call.args[argument.position])
+            if not values:
+                return UNSURE if any(keyword.arg is None for keyword in call.keywords) else ABSENT
+            return values[0].value if isinstance(values[0], ast.Constant) else UNSURE
+
+        return settle(fact, given).weights == RANDOM
+
+
+def _push(function: FunctionInfo, seen: set[object], queue: list[FunctionInfo]) -> None:
+    if function not in seen:
+        seen.add(function)
+        queue.append(function)
+
+
+def _asks_for_weights(keyword: ast.keyword) -> bool:
+    if keyword.arg is None or not _ASKS.search(keyword.arg):
+        return False
+    return not (isinstance(keyword.value, ast.Constant) and not keyword.value.value)
+
+
+def _sets_parameters(function: FunctionInfo) -> bool:
+    """Tell whether a function fills weights with something else than a random initialisation, or ties them."""
+    for node in walk_own(function):
+        if isinstance(node, ast.Assign) and any(
+            isinstance(target, ast.Attribute) and target.attr in _PARAMETER for target in _targets(node)
+        ):
+            value = node.value
+            tied = isinstance(value, ast.Attribute) and value.attr in _PARAMETER
+            drawn = isinstance(value, ast.Call) and _DRAWS.search(ast.unparse(value))
+            if not tied and not drawn:
+                return True
+    return False
+
+
+_DRAWS = re.compile(r"\b(rand\w*|normal_?|uniform_?|zeros\w*|ones\w*|empty\w*|full\w*|init\.\w+|eye)\(")
+
+
+def _targets(node: ast.Assign) -> Iterator[ast.expr]:
+    for target in node.targets:
+        yield from target.elts if isinstance(target, (ast.Tuple, ast.List)) else (target,)
