@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from modellint.diagnostic import Diagnostic
 from modellint.linting import refine
 from modellint.report import Report
 from modellint.runtime import DETECTORS, PoolError, Request, TargetReport, default_jobs, trace_targets
+from modellint.runtime.probes.names import DEFAULT, PROBES, ProbeNameError, parse_probes
 from modellint.runtime.tracing import TIMEOUT
 from modellint.settings import Resolver, Settings
 
@@ -46,6 +48,17 @@ from modellint.settings import Resolver, Settings
     help="How much memory a model may take.  [default: four fifths of what is free]",
 )
 @click.option("--network/--no-network", default=False, show_default=True, help="Whether a model may use the network.")
+@click.option(
+    "--probe",
+    metavar="NAME,...|default|all",
+    help=f"Experiments to run on each model: {', '.join(PROBES)}.",
+)
+@click.option(
+    "--budget",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="How long the probes of one model may take; those that find no time are skipped.",
+)
 @click.option("--jobs", "-j", type=click.IntRange(min=1), metavar="N", help="How many models to trace at a time.")
 @shared_options
 @click.pass_context
@@ -55,8 +68,16 @@ def trace(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> No
     TARGET is package.module:name or path/file.py:name, where name is a model, a class or a factory. Without one,
     the models of the configuration are traced.
     """
+    try:
+        probes = parse_probes(options["probe"]) if options["probe"] is not None else ()
+    except ProbeNameError as error:
+        fail(error)
     settings = settings_here(Resolver(overrides(**options)))
     requests = _given(targets, options) if targets else _configured(settings, options)
+    requests = [
+        replace(request, probes=probes, budget=options["budget"], quick=options["probe"] == DEFAULT)
+        for request in requests
+    ]
     if not requests:
         fail("no target: name one (package.module:name or path/file.py:name), or list `models:` in .modellint.yaml")
     reports = _run(requests, settings, options)

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from modellint.runtime.probes.result import ProbeResult, result_from_json
+
 INPUT = 1
 """Taint: the value depends on the model's inputs."""
 RANDOM = 2
@@ -179,6 +181,7 @@ class Trace:
     signature: str = ""
     suggestion: str = ""
     """An input spec that would fit, where an input was needed and none was given."""
+    probes: tuple[ProbeResult, ...] = ()
 
     def level(self) -> str:
         """Return the name of the highest level that answered."""
@@ -207,7 +210,7 @@ def to_json(value: Any) -> Any:
     data = {}
     for entry in fields(value):
         item = getattr(value, entry.name)
-        if item == entry.default or (entry.name in ("args", "settings") and not item):
+        if item == entry.default or (entry.name in ("args", "settings", "details") and not item):
             continue
         data[entry.name] = to_json(item)
     return data
@@ -229,6 +232,7 @@ def trace_from_json(data: Mapping[str, Any]) -> Trace:
             "mode_changes": tuple(ModeChange(**item) for item in data.get("mode_changes", ())),
             "failure": failure_from_json(data["failure"]) if data.get("failure") else None,
             "notes": tuple(data.get("notes", ())),
+            "probes": tuple(map(result_from_json, data.get("probes", ()))),
         }
     )
 

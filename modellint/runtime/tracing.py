@@ -35,7 +35,8 @@ class Request:
     `inputs` are input specs, one string each; `mode` is as-is, eval or train; `method` is called instead of
     the forward; `timeout` is in seconds, `memory` in megabytes beyond what the process has when it starts
     (None: four fifths of what is free). Relative files count from `root`, which is also the child's working
-    directory. `name` is what a configuration calls the model.
+    directory. `name` is what a configuration calls the model. `probes` are run afterwards, for at most `budget`
+    seconds; `quick`: at the least cost.
     """
 
     target: str
@@ -48,6 +49,9 @@ class Request:
     root: Path | None = None
     name: str | None = None
     rules: Mapping[str, ActiveRule] | None = None
+    probes: tuple[str, ...] = ()
+    budget: float | None = None
+    quick: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +153,9 @@ def _job(
         "memory": memory,
         "network": request.network,
         "second_forward": max(limits, default=0.0),
+        "probes": list(request.probes),
+        "budget": request.budget,
+        "quick": request.quick,
     }
 
 

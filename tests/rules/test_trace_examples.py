@@ -35,7 +35,8 @@ def test_example_reports_exactly_its_marked_lines(rule: Rule, example: Example, 
         (tmp_path / name).write_text(text, encoding="utf-8")
     default = ActiveRule.default(rule)
     active = ActiveRule(rule, default.severity, {**default.options, **example.options})
-    request = Request(f"{example.check}:build", example.inputs, root=tmp_path, timeout=60)
+    probes = (str(rule.detector_options["probe"]),) if rule.family == "probe" else ()
+    request = Request(f"{example.check}:build", example.inputs, root=tmp_path, timeout=60, probes=probes)
 
     (report,) = trace_targets([request], {rule.code: active}, pool=pool)
 

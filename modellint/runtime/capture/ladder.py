@@ -46,6 +46,8 @@ class Capture:
     Not for want of memory: what allocates without end would now loop without end.
     """
     graph_bytes: int | None = None
+    mode: str | None = None
+    """The gradient mode under which the forward was recorded."""
 
 
 @contextmanager
@@ -66,11 +68,12 @@ def _gradients() -> Iterator[None]:
         yield
 
 
-_MODES: tuple[tuple[str, Callable[[], Any]], ...] = (
-    ("inference_mode", _inference),
-    ("no_grad", _no_grad),
-    ("gradients on", _gradients),
-)
+MODES: Mapping[str, Callable[[], Any]] = {
+    "inference_mode": _inference,
+    "no_grad": _no_grad,
+    "gradients on": _gradients,
+}
+"""Gradient modes, strictest first: the forward is run under the first that it survives."""
 
 
 def capture(
@@ -121,7 +124,7 @@ def _merge(facts: dict[str, ModuleFact], calls: Mapping[str, ModuleFact]) -> dic
 def _record(subject: Subject, found: Capture, *, given: bool, second_forward: float) -> Recorder | None:
     """Record one forward under the strictest gradient mode that it survives."""
     failures: list[BaseException] = []
-    for name, mode in _MODES:
+    for name, mode in MODES.items():
         with preserved(subject.model) as snapshot:
             run = subject.fresh()
             recorder = run.recorder(snapshot.keep)
@@ -145,6 +148,7 @@ def _record(subject: Subject, found: Capture, *, given: bool, second_forward: fl
         if any("does not require grad" in str(failure) for failure in failures):
             recorder.uses_gradients = True
         found.levels.append(Level("record", True, "" if name == "inference_mode" else f"under {name}"))
+        found.mode = name
         if seconds < second_forward:
             found.mode_changes = other_mode(subject, recorder, mode)
         if not recorder.uses_gradients and any(op.grad for op in recorder.ops):

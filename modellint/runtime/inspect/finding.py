@@ -28,6 +28,10 @@ class Finding:
     evidence: Mapping[str, Any] = field(default_factory=dict)
     confidence: Confidence = Confidence.CERTAIN
     built: Site | None = None
+    explained_by: tuple[str, ...] = ()
+    """Codes of findings that may be the cause; those that were not found are dropped."""
+    explained_here: bool = True
+    """Whether the cause has to stand at the same line or in the same module."""
 
 
 def modules_by_path(trace: Trace) -> Mapping[str, ModuleFact]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from modellint.runtime.inspect.ladder import target_failed, untraceable
 from modellint.runtime.inspect.mode_graph import mode_dependent_graph
 from modellint.runtime.inspect.modes import mixed_mode, unreachable
 from modellint.runtime.inspect.norms import batch_statistics
+from modellint.runtime.inspect.probed import failed_probe
 from modellint.runtime.inspect.randomness import random_draws
 from modellint.runtime.target import Target
 from modellint.runtime.trace import Failure, Frame, Site, Trace
@@ -31,6 +33,7 @@ DETECTORS: Mapping[str, Detector] = {
     "unreachable": unreachable,
     "mode-dependent-graph": mode_dependent_graph,
     "untraceable": untraceable,
+    "failed-probe": failed_probe,
     "target-failed": target_failed,
 }
 """What a rule's `detect.detector` may name."""
@@ -38,6 +41,7 @@ DETECTORS: Mapping[str, Detector] = {
 
 def inspect_trace(trace: Trace, rules: Mapping[str, ActiveRule]) -> Iterator[Diagnostic]:
     """Yield the diagnostics of one trace, for the rules that run on traces."""
+    found: list[tuple[Diagnostic, bool]] = []
     for active in rules.values():
         if active.rule.runs_on != "trace" or active.rule.detector not in DETECTORS:
             continue
@@ -47,7 +51,32 @@ def inspect_trace(trace: Trace, rules: Mapping[str, ActiveRule]) -> Iterator[Dia
             frame = finding.site.frame if finding.site is not None else trace.home
             merged.setdefault((frame.filename, frame.row), []).append(finding)
         for findings in merged.values():
-            yield _diagnostic(findings, active, trace.target, trace.home)
+            anywhere = not all(finding.explained_here for finding in findings)
+            found.append((_diagnostic(findings, active, trace.target, trace.home), anywhere))
+    diagnostics = [diagnostic for diagnostic, _ in found]
+    yield from (_explained(diagnostic, diagnostics, anywhere) for diagnostic, anywhere in found)
+
+
+def _explained(diagnostic: Diagnostic, others: Sequence[Diagnostic], anywhere: bool) -> Diagnostic:
+    """Leave of the possible causes those that were found, at the same line or module unless `anywhere`."""
+    runtime = diagnostic.runtime
+    if runtime is None or not runtime.explained_by:
+        return diagnostic
+    codes = [
+        other.code
+        for other in others
+        if other.code in runtime.explained_by
+        and other is not diagnostic
+        and (anywhere or _same_place(diagnostic, other, runtime))
+    ]
+    return replace(diagnostic, runtime=replace(runtime, explained_by=tuple(dict.fromkeys(codes))))
+
+
+def _same_place(diagnostic: Diagnostic, other: Diagnostic, runtime: RuntimeDetails) -> bool:
+    if (diagnostic.filename, diagnostic.span.start.row) == (other.filename, other.span.start.row):
+        return True
+    modules = other.runtime.evidence.get("modules", [other.runtime.module_path]) if other.runtime else []
+    return bool(runtime.module_path) and runtime.module_path in modules
 
 
 def inspect_failure(target: Target, failure: Failure, rules: Mapping[str, ActiveRule]) -> Iterator[Diagnostic]:
@@ -98,7 +127,7 @@ def _diagnostic(findings: list[Finding], active: ActiveRule, target: str, home: 
         filename=frame.filename,
         span=span_of(frame),
         related=tuple(_related(first)),
-        runtime=RuntimeDetails(target, first.module, first.module_type, first.node, evidence),
+        runtime=RuntimeDetails(target, first.module, first.module_type, first.node, evidence, first.explained_by),
     )
 
 

@@ -103,6 +103,28 @@ def load(target: Target, mode: str, cwd: Path, stage: list[str]) -> Loaded:
     return Loaded(model, module, home, tuple(notes))
 
 
+def load_again(target: Target, mode: str, cwd: Path, first: Loaded) -> nn.Module:
+    """Make the model once more: the file is run again where it can be, else the factory is called again.
+
+    Raises `LoadProblem`, and whatever the user's own code raises.
+    """
+    before = sys.modules.get(first.module.__name__)
+    try:
+        return load(target, mode, cwd, [""]).model
+    except Exception:
+        # A file that registers something cannot be run twice.
+        value = _lookup(first.module, target)
+        if isinstance(value, nn.Module):
+            raise
+        model = _unwrap(value(), target)
+        if inspect.isclass(value) and mode == "as-is":
+            model.eval()
+        return model if mode == "as-is" else model.train(mode == "train")
+    finally:
+        if before is not None:
+            sys.modules[first.module.__name__] = before
+
+
 def _import(target: Target, cwd: Path) -> ModuleType:
     if target.file is None:
         assert target.module is not None

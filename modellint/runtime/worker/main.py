@@ -68,10 +68,12 @@ def _trace(job: Mapping[str, Any], target: Target, cwd: Path, sites: Any, stage:
 
     from modellint.runtime.capture.ladder import accepts, capture
     from modellint.runtime.capture.subject import Subject
+    from modellint.runtime.probes.result import ProbeResult
+    from modellint.runtime.probes.run import run_probes
     from modellint.runtime.trace import Trace
     from modellint.runtime.worker import derive, inputs
     from modellint.runtime.worker.lazy import count_lazy, materialise
-    from modellint.runtime.worker.load import load, noting_construction
+    from modellint.runtime.worker.load import load, load_again, noting_construction
 
     built: dict[int, int | None] = {}
     alive: list[Any] = []
@@ -110,6 +112,18 @@ def _trace(job: Mapping[str, Any], target: Target, cwd: Path, sites: Any, stage:
     if found.failure is not None:
         message = found.failure.message + _hint(found.failure.kind, job)
         found.failure = replace(found.failure, message=message)
+    probes: tuple[ProbeResult, ...] = ()
+    if subject is not None and found.mode is not None and job["probes"]:
+        found_by = run_probes(
+            subject,
+            job["probes"],
+            found.mode,
+            job["budget"],
+            lambda name: None,
+            lambda: load_again(target, job["mode"], cwd, loaded),
+            quick=job["quick"],
+        )
+        probes = tuple(found_by)
     suggestion = ""
     if not found.levels[0].answered and method == "forward" and not count_lazy(model):
         suggestion = derive.suggestion(model, signature_of, lambda guess: accepts(model, guess.args, guess.kwargs))
@@ -132,6 +146,7 @@ def _trace(job: Mapping[str, Any], target: Target, cwd: Path, sites: Any, stage:
             suggestion=suggestion,
             mode_changes=tuple(found.mode_changes),
             graph_bytes=found.graph_bytes,
+            probes=probes,
         )
     )
     return trace

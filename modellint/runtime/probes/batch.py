@@ -1,0 +1,167 @@
+"""Which axis of the inputs and outputs counts the samples, and batches that differ in all samples but one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from modellint.runtime.capture.subject import Subject
+from modellint.runtime.probes.tree import leaves, rebuilt
+
+_SEED = 20260102
+_MASK_WORDS = ("mask", "valid", "is_pad", "padding")
+_GRAPH_WORDS = ("edge", "adj", "graph")
+
+
+class NoBatch(Exception):
+    """The inputs have no axis of samples that could be found; the message is one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The inputs of a subject, seen as `size` samples along `axis` of the tensors named in `paths`."""
+
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    paths: frozenset[str]
+    size: int
+    axis: int = 0
+
+    def resized(self, size: int) -> Batch:
+        """Return a batch of `size` samples: the first of these, or these again with other values."""
+        generator = torch.Generator().manual_seed(_SEED)
+
+        def change(path: str, tensor: torch.Tensor) -> torch.Tensor:
+            if size <= self.size:
+                return tensor.narrow(self.axis, 0, size).contiguous()
+            repeats = [1] * tensor.dim()
+            repeats[self.axis] = -(-size // self.size)
+            longer = tensor.repeat(repeats).narrow(self.axis, 0, size).contiguous()
+            for index in range(self.size, size):
+                _fill(longer.select(self.axis, index), path, tensor, "near", generator)
+            return longer
+
+        return self._with(change, size)
+
+    def only(self, index: int) -> Batch:
+        """Return the batch of one sample."""
+        return self._with(lambda _, tensor: tensor.narrow(self.axis, index, 1).contiguous(), 1)
+
+    def others_changed(self, keep: Sequence[int], style: str, seed: int = _SEED) -> Batch:
+        """Return this batch with all samples but those in `keep` replaced.
+
+        `style`: `near` keeps each tensor's range, `wide` goes eight times beyond it, `still` is constant.
+        """
+        generator = torch.Generator().manual_seed(seed)
+
+        def change(path: str, tensor: torch.Tensor) -> torch.Tensor:
+            tensor = tensor.clone()
+            for index in range(self.size):
+                if index not in keep:
+                    _fill(tensor.select(self.axis, index), path, tensor, style, generator)
+            return tensor
+
+        return self._with(change, self.size)
+
+    def _with(self, change: Callable[[str, torch.Tensor], torch.Tensor], size: int) -> Batch:
+        args, kwargs = rebuilt(
+            (self.args, self.kwargs), lambda path, tensor: change(path, tensor) if path in self.paths else tensor
+        )
+        return Batch(tuple(args), dict(kwargs), self.paths, size, self.axis)
+
+    def along(self, axis: int) -> Batch | None:
+        """Return the same inputs with their samples along another axis, where all have one of the same size."""
+        found = dict(leaves((self.args, self.kwargs)))
+        tensors = [found[path] for path in self.paths]
+        sizes = {tensor.shape[axis] if tensor.dim() > axis else None for tensor in tensors}
+        if len(sizes) != 1 or None in sizes or min(tensor.dim() for tensor in tensors) <= axis:
+            return None
+        return Batch(self.args, self.kwargs, self.paths, int(sizes.pop() or 0), axis)
+
+
+def find_batch(subject: Subject) -> Batch:
+    """Return the inputs as samples along the axis on which they agree. Raises `NoBatch`."""
+    inputs = (subject.args, subject.kwargs)
+    tensors = [(path, leaf) for path, leaf in leaves(inputs) if isinstance(leaf, torch.Tensor) and leaf.dim()]
+    if not tensors:
+        raise NoBatch("no input is a tensor, so there are no samples to tell apart")
+    if len(tensors) > 1 and (named := next((p for p, t in tensors if _is_graph(p, t, tensors)), None)):
+        raise NoBatch(f"{named} joins the rows of the other inputs (a graph): they are no samples of a batch")
+    sizes = [int(tensor.shape[0]) for _, tensor in tensors]
+    wide = [tensor for _, tensor in tensors if tensor.dim() > 1]
+    second = {int(tensor.shape[1]) for tensor in wide}
+    if len(wide) > 1 and len({int(t.shape[0]) for t in wide}) > 1 and len(second) == 1 and second != {1}:
+        return Batch(subject.args, subject.kwargs, frozenset(p for p, t in tensors if t.dim() > 1), second.pop(), 1)
+    size = int(wide[0].shape[0]) if wide else sizes[0]
+    if size == 1 and any(other != 1 for other in sizes):
+        size = next((s for s in sizes if s != 1), 1) if not wide else 1
+    if size == 0:
+        raise NoBatch("the batch is empty")
+    paths = frozenset(path for path, tensor in tensors if int(tensor.shape[0]) == size)
+    return Batch(subject.args, subject.kwargs, paths, size)
+
+
+def _is_graph(path: str, tensor: torch.Tensor, tensors: Sequence[tuple[str, torch.Tensor]]) -> bool:
+    """Tell whether a tensor says which rows of the others belong together."""
+    others = [other for name, other in tensors if name != path]
+    if any(word in path.lower() for word in _GRAPH_WORDS) and "adjust" not in path.lower():
+        return True
+    rows = {int(other.shape[0]) for other in others}
+    whole = not tensor.is_floating_point() and not tensor.is_complex()
+    if whole and tensor.dim() == 2 and tensor.shape[0] == 2 and tensor.dtype is not torch.bool and rows - {2}:
+        return bool(tensor.numel()) and int(tensor.min()) >= 0 and int(tensor.max()) < max(rows)
+    square = tensor.dim() == 2 and tensor.shape[0] == tensor.shape[1] and int(tensor.shape[0]) in rows
+    if square and path != tensors[0][0]:
+        values = set(tensor.detach().flatten().tolist()) if tensor.numel() <= 1 << 16 else {0.5}
+        return tensor.dtype is torch.bool or values <= {0, 1, float("-inf")}
+    return False
+
+
+def _fill(sample: torch.Tensor, path: str, tensor: torch.Tensor, style: str, generator: torch.Generator) -> None:
+    """Overwrite one sample, which is a view, by other values of the kind that `tensor` holds."""
+    shape, kind = sample.shape, sample.dtype
+    if kind is torch.bool or is_mask(path, tensor):
+        if style == "near" and shape and shape[-1] > 1:
+            kept = torch.ones(shape, dtype=kind)
+            kept[..., shape[-1] // 2 :] = 0
+            sample.copy_(sample * kept if kind is not torch.bool else sample & kept)
+        return
+    if kind.is_floating_point or kind.is_complex:
+        values = tensor.detach()
+        finite = values[torch.isfinite(values)]
+        spread = float(finite.double().abs().square().mean().sqrt()) if finite.numel() else 1.0
+        spread = spread or 1.0
+        if style == "still":
+            sample.zero_()
+            return
+        base = torch.complex64 if kind.is_complex else torch.float32
+        noise = torch.randn(shape, generator=generator, dtype=base)
+        unit = bool(finite.numel()) and not kind.is_complex and float(finite.min()) >= 0
+        noise = noise.abs() if unit else noise
+        sample.copy_((noise * spread * (8.0 if style == "wide" else 1.0)).to(kind))
+        return
+    low, high = int(tensor.min()), int(tensor.max())
+    if style == "still":
+        sample.fill_(low)
+    elif high > low:
+        sample.copy_(torch.randint(low, high + 1, shape, generator=generator).to(kind))
+
+
+def is_mask(path: str, tensor: torch.Tensor) -> bool:
+    """Tell whether an input says which positions count."""
+    if tensor.is_complex() or tensor.dim() < 2:
+        return False
+    named = any(word in path.lower() for word in _MASK_WORDS)
+    if tensor.dtype is torch.bool:
+        return True
+    return named and bool(((tensor == 0) | (tensor == 1)).all())
+
+
+def takes_sequence_first(model: nn.Module) -> bool:
+    """Tell whether some layer of torch in the model wants its samples along the second axis."""
+    kinds = (nn.RNNBase, nn.MultiheadAttention, nn.Transformer)
+    return any(isinstance(module, kinds) and not module.batch_first for module in model.modules())

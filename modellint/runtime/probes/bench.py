@@ -1,0 +1,105 @@
+"""Run the subject again and again, from one and the same state, and count what it costs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from typing import Any
+
+from torch import nn
+
+from modellint.runtime.capture import adapter
+from modellint.runtime.capture.state import preserved
+from modellint.runtime.capture.subject import Subject
+from modellint.runtime.probes.tape import Tape
+from modellint.runtime.probes.tree import copied
+
+
+class OutOfTime(Exception):
+    """The budget is spent."""
+
+
+class Bench:
+    """The subject, the gradient mode in which it is run, and the count of forwards so far.
+
+    `deadline` is a reading of `time.monotonic()`; no forward starts after it. `again` makes the model once more;
+    `quick`: the default probes, at the least cost.
+    """
+
+    def __init__(
+        self,
+        subject: Subject,
+        mode: Callable[[], Any],
+        deadline: float | None = None,
+        *,
+        again: Callable[[], nn.Module] | None = None,
+        quick: bool = False,
+    ) -> None:
+        self.subject = subject
+        self.again = again
+        self.quick = quick
+        self.forwards = 0
+        self.kept: dict[str, Any] = {}
+        """What one probe has measured and another can use."""
+        self._mode = mode
+        self._deadline = deadline
+
+    @property
+    def model(self) -> nn.Module:
+        """The model under trace."""
+        return self.subject.model
+
+    def run(self, args: Any = None, kwargs: Any = None, *, tape: Tape | None = None) -> Any:
+        """Return the outputs of one forward from the model's present state, which is put back afterwards.
+
+        `args` and `kwargs` stand in for the subject's own. Raises `OutOfTime`, and what the model raises.
+        """
+        with preserved(self.model, copies=self.forwards == 0):
+            return self.step(args, kwargs, tape=tape)
+
+    def step(
+        self, args: Any = None, kwargs: Any = None, *, tape: Tape | None = None, model: nn.Module | None = None
+    ) -> Any:
+        """Do what `run` does, and leave the model as the forward leaves it."""
+        return self.call(lambda run: run.call(), args, kwargs, tape=tape, model=model)
+
+    def standing_in(self, model: nn.Module) -> Subject:
+        """Return the subject with another model in the place of its own."""
+        entry: Callable[..., Any] = model
+        if self.subject.entry is not self.subject.model:
+            entry = getattr(model, getattr(self.subject.entry, "__name__", "forward"))
+        return replace(self.subject, model=model, entry=entry)
+
+    def call(
+        self,
+        call: Callable[[Subject], Any],
+        args: Any = None,
+        kwargs: Any = None,
+        *,
+        tape: Tape | None = None,
+        model: nn.Module | None = None,
+    ) -> Any:
+        """Count and run `call` on a subject with inputs of its own, and return copies of what it returns.
+
+        `model` stands in for the subject's.
+        """
+        self.check()
+        given = self.subject if model is None else self.standing_in(model)
+        if args is not None or kwargs is not None:
+            given = replace(given, args=tuple(args or ()), kwargs=dict(kwargs or {}))
+        run = given.fresh()
+        watching: AbstractContextManager[Any] = nullcontext() if tape is None else tape.watching()
+        self.forwards += 1
+        with self._mode(), adapter.eager(), watching:
+            return copied(call(run))
+
+    def tape(self, reference: Tape | None = None, *, model: nn.Module | None = None, **options: Any) -> Tape:
+        """Return a tape for the next run."""
+        return Tape(model or self.model, self.subject.sites, reference, **options)
+
+    def check(self) -> None:
+        """Raise `OutOfTime` when the budget is spent."""
+        if self._deadline is not None and time.monotonic() > self._deadline:
+            raise OutOfTime

@@ -1,0 +1,90 @@
+"""Two runs that should agree operation by operation: where they part, and which of those places matter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from modellint.runtime.probes.bench import Bench
+from modellint.runtime.probes.result import Culprit, LayerError
+from modellint.runtime.probes.tape import Entry, Tape, Values, mend_roots
+
+_SUSPECTS = 8
+Group = tuple[str, int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Parting:
+    """What was found: the operations that bring the difference in, and the error module by module."""
+
+    culprits: tuple[Culprit, ...] = ()
+    layers: tuple[LayerError, ...] = ()
+
+
+def group(entry: Entry) -> Group:
+    """Return what makes operations one culprit: the same operator at the same source line."""
+    return entry.name, entry.site
+
+
+def part(bench: Bench, pair: Callable[[Tape, Callable[[], Tape]], bool], limit: float, **options: Any) -> Parting:
+    """Find the culprits of a difference.
+
+    `pair(reference, other)` does the two runs, the second on the tape that `other()` makes once the first is
+    recorded, and tells whether the outputs differ. `options` go to that tape.
+    """
+
+    def attempt(mend: Any) -> tuple[Tape, bool]:
+        reference = bench.tape()
+        made: list[Tape] = []
+
+        def other() -> Tape:
+            made.append(bench.tape(reference, limit=limit, mend=mend, **options))
+            return made[0]
+
+        differs = pair(reference, other)
+        return made[0], differs
+
+    plain, _ = attempt(None)
+    layers = by_layer(bench, plain, limit)
+    mended, _ = attempt(mend_roots)
+    found: dict[Group, Entry] = {}
+    for index in mended.roots:
+        found.setdefault(group(mended.entries[index]), mended.entries[index])
+    guilty = list(found)
+    if 1 < len(guilty) <= _SUSPECTS:
+        guilty = [key for key in guilty if attempt(_all_but(key))[1]] or guilty[:1]
+    culprits = [
+        Culprit(entry.name, entry.module, entry.site, entry.inherited, entry.error, entry.stale, _why(entry))
+        for entry in (found[key] for key in guilty)
+    ]
+    at = plain.diverged
+    if not culprits and at is not None and plain.entries:
+        entry = plain.entries[min(at, len(plain.entries) - 1)]
+        culprits = [Culprit(entry.name, entry.module, entry.site, why="the runs take different branches here")]
+    return Parting(tuple(culprits), tuple(layers))
+
+
+def _all_but(key: Group) -> Any:
+    def mend(entry: Entry, reference: Values, own: Sequence[Any]) -> Values | None:
+        return reference if entry.is_root and group(entry) != key else None
+
+    return mend
+
+
+def _why(entry: Entry) -> str:
+    return "reads state that is not what it was" if entry.stale else "equal inputs, other results"
+
+
+def by_layer(bench: Bench, tape: Tape, limit: float) -> list[LayerError]:
+    """Return the error of what enters and leaves each module that computes something itself."""
+    kinds = {path: type(module).__name__ for path, module in bench.model.named_modules()}
+    rows: dict[str, tuple[float, float]] = {}
+    for entry in tape.entries:
+        before = rows.get(entry.module)
+        rows[entry.module] = (entry.inherited if before is None else before[0], entry.own)
+    found = []
+    for path, (enters, leaves) in rows.items():
+        verdict = "agrees" if leaves <= limit else "inherits" if enters > limit else "culprit"
+        found.append(LayerError(path or "(the model itself)", kinds.get(path, ""), enters, leaves, verdict))
+    return found

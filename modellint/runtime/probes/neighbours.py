@@ -1,0 +1,146 @@
+"""ML607: change all samples but one; the one must stay what it is, bit for bit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from modellint.runtime.probes.batch import Batch, NoBatch, find_batch, takes_sequence_first
+from modellint.runtime.probes.bench import Bench, OutOfTime
+from modellint.runtime.probes.compare import Difference, difference
+from modellint.runtime.probes.result import FAILED, PASSED, VACUOUS, ProbeResult
+from modellint.runtime.probes.samples import Axis, cut, fixed_plan, plan
+
+STYLES = (("wide", 0), ("wide", -1), ("near", 0), ("near", -1), ("still", 0))
+"""What is done to the others, and which sample is kept: a causal model couples only one way."""
+_SIZES = (3, 5, 7, 9, 11)
+
+
+@dataclass(slots=True)
+class Samples:
+    """A batch, its outputs, and how they are cut into samples."""
+
+    batch: Batch
+    outputs: Any
+    plan: Mapping[str, Axis]
+    resized: bool
+
+    def of(self, outputs: Any, index: int) -> dict[str, Any]:
+        """Return what belongs to sample `index` (-1: the last)."""
+        return cut(outputs, self.plan, index % self.batch.size, self.batch.size)
+
+
+@dataclass(slots=True)
+class Leak:
+    """A sample whose answer changed with its neighbours: the way that showed it, and how far."""
+
+    samples: Samples
+    style: str
+    keep: int
+    found: Difference
+
+
+def batch_samples(bench: Bench) -> Samples:
+    """Return the samples along the axis that counts them, measured once for all probes. Raises `NoBatch`."""
+    if "samples" not in bench.kept:
+        bench.kept["samples"] = samples_of(bench, find_batch(bench.subject))
+    samples: Samples = bench.kept["samples"]
+    return samples
+
+
+def samples_of(bench: Bench, batch: Batch) -> Samples:
+    """Run the batch, and one of another size to see which output axis counts samples. Raises `NoBatch`."""
+    taken = {dim for tensor in _tensors(batch) for axis, dim in enumerate(tensor.shape) if axis != batch.axis}
+    size = batch.size
+    if size < 3 or size in taken:
+        size = next(odd for odd in _SIZES if odd not in taken)
+    chosen, outputs = batch, None
+    for candidate in dict.fromkeys((size, batch.size)):
+        if candidate < 2:
+            continue
+        try:
+            chosen = batch if candidate == batch.size else batch.resized(candidate)
+            outputs = bench.run(chosen.args, chosen.kwargs)
+            break
+        except OutOfTime:
+            raise
+        except Exception as error:
+            last = f"{type(error).__name__}: {str(error).splitlines()[0][:120] if str(error) else ''}"
+    else:
+        raise NoBatch(f"the model takes no batch of several samples ({last})")
+    other = chosen.resized(chosen.size - 1 if chosen.size > 2 else chosen.size + 1)
+    try:
+        second = bench.run(other.args, other.kwargs)
+    except OutOfTime:
+        raise
+    except Exception:
+        return Samples(chosen, outputs, fixed_plan(outputs, chosen.size), False)
+    return Samples(chosen, outputs, plan(outputs, second, (chosen.size, other.size)), True)
+
+
+def _tensors(batch: Batch) -> list[Any]:
+    from modellint.runtime.probes.tree import leaves
+
+    return [leaf for path, leaf in leaves((batch.args, batch.kwargs)) if path in batch.paths]
+
+
+def neighbours(bench: Bench) -> ProbeResult:
+    """Run the probe."""
+    try:
+        samples = batch_samples(bench)
+    except NoBatch as reason:
+        return ProbeResult("neighbours", VACUOUS, str(reason))
+    leak, result = _swap(bench, samples)
+    if leak is None:
+        return result
+    batch = samples.batch
+    if batch.axis == 0 and takes_sequence_first(bench.model) and (second := batch.along(1)) is not None:
+        try:
+            across = samples_of(bench, second)
+            other, answer = _swap(bench, across)
+        except NoBatch:
+            other, answer = leak, result
+        if other is None and answer.verdict == PASSED:
+            bench.kept["samples"] = across
+            return ProbeResult(
+                "neighbours",
+                PASSED,
+                "the samples are counted by the second axis",
+                details={"axis": 1, **answer.details},
+            )
+    from modellint.runtime.probes.mixing import judge_leak
+
+    return judge_leak(bench, leak)
+
+
+def _swap(bench: Bench, samples: Samples) -> tuple[Leak | None, ProbeResult]:
+    """Try every way; return the leak, or the verdict where there is none."""
+    details = {"samples": samples.batch.size, "axis": samples.batch.axis}
+    if not samples.plan:
+        return None, ProbeResult("neighbours", VACUOUS, "no output grows with the batch", details=details)
+    moved, tried, last = False, 0, ""
+    for style, keep in STYLES:
+        index = keep % samples.batch.size
+        changed = samples.batch.others_changed([index], style)
+        try:
+            outputs = bench.run(changed.args, changed.kwargs)
+        except OutOfTime:
+            raise
+        except Exception as error:
+            last = f"{type(error).__name__}: {str(error).splitlines()[0][:120] if str(error) else ''}"
+            continue
+        tried += 1
+        found = difference(samples.of(samples.outputs, index), samples.of(outputs, index))
+        if not found.exact:
+            return Leak(samples, style, keep, found), ProbeResult("neighbours", FAILED, found.what)
+        other = (index + 1) % samples.batch.size
+        moved = moved or not difference(samples.of(samples.outputs, other), samples.of(outputs, other)).exact
+    if not tried:
+        return None, ProbeResult(
+            "neighbours", VACUOUS, f"the model refuses changed neighbours ({last})", details=details
+        )
+    if not moved:
+        why = "no output of a changed sample moved: the answer does not depend on what was changed"
+        return None, ProbeResult("neighbours", VACUOUS, why, details=details)
+    return None, ProbeResult("neighbours", PASSED, metric=0.0, tolerance=0.0, tolerance_from="exact", details=details)

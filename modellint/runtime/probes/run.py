@@ -1,0 +1,61 @@
+"""Run the probes that were asked for, one after the other, within the budget."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from torch import nn
+
+from modellint.runtime.capture.ladder import MODES, is_memory, shortened
+from modellint.runtime.capture.subject import Subject
+from modellint.runtime.probes.alone import alone
+from modellint.runtime.probes.bench import Bench, OutOfTime
+from modellint.runtime.probes.neighbours import neighbours
+from modellint.runtime.probes.reload import reload
+from modellint.runtime.probes.repeat import repeat
+from modellint.runtime.probes.result import SKIPPED, ProbeResult
+
+Probe = Callable[[Bench], ProbeResult]
+_RUNNERS: Mapping[str, Probe] = {
+    "repeat": repeat,
+    "neighbours": neighbours,
+    "alone": alone,
+    "reload": reload,
+}
+
+
+def run_probes(
+    subject: Subject,
+    names: Sequence[str],
+    mode: str,
+    budget: float | None,
+    starting: Callable[[str], Any],
+    again: Callable[[], nn.Module],
+    *,
+    quick: bool,
+) -> Iterator[ProbeResult]:
+    """Yield the result of each probe; `starting` is told the name of the one that begins.
+
+    `mode` is the gradient mode under which the trace ran; `budget` is in seconds. `again` makes the model once more.
+    """
+    deadline = None if budget is None else time.monotonic() + budget
+    bench = Bench(subject, MODES[mode], deadline, again=again, quick=quick)
+    for name in names:
+        starting(name)
+        forwards, started = bench.forwards, time.monotonic()
+        result = _run(bench, name, budget)
+        yield replace(result, forwards=bench.forwards - forwards, seconds=time.monotonic() - started)
+
+
+def _run(bench: Bench, name: str, budget: float | None) -> ProbeResult:
+    try:
+        bench.check()
+        return _RUNNERS[name](bench)
+    except OutOfTime:
+        return ProbeResult(name, SKIPPED, f"the budget of {budget:g} s is spent")
+    except Exception as error:
+        what = "ran out of memory" if is_memory(error) else f"the model raised {shortened(error)}"
+        return ProbeResult(name, SKIPPED, what)
