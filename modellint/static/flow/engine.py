@@ -11,7 +11,7 @@ from modellint.static.flow.construct import initialise
 from modellint.static.flow.decorators import decorate, hides_mode
 from modellint.static.flow.events import Event
 from modellint.static.flow.expressions import EXPRESSIONS
-from modellint.static.flow.frames import Frame
+from modellint.static.flow.frames import Frame, site_of
 from modellint.static.flow.machine import Exhausted, Machine
 from modellint.static.flow.relevance import Relevance
 from modellint.static.flow.state import State, join_states
@@ -24,9 +24,11 @@ from modellint.static.flow.values import (
     ON,
     UNKNOWN_MODES,
     UNKNOWN_WEIGHTS,
+    Args,
     ClassValue,
     FunctionValue,
     Grad,
+    ModeFact,
     Obj,
     Value,
 )
@@ -231,7 +233,9 @@ class FileAnalysis:
         callee = FunctionValue(function, parent, function.name, True)
         try:
             callee = decorate(machine, callee, state) or callee
-            machine.activate(callee, receiver, unknown_arguments(machine, function, state, receiver), (), state)
+            args = unknown_arguments(machine, function, state, receiver)
+            self._as_hook(function, args, receiver, state)
+            machine.activate(callee, receiver, args, (), state)
         except (Exhausted, RecursionError):
             self.exhausted.append(function)
             machine.recorder.abandon((), function)
@@ -244,6 +248,20 @@ class FileAnalysis:
                 after = state.over()
                 after.grad = Grad(ENTRY, None)
                 self._run_root(inner, number, after)
+
+    def _as_hook(self, function: FunctionInfo, args: Args, receiver: Value | None, state: State) -> None:
+        """Begin a method that a library calls by itself in the state in which the library calls it."""
+        hook = self._relevance.hook_of(function)
+        if hook is None or function.node is None:
+            return
+        state.grad = Grad(hook.grad if hook.grad != "same" else ON, None)
+        if hook.mode == "same":
+            return
+        held = [v for oid in (receiver.refs if receiver else ()) for v in state.heap[oid].attrs.values()]
+        fact = ModeFact(hook.mode, site_of(function.module, function.node), function.name)
+        for oid in {oid for value in (*args.every(), *held) for oid in value.refs}:
+            if state.heap[oid].modes >= ENTRY_MODES:
+                state.heap[oid] = state.heap[oid]._replace(modes=frozenset({fact}))
 
 
 def _assigns_model(method: FunctionInfo) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from modellint.catalog.framework import Hook
 from modellint.static.classes import Classes
 from modellint.static.flow.vocabulary import FORWARD_METHOD, MODEL_NAME, NO_MODEL_NAME
 from modellint.static.guards import walk_own
@@ -48,7 +49,8 @@ class Relevance:
 
     def is_root(self, function: FunctionInfo) -> bool:
         """Tell whether to analyse `function` on its own."""
-        if self._is_hook(function):
+        hook = self.hook_of(function)
+        if hook is not None and hook.handles_all:
             return False
         cls = function.cls
         if cls is not None and function.name in ("forward", "__init__", "train", "eval"):
@@ -174,15 +176,13 @@ class Relevance:
                 return True
         return False
 
-    def _is_hook(self, function: FunctionInfo) -> bool:
-        """Tell whether a framework calls this method, with mode and gradients already set."""
-        if function.cls is None:
-            return False
-        for base in self._project.ancestry(function.cls)[1]:
+    def hook_of(self, function: FunctionInfo) -> Hook | None:
+        """Return what a library does before it calls this method by itself, None if it does not call it."""
+        for base in self._project.ancestry(function.cls)[1] if function.cls is not None else ():
             hook = self._knowledge.hook(base, function.name)
-            if hook is not None and hook.handles_all:
-                return True
-        return False
+            if hook is not None:
+                return hook
+        return None
 
 
 def _hands_on(function: FunctionInfo) -> bool:
