@@ -275,6 +275,26 @@ OTHER_SPELLINGS = {
             net.load_state_dict(torch.load(path, weights_only=True))
             print(net.module.inference(x))
         """,
+    "self(x) in a method": """
+        import torch
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self, path):
+                super().__init__()
+                self.body = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.1))
+                self.load_state_dict(torch.load(path, weights_only=True))
+
+            def forward(self, x):
+                return self.body(x)
+
+            @torch.no_grad()
+            def predict(self, x):
+                return self(x).argmax(-1)  # ML101
+
+        def main(path, x):
+            print(Net(path).predict(x))
+        """,
 }
 
 COPIED_LINES = {

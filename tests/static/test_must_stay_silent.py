@@ -1118,6 +1118,25 @@ SAMPLING_AND_EXPORTS = {
                     net(x)
             print((time.time() - start) / n)
         """,
+    "a closing eval() that does no harm": """
+        import torch
+
+        def validate(model, loader):
+            model.eval()
+            with torch.no_grad():
+                for x, y in loader:
+                    print((model(x).argmax(1) == y).sum().item())
+            model.eval()
+
+        def fit(model, loader, val_loader, optimizer, loss_fn):
+            for epoch in range(10):
+                model.train()
+                for x, y in loader:
+                    optimizer.zero_grad()
+                    loss_fn(model(x), y).backward()
+                    optimizer.step()
+                validate(model, val_loader)
+        """,
 }
 
 

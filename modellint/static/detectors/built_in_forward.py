@@ -36,12 +36,30 @@ def _built(context: FileContext, method: FunctionInfo, call: ast.Call, parametri
         return ""
     if isinstance(symbol.target, ClassInfo):
         if context.classes.is_module(symbol.target):
-            dependence = context.classes.dependence(symbol.target)
-            return "is in training mode every time" if dependence.answer == YES else ""
+            if context.classes.dependence(symbol.target).answer == YES:
+                return "is in training mode every time"
+            if _has_weights(context, symbol.target, parametrised, set()):
+                return "has new random weights every time"
         return ""
     if context.classes.of_external(symbol.dotted, call).answer == YES:
         return "is in training mode every time, whatever eval() says"
     return "has new random weights every time" if symbol.dotted in parametrised else ""
+
+
+def _has_weights(context: FileContext, cls: ClassInfo, parametrised: set[str], seen: set[ClassInfo]) -> bool:
+    """Tell whether a module of the project builds a layer with weights, itself or in a part."""
+    seen.add(cls)
+    init = context.project.method(cls, "__init__")
+    for call in init.calls if init is not None else ():
+        symbol = context.project.resolve_in(init, call.func) if init is not None else None
+        if symbol is None:
+            continue
+        if isinstance(symbol.target, ClassInfo):
+            if symbol.target not in seen and _has_weights(context, symbol.target, parametrised, seen):
+                return True
+        elif symbol.dotted in parametrised:
+            return True
+    return False
 
 
 def _kept(method: FunctionInfo, call: ast.Call) -> bool:

@@ -10,7 +10,7 @@ from modellint.static.context import FileContext, Finding
 from modellint.static.flow.events import EVAL_AGAIN, FORWARD, CallSite, Event
 from modellint.static.flow.values import ENTRY, EVAL, TRAIN, ModeFact, kinds
 from modellint.static.merge import merged
-from modellint.static.sites import from_other_files, places
+from modellint.static.sites import Place, from_other_files, places
 
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
@@ -65,7 +65,7 @@ def _closed_with_eval(context: FileContext) -> Iterator[Finding]:
     everything = [*context.flow.events, *from_other_files(context)]
     forwards = [e for e in everything if e.key.kind == FORWARD]
     for place in places(context, EVAL_AGAIN):
-        if place.outside:
+        if place.outside or _trains_in_train_mode(place, forwards):
             continue
         for event in place.events:
             reached = {
@@ -89,6 +89,13 @@ def _closed_with_eval(context: FileContext) -> Iterator[Finding]:
                 message = f"`{event.text}()` again, behind the evaluation, leaves the model so: was train() meant?"
                 yield Finding(place.site, confidence=Confidence.LIKELY, message=message)
                 break
+
+
+def _trains_in_train_mode(place: Place, forwards: list[Event]) -> bool:
+    """Tell whether training is in sight, and switches the model to training mode itself: nothing leaks into it."""
+    models = {event.key.oid for event in place.events}
+    training = [s for e in forwards if e.training and e.key.oid in models for s in e.snapshots]
+    return bool(training) and all(kinds(s.modes) == {TRAIN} for s in training)
 
 
 def _left_in_eval(fact: ModeFact) -> bool:

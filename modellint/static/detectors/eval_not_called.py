@@ -1,4 +1,4 @@
-"""A method that switches the mode is mentioned as a statement, not called."""
+"""A method that switches the mode is mentioned as a statement, not called, or entered like a context manager."""
 
 from __future__ import annotations
 
@@ -7,19 +7,36 @@ from collections.abc import Iterator
 
 from modellint.catalog import ActiveRule
 from modellint.static.context import FileContext, Finding
+from modellint.static.flow.events import MODE_ENTERED
 from modellint.static.guards import assignments
 from modellint.static.project import FunctionInfo
+from modellint.static.project.facts import last_name
+from modellint.static.sites import places
 
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     """Report statements that are nothing but an attribute named in the option `methods` of the detector."""
     methods = rule.rule.detector_options["methods"]
+    entered = False
     for scope in context.scopes:
         for statement in scope.statements:
             if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Attribute):
                 attribute = statement.value
                 if attribute.attr in methods and not _of_other_library(context, scope, attribute.value):
                     yield Finding(context.site(attribute), {"written": ast.unparse(attribute)})
+            elif not isinstance(statement, ast.Expr):
+                entered = entered or any(last_name(i.context_expr) in methods for i in statement.items)
+    if entered:
+        yield from _entered(context)
+
+
+def _entered(context: FileContext) -> Iterator[Finding]:
+    """Report modules whose mode switch stands in a `with`, of which the flow analysis knows that they are modules."""
+    for place in places(context, MODE_ENTERED):
+        if not place.outside:
+            text = place.events[0].text
+            message = f"`with {text}` raises an error: {text} returns the model, which is no context manager"
+            yield Finding(place.site, message=message)
 
 
 def _of_other_library(context: FileContext, scope: FunctionInfo, owner: ast.expr) -> bool:

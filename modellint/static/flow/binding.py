@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import ast
+import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from modellint.static.flow.frames import Frame
-from modellint.static.flow.state import State
-from modellint.static.flow.values import ENTRY_MODES, NOTHING, UNKNOWN_MODES, Args, Value, join_all
+from modellint.static.flow.state import ConditionKey, State
+from modellint.static.flow.values import (
+    CONTAINER,
+    ENTRY_MODES,
+    NOTHING,
+    UNKNOWN_MODES,
+    UNKNOWN_WEIGHTS,
+    Args,
+    Obj,
+    Value,
+    join_all,
+)
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import parameters
 
@@ -33,8 +45,8 @@ def bind(machine: Machine, frame: Frame, args: Args, state: State) -> None:
     for argument, default in parameters(function):
         name = argument.arg
         if argument is node.vararg:
-            rest = join_all(given[len(names) :]) if len(given) > len(names) else spread or NOTHING
-            variables[frame.id, name] = rest
+            rest = given[len(names) :]
+            variables[frame.id, name] = _collected(machine, frame, rest, state) if rest or spread is None else spread
         elif argument is node.kwarg:
             variables[frame.id, name] = join_all(keywords.values()) if keywords else spread or NOTHING
         elif name in keywords:
@@ -49,6 +61,14 @@ def bind(machine: Machine, frame: Frame, args: Args, state: State) -> None:
             variables[frame.id, name] = machine.opaque(
                 state, ("parameter", function, frame.chain, name), name, UNKNOWN_MODES
             )
+
+
+def _collected(machine: Machine, frame: Frame, rest: list[Value], state: State) -> Value:
+    """Return the tuple that `*args` holds."""
+    oid = machine.number(("rest", frame.function, frame.chain))
+    attrs = {str(index): value for index, value in enumerate(rest)}
+    state.heap[oid] = Obj(CONTAINER, None, "", None, "list", UNKNOWN_MODES, UNKNOWN_WEIGHTS, attrs)
+    return Value(refs=frozenset({oid}), taint=join_all(rest).taint)
 
 
 def _default(machine: Machine, frame: Frame, default: ast.expr, state: State) -> Value:
@@ -73,4 +93,37 @@ def unknown_arguments(machine: Machine, function: FunctionInfo, state: State, re
         positional.append(machine.opaque(state, ("argument", function, name), name, ENTRY_MODES))
     for argument in node.args.kwonlyargs:
         keywords[argument.arg] = machine.opaque(state, ("argument", function, argument.arg), argument.arg, ENTRY_MODES)
-    return Args(tuple(positional), keywords)
+    return Args(tuple(positional), keywords, NOTHING if node.args.vararg is not None else None)
+
+
+_ABOUT_NAME = re.compile(r"(\w+)(| is None| == ('[^']*'|\d+))")
+
+
+def carried_conditions(
+    caller: Frame, function: FunctionInfo, receiver: Value | None, node: ast.AST, path: Mapping[ConditionKey, bool]
+) -> dict[str, bool]:
+    """Return what the conditions passed in `caller` say inside `function`, in its own words.
+
+    A condition on a variable goes along where the variable is handed over as it is, one on an attribute of `self`
+    where a method calls another one of the same object.
+    """
+    known = {text: holds for (frame, text), holds in path.items() if frame == caller.id}
+    if not known or not isinstance(node, ast.Call) or function.node is None:
+        return {}
+    names = [argument.arg for argument in function.node.args.posonlyargs + function.node.args.args]
+    if receiver is not None:
+        names = names[1:]
+    handed = {item.id: name for item, name in zip(node.args, names, strict=False) if isinstance(item, ast.Name)}
+    handed |= {k.value.id: k.arg for k in node.keywords if isinstance(k.value, ast.Name) and k.arg in names}
+    same_object = receiver is not None and receiver == caller.receiver and caller.function.self_name == "self"
+    carried = {}
+    for text, holds in known.items():
+        match = _ABOUT_NAME.fullmatch(text)
+        if match is not None and match[1] in handed:
+            carried[handed[match[1]] + match[2]] = holds
+        elif same_object and function.self_name == "self" and _ABOUT_SELF.fullmatch(text):
+            carried[text] = holds
+    return carried
+
+
+_ABOUT_SELF = re.compile(r"self\.\w+(| is None| == ('[^']*'|\d+))")

@@ -11,10 +11,11 @@ from modellint.static.flow.machine import Machine
 from modellint.static.flow.names import symbol_value
 from modellint.static.flow.objects import call_method, call_object, class_of
 from modellint.static.flow.state import State
-from modellint.static.flow.targets import TAINT_HELD, part_of
+from modellint.static.flow.targets import TAINT_HELD, class_variable, in_order, part_of
 from modellint.static.flow.values import (
     CONTAINER,
     CUT,
+    INSTANCE,
     MODEL,
     NOTHING,
     OPAQUE,
@@ -33,6 +34,7 @@ from modellint.static.flow.values import (
     join_all,
 )
 
+_SWITCHES = frozenset({"train", "eval", "forward"})
 _SHAPES = frozenset({"shape", "device", "dtype", "ndim"})
 
 
@@ -64,9 +66,8 @@ def unpacked(value: Value, state: State) -> list[Value] | None:
     """Return the elements of a list or tuple all of whose places are known."""
     if len(value.refs) != 1 or value.symbols:
         return None
-    attrs = state.heap[next(iter(value.refs))].attrs
-    places = [str(index) for index in range(len(attrs))]
-    return [attrs[place] for place in places] if places and places == list(attrs) else None
+    obj = state.heap[next(iter(value.refs))]
+    return list(obj.attrs.values()) if obj.kind == CONTAINER and obj.how == "list" and in_order(obj) else None
 
 
 def call_node(machine: Machine, node: ast.Call, state: State) -> Value:
@@ -135,7 +136,7 @@ def attribute(machine: Machine, owner: Value, name: str, state: State, called: b
             member = machine.project.member(symbol.symbol, name)
             parts.append(NOTHING if member is None else symbol_value(machine, member, state))
         elif isinstance(symbol, ClassValue):
-            parts.append(_class_attribute(machine, symbol, name))
+            parts.append(_class_attribute(machine, symbol, name, state))
         else:
             parts.append(Value(symbols=(BoundMethod(name, Value(symbols=(symbol,), taint=owner.taint)),)))
     for oid in owner.refs:
@@ -151,7 +152,10 @@ def attribute(machine: Machine, owner: Value, name: str, state: State, called: b
     return join_all(parts).with_taint(owner.taint)
 
 
-def _class_attribute(machine: Machine, symbol: ClassValue, name: str) -> Value:
+def _class_attribute(machine: Machine, symbol: ClassValue, name: str, state: State) -> Value:
+    held = class_variable(machine, symbol.cls, name, state)
+    if held is not None:
+        return held
     method = machine.project.method(symbol.cls, name)
     if method is None:
         return Value(symbols=(inherited(machine, symbol, name) or External(f"{symbol.dotted}.{name}"),))
@@ -173,6 +177,10 @@ def _object_attribute(machine: Machine, oid: int, name: str, state: State, calle
     method = machine.project.method(cls, name) if cls is not None else None
     if method is not None and method.is_property:
         return machine.call(FunctionValue(method, None, name), me, Args(), method.node or me, state)  # type: ignore[arg-type]
-    if called or method is not None or obj.kind == CONTAINER:
+    if obj.kind == INSTANCE and cls is not None and method is None:
+        shared = class_variable(machine, cls, name, state)
+        if shared is not None:
+            return shared
+    if called or method is not None or obj.kind == CONTAINER or (obj.kind == MODEL and name in _SWITCHES):
         return Value(symbols=(BoundMethod(name, me),), taint=held)
     return part_of(machine, oid, name, state).with_taint(held)

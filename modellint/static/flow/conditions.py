@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -111,6 +112,27 @@ def condition_key(machine: Machine, test: ast.expr) -> tuple[ConditionKey | None
     if len(text) > _MAX_KEY or isinstance(test, ast.Constant):
         return None, positive
     return (machine.frame.id, text), positive
+
+
+def implied(key: ConditionKey, state: State) -> bool | None:
+    """Return what the conditions passed say about the condition `key`; None where they leave it open.
+
+    What was found equal to one text is not equal to another one.
+    """
+    if key in state.path or not state.path:
+        return state.path.get(key)
+    frame, text = key
+    left, equals, right = text.partition(" == ")
+    if not equals or not _TEXT.fullmatch(right):
+        return None
+    for (other_frame, other), holds in state.path.items():
+        mine, _, compared = other.partition(" == ")
+        if holds and other_frame == frame and mine == left and _TEXT.fullmatch(compared):
+            return False
+    return None
+
+
+_TEXT = re.compile(r"'[^']*'|\"[^\"]*\"")
 
 
 def compare(node: ast.Compare, left: Value, right: Value) -> bool | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from modellint.static.flow.events import MODE_ENTERED
 from modellint.static.flow.machine import Machine
 from modellint.static.flow.modes import set_mode
 from modellint.static.flow.state import State, join_states
@@ -12,6 +13,7 @@ from modellint.static.flow.targets import assign
 from modellint.static.flow.values import (
     EVAL,
     INSTANCE,
+    MODEL,
     NONE,
     NOTHING,
     TRAIN,
@@ -26,6 +28,7 @@ from modellint.static.flow.values import (
     ModeFact,
     Value,
 )
+from modellint.static.flow.vocabulary import MODEL_NAME
 from modellint.static.project import ClassInfo
 
 _SPEAKS_OF_MODE = re.compile(r"eval|infer|train|mode|grad|frozen|freeze", re.I)
@@ -46,6 +49,7 @@ def run_with(machine: Machine, items: list[ast.withitem], body: list[ast.stmt], 
     if manager is not None:
         after = _run_manager(machine, manager, item, rest, body, state)
     else:
+        _note_mode_entered(machine, value, item.context_expr, state)
         leave = enter_context(machine, value, item.context_expr, state)
         if item.optional_vars is not None:
             assign(machine, item.optional_vars, leave[0], state)
@@ -58,6 +62,23 @@ def run_with(machine: Machine, items: list[ast.withitem], body: list[ast.stmt], 
         for oid, before in modes.items():
             set_mode(oid, before, current)
     return after
+
+
+def _note_mode_entered(machine: Machine, value: Value, node: ast.expr, state: State) -> None:
+    """Note `with model.eval():` where the model is a torch module that is no context manager."""
+    if not (
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("eval", "train")
+    ):
+        return
+    if value.symbols or len(value.refs) != 1:
+        return
+    oid = next(iter(value.refs))
+    obj = state.heap[oid]
+    owner = obj.cls if isinstance(obj.cls, ClassInfo) else None
+    if owner is not None and any(machine.project.method(owner, name) for name in ("__enter__", node.func.attr)):
+        return
+    if obj.kind == MODEL and (obj.how or MODEL_NAME.match(obj.name)) and obj.modes != UNKNOWN_MODES:
+        machine.note(MODE_ENTERED, node, oid, state, ast.unparse(node))
 
 
 def enter_context(
@@ -114,6 +135,30 @@ def _unknown_context(machine: Machine, node: ast.expr, state: State) -> None:
     known = machine.eval(func, state)
     if not any(isinstance(s, BoundMethod) and s.name in ("train", "eval") for s in known.symbols):
         state.grad = Grad(UNKNOWN, machine.site(node))
+
+
+def enter_manager(machine: Machine, manager: Manager, state: State) -> None:
+    """Enter a `@contextmanager` function whose end is not in sight: an exit stack will leave it.
+
+    Autograd is as at its `yield`; the modes that it sets are open, because it may set them back.
+    """
+    reached: list[State] = []
+
+    def on_yield(value: Value, current: State) -> None:
+        reached.append(current.copy())
+
+    frame, work = machine.enter(manager.function, manager.receiver, manager.args, machine.frame.chain, state.copy())
+    frame.on_yield = on_yield
+    try:
+        machine.run_body(frame, work, state.copy())
+    finally:
+        machine.frames.pop()
+    for current in reached[:1]:
+        state.grad = current.grad
+        for oid, obj in current.heap.items():
+            known = state.heap.find(oid)
+            if known is not None and known.modes != obj.modes:
+                state.heap[oid] = known._replace(modes=UNKNOWN_MODES)
 
 
 def _run_manager(

@@ -8,7 +8,7 @@ import re
 from modellint.static.flow.events import Event
 from modellint.static.flow.machine import Machine
 from modellint.static.flow.state import State
-from modellint.static.flow.targets import LEAF_HELD, iterate, store
+from modellint.static.flow.targets import LEAF_HELD, in_order, iterate, store
 from modellint.static.flow.touching import touch_given
 from modellint.static.flow.values import (
     CUT,
@@ -214,7 +214,8 @@ def container_method(machine: Machine, oid: int, name: str, args: Args, node: as
     me = Value(refs=frozenset({oid}))
     given = args.positional
     if name in ("append", "add", "appendleft", "put", "push") and given:
-        store(state, oid, ELEMENT, given[0])
+        ordered = name in ("append", "add") and obj.how == "list" and not machine.frame.loops
+        store(state, oid, str(len(obj.attrs)) if ordered and in_order(obj) else ELEMENT, given[0])
         return NOTHING
     if name in ("extend", "update") and given:
         for inner in given[0].refs:

@@ -14,6 +14,7 @@ from modellint.static.flow.expressions import EXPRESSIONS
 from modellint.static.flow.frames import Frame, site_of
 from modellint.static.flow.machine import Exhausted, Machine
 from modellint.static.flow.relevance import Relevance
+from modellint.static.flow.startup import MODE_WORDS, start_up
 from modellint.static.flow.state import State, join_states
 from modellint.static.flow.statements import STATEMENTS
 from modellint.static.flow.values import (
@@ -34,8 +35,6 @@ from modellint.static.flow.values import (
 )
 from modellint.static.knowledge import Knowledge
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo, Project
-
-_MODE_WORDS = frozenset({"eval", "train", "set_training_mode"})
 
 
 class FileAnalysis:
@@ -127,6 +126,7 @@ class FileAnalysis:
         finally:
             machine.begin()
         base.path = {}
+        start_up(machine, self.module, base)
         return base
 
     def _start(self, function: FunctionInfo, cls: ClassInfo | None) -> State:
@@ -207,7 +207,7 @@ class FileAnalysis:
     def _weaken(self, function: FunctionInfo, cls: ClassInfo, state: State) -> None:
         """What another method may have changed between the constructor and this call, the callers know."""
         others = [m for m in cls.methods.values() if m is not function and m.name != "__init__"]
-        if all(_MODE_WORDS.isdisjoint(m.words) for m in others):
+        if all(MODE_WORDS.isdisjoint(m.words) for m in others):
             return
         seen: set[int] = set()
         queue = [self._self(cls)]

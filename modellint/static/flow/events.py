@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -11,6 +12,8 @@ from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import last_name
 
 FORWARD, EXPORT, ACCUMULATE, EVAL_AGAIN = "forward", "export", "accumulate", "eval-again"
+MODE_ENTERED, GRAPH_MADE = "mode-entered", "graph-made"
+"""`with model.eval():`, and `autograd.grad(..., create_graph=True)`."""
 
 
 class CallSite(NamedTuple):
@@ -107,6 +110,15 @@ def _around(event: Event) -> object:
     return event.key.chain, event.key.unrolled, event.function, event.loops[-1:]
 
 
+_STAGE = re.compile(r"train|eval|test|val|phase|mode|split|stage|subset", re.I)
+
+
+def _apart(event: Event, other: Event) -> bool:
+    """Tell whether two events never happen in one turn of a loop: a condition on the stage of the work parts them."""
+    passed = dict(other.key.path)
+    return any(passed.get(key, holds) is not holds and _STAGE.search(key[1]) for key, holds in event.key.path)
+
+
 class Recorder:
     """Collects the events of one analysis; `muted` while code runs only for its effects."""
 
@@ -139,10 +151,13 @@ class Recorder:
     def conclude(self) -> None:
         """Tell every event whether its model is trained elsewhere."""
         trained = {event.key.oid for event in self.events if event.training}
-        training = {_around(event) for event in self.events if event.training}
+        beside: dict[object, list[Event]] = {}
+        for event in self.events:
+            if event.training:
+                beside.setdefault(_around(event), []).append(event)
         for event in self.events:
             event.model_trained = event.key.oid in trained
-            event.beside_training = _around(event) in training
+            event.beside_training = any(not _apart(event, other) for other in beside.get(_around(event), ()))
 
     def use(self, taint: frozenset[int], name: str) -> None:
         """Record that results of `taint` ended up as `name`."""

@@ -114,6 +114,9 @@ def _not(machine: Machine, node: ast.UnaryOp, state: State) -> Value:
     if isinstance(node.op, ast.Not):
         known = truth_of(value, state)
         return Value(taint=value.taint) if known is None else constant(not known)
+    number = only_constant(value)
+    if isinstance(node.op, ast.USub) and number is not None and isinstance(number[0], (int, float)):
+        return constant(-number[0])
     return Value(taint=value.taint)
 
 

@@ -23,9 +23,13 @@ from modellint.static.flow.values import (
     INSTANCE,
     MODEL,
     NOTHING,
+    OPAQUE,
+    UNKNOWN_MODES,
+    UNKNOWN_WEIGHTS,
     VOLATILE,
     Args,
     External,
+    Obj,
     Partial,
     SuperProxy,
     Value,
@@ -121,7 +125,7 @@ def _export(machine: Machine, dotted: str, args: Args, node: ast.Call, state: St
         dynamo = only_constant(args.keywords.get("dynamo", NOTHING))
         detail = f"{dotted}(dynamo={dynamo[0] if dynamo else None})"
     for oid in given.refs:
-        if state.heap[oid].kind == MODEL:
+        if state.heap[oid].kind in (MODEL, OPAQUE):
             machine.note(EXPORT, node, oid, state, ast.unparse(node.func), detail)
 
 
@@ -252,6 +256,11 @@ def _dict(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
     return machine.container(node, state, dict(args.keywords), "dict")
 
 
+def _namespace(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
+    obj = Obj(INSTANCE, None, "", machine.site(node), "namespace", UNKNOWN_MODES, UNKNOWN_WEIGHTS, args.keywords)
+    return machine.allocate(node, state, obj, "namespace")
+
+
 def _nothing(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
     return Value(taint=args.taint)
 
@@ -295,6 +304,8 @@ _FUNCTIONS: dict[str, Handler] = {
     "functools.wraps": _identity_maker,
     "functools.lru_cache": _identity_maker,
     "contextlib.nullcontext": _nullcontext,
+    "types.SimpleNamespace": _namespace,
+    "argparse.Namespace": _namespace,
     "torch.autograd.Variable": _variable,
     "torch.autograd.variable.Variable": _variable,
 }

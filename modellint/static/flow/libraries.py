@@ -152,7 +152,7 @@ def wrap(machine: Machine, dotted: str, fact: Fact, args: Args, node: ast.Call, 
     if given is None:
         return Value(symbols=(External(IDENTITY),))  # `torch.compile(mode=...)` as a decorator
     if dotted in ("copy.deepcopy", "copy.copy"):
-        return _copied(machine, given, node, state)
+        return _copied(machine, given, node, state, _MAX_COPIED if dotted == "copy.deepcopy" else 0)
     for oid in given.refs:
         obj = state.heap[oid]
         if obj.kind == OPAQUE:
@@ -167,13 +167,22 @@ def wrap(machine: Machine, dotted: str, fact: Fact, args: Args, node: ast.Call, 
     return _places(machine, effect.returns, given, node, state)
 
 
-def _copied(machine: Machine, value: Value, node: ast.Call, state: State) -> Value:
+_MAX_COPIED = 4
+
+
+def _copied(machine: Machine, value: Value, node: ast.Call, state: State, depth: int) -> Value:
+    """Return copies of the objects of `value`, and of what they hold to the given depth."""
     refs = set()
     for oid in value.refs:
+        obj = state.heap[oid]
         copy = machine.number(("copy", oid, node.lineno, node.col_offset, machine.frame.chain))
-        attrs = {k: v for k, v in state.heap[oid].attrs.items() if oid not in v.refs}
-        state.heap[copy] = state.heap[oid]._replace(name="", attrs=attrs)
         refs.add(copy)
+        attrs = {}
+        for name, held in obj.attrs.items():
+            made_up = any(machine.owners.get(r) == (oid, name) and state.heap[r].kind == OPAQUE for r in held.refs)
+            if oid not in held.refs and not made_up:  # a made-up part is made up again for the copy
+                attrs[name] = _copied(machine, held, node, state, depth - 1) if depth else held
+        state.heap[copy] = obj._replace(name="", attrs=attrs)
     return value._replace(refs=frozenset(refs))
 
 

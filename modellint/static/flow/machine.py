@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
 from modellint.static.classes import Classes
-from modellint.static.flow.binding import bind
+from modellint.static.flow.binding import bind, carried_conditions
 from modellint.static.flow.decorators import (
     decorate,
     decorated_grad,
@@ -30,11 +30,13 @@ from modellint.static.flow.values import (
     UNKNOWN_MODES,
     UNKNOWN_WEIGHTS,
     Args,
+    BoundMethod,
     FunctionValue,
     Grad,
     Manager,
     Modes,
     Obj,
+    Partial,
     Site,
     Value,
     join_all,
@@ -63,6 +65,15 @@ LAMBDA = "<lambda>"
 
 class Exhausted(Exception):
     """The budget of an analysis is spent; what was seen so far is not the whole truth."""
+
+
+def _hands_over_code(args: Args) -> bool:
+    """Tell whether a call is given something to call: what a helper cannot do by itself, that can."""
+    return any(
+        isinstance(symbol, (FunctionValue, Partial)) or (isinstance(symbol, BoundMethod) and symbol.receiver.refs)
+        for value in args.every()
+        for symbol in value.symbols
+    )
 
 
 class Machine:
@@ -207,7 +218,7 @@ class Machine:
         """Interpret a call of one of the project's functions; its effects happen in `state`."""
         function = callee.function
         self.called.add(function)
-        if function.name != LAMBDA and self._is_inert(function):
+        if function.name != LAMBDA and self._is_inert(function) and not _hands_over_code(args):
             return self.out_of_sight(node, args, state, may_write(function))
         if len(self.frames) >= MAX_DEPTH or sum(f.function is function for f in self.frames) > 1:
             return self.out_of_sight(node, args, state)
@@ -224,7 +235,8 @@ class Machine:
         depth, limit, muted = len(self.frames), self.limit, self.recorder.muted
         self.limit = min(limit, self.steps + max(MIN_CALL_STEPS, (limit - self.steps) // CALL_SHARE))
         try:
-            return self.activate(callee, receiver, args, chain, state)
+            carried = carried_conditions(caller, function, receiver, node, state.path)
+            return self.activate(callee, receiver, args, chain, state, carried)
         except Exhausted:
             if self.steps > limit:
                 raise
@@ -256,10 +268,21 @@ class Machine:
         self._too_long.clear()
 
     def activate(
-        self, callee: FunctionValue, receiver: Value | None, args: Args, chain: tuple[CallSite, ...], state: State
+        self,
+        callee: FunctionValue,
+        receiver: Value | None,
+        args: Args,
+        chain: tuple[CallSite, ...],
+        state: State,
+        carried: Mapping[str, bool] = {},
     ) -> Value:
-        """Run the body of a function in a frame of its own and return what it returns."""
+        """Run the body of a function in a frame of its own and return what it returns.
+
+        `carried` are conditions that its caller found to hold or not, in the words of the function.
+        """
         frame, work = self.enter(callee, receiver, args, chain, state)
+        for text, holds in carried.items():
+            work.path[frame.id, text] = holds
         try:
             switch = callee.grad and Grad(callee.grad.grad, callee.grad.site)
             return self.run_body(frame, work, state, switch)

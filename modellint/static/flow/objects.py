@@ -8,6 +8,7 @@ import re
 from modellint.static.classes import YES
 from modellint.static.flow import data, libraries
 from modellint.static.flow.construct import training_from
+from modellint.static.flow.contexts import enter_context, enter_manager
 from modellint.static.flow.decorators import decorated_grad
 from modellint.static.flow.events import EVAL_AGAIN, FORWARD
 from modellint.static.flow.machine import Machine
@@ -34,6 +35,7 @@ from modellint.static.flow.values import (
     FunctionValue,
     Grad,
     GradContext,
+    Manager,
     ModeFact,
     Modes,
     Obj,
@@ -90,10 +92,14 @@ def call_object(machine: Machine, oid: int, args: Args, node: ast.Call, state: S
 def call_method(machine: Machine, receiver: Value, name: str, args: Args, node: ast.Call, state: State) -> Value:
     """Evaluate `receiver.name(...)`."""
     if name in ("enter_context", "__enter__"):
-        for value in args.positional if name == "enter_context" else (receiver,):
+        for value in args.positional[:1] if name == "enter_context" else (receiver,):
             for symbol in value.symbols:
                 if isinstance(symbol, GradContext):  # until the `with` around it ends
                     state.grad = Grad(symbol.grad, symbol.site)
+                elif isinstance(symbol, Manager):
+                    enter_manager(machine, symbol, state)
+            if name == "enter_context" and value.refs:
+                return enter_context(machine, value, node.args[0] if node.args else node, state)[0]
     if name in WRITES:
         touch_value(machine, receiver, state)
     results = []

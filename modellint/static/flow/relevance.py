@@ -136,8 +136,10 @@ class Relevance:
                 found.append(symbol.target)
             elif symbol is not None and isinstance(symbol.target, ClassInfo):
                 # whoever gets the object may call its methods
-                if not self._classes.is_module(symbol.target):
-                    found += list(symbol.target.methods.values())
+                is_module = self._classes.is_module(symbol.target)
+                for method in symbol.target.methods.values():
+                    if not is_module or (method.name in function.callees and method.name != "forward"):
+                        found.append(method)
         return found + [inner for inner in function.nested if inner.cls is None]
 
     def _runs_something(self, function: FunctionInfo) -> bool:
@@ -208,6 +210,8 @@ def _hands_on(function: FunctionInfo) -> bool:
     for name in list(names):
         for value in assigned.get(name, ()):
             names |= _names_outside_calls(value)
+    if function.parent is not None and not function.parent.is_body:
+        return not names <= function.stores - given  # what is around a nested function, it can hand out
     return not names.isdisjoint(given)
 
 

@@ -6,21 +6,23 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from modellint.static.flow.conditions import condition_key, narrow, truth
+from modellint.static.flow.conditions import condition_key, implied, narrow, truth, truth_of
 from modellint.static.flow.contexts import run_with
 from modellint.static.flow.events import ACCUMULATE, FORWARD
 from modellint.static.flow.machine import Machine, Statements
 from modellint.static.flow.state import State, agree, join_states, settle
-from modellint.static.flow.targets import assign, delete, elements, iterate
+from modellint.static.flow.targets import assign, christen, class_home, delete, elements, iterate
 from modellint.static.flow.values import (
     CUT,
     ENTRY,
+    MODEL,
     NONE,
     NOTHING,
     ON,
     Args,
     ClassValue,
     FunctionValue,
+    SavedMode,
     Value,
     join,
 )
@@ -31,10 +33,40 @@ MAX_LAPS = 3
 
 
 def _expression(machine: Machine, node: ast.Expr, state: State) -> list[State]:
+    flag = _mode_flag(machine, node.value, state)
+    if flag is not None:
+        return _branch(machine, flag, state, [_called_with(node, True)], [_called_with(node, False)])
     value = machine.eval(node.value, state)
     if machine.recorder.events and isinstance(node.value, ast.Call):
         machine.recorder.drop(machine.site(node.value), value.taint)
     return [state]
+
+
+def _mode_flag(machine: Machine, call: ast.expr, state: State) -> ast.expr | None:
+    """Return the condition in `model.train(condition)`: the mode then follows it like two branches."""
+    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "train"):
+        return None
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    if (
+        len(given) != 1
+        or isinstance(given[0], (ast.Constant, ast.Starred))
+        or condition_key(machine, given[0])[0] is None
+    ):
+        return None
+    value = machine.eval(given[0], state)
+    if truth_of(value, state) is not None or any(isinstance(symbol, SavedMode) for symbol in value.symbols):
+        return None
+    owner = machine.eval(call.func.value, state)
+    models = bool(owner.refs) and all(state.heap[oid].kind == MODEL for oid in owner.refs)
+    return given[0] if models or (owner.refs and isinstance(given[0], ast.Compare)) else None
+
+
+def _called_with(node: ast.Expr, flag: bool) -> ast.stmt:
+    """Return the statement `model.train(condition)` with the condition replaced by what it is found to be."""
+    call = node.value
+    assert isinstance(call, ast.Call)
+    constant = ast.copy_location(ast.Constant(flag), call)
+    return ast.copy_location(ast.Expr(ast.copy_location(ast.Call(call.func, [constant], []), call)), node)
 
 
 def _assign(machine: Machine, node: ast.Assign, state: State) -> list[State]:
@@ -120,8 +152,9 @@ def _branch(
 ) -> list[State]:
     known = truth(machine, test, state)
     key, positive = condition_key(machine, test)
-    if known is None and key is not None and key in state.path:
-        known = state.path[key] is positive
+    if known is None and key is not None:
+        answer = implied(key, state)
+        known = None if answer is None else answer is positive
     if known is not None:
         return machine.block(body if known else orelse, [state])
     other = state.copy()
@@ -295,8 +328,8 @@ def _function(machine: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef, st
         if own is not None and own.node is node:
             _register(machine, node, FunctionValue(own, None, node.name, True), state)
     else:
-        inner = frame.function.functions.get(node.name)
-        if inner is not None and inner.node is node:
+        inner = next((f for f in frame.function.nested if f.node is node), None)
+        if inner is not None:
             value = FunctionValue(inner, frame.id, node.name)
             state.variables[frame.id, node.name] = Value(symbols=(value,))
     return [state]
@@ -306,6 +339,14 @@ def _class(machine: Machine, node: ast.ClassDef, state: State) -> list[State]:
     own = machine.frame.function.classes.get(node.name)
     if own is not None and machine.frame.function.is_body:
         _register(machine, node, ClassValue(own, node.name), state)
+        for statement in node.body:
+            if isinstance(statement, (ast.Assign, ast.AnnAssign)) and isinstance(statement.value, (ast.Call, ast.Name)):
+                value = machine.eval(statement.value, state)
+                targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+                for target in targets:
+                    if isinstance(target, ast.Name) and (value.refs or value.symbols):
+                        christen(target.id, value, state)
+                        state.variables[class_home(machine, own), target.id] = value
     return [state]
 
 

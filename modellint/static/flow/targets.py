@@ -18,6 +18,7 @@ from modellint.static.flow.values import (
     UNKNOWN,
     UNKNOWN_MODES,
     Children,
+    ClassValue,
     ModeFact,
     Obj,
     Parameters,
@@ -45,7 +46,7 @@ def assign(machine: Machine, target: ast.expr, value: Value, state: State) -> No
     elif isinstance(target, (ast.Tuple, ast.List)):
         for index, item in enumerate(target.elts):
             if isinstance(item, ast.Starred):
-                assign(machine, item.value, iterate(machine, value, state, target), state)
+                assign(machine, item.value, _rest(machine, value, index, len(target.elts), state, item), state)
             else:
                 assign(machine, item, element(machine, value, str(index), state, target), state)
     elif isinstance(target, ast.Attribute):
@@ -62,6 +63,15 @@ def assign(machine: Machine, target: ast.expr, value: Value, state: State) -> No
             store(state, oid, key, value)
     elif isinstance(target, ast.Starred):
         assign(machine, target.value, value, state)
+
+
+def _rest(machine: Machine, value: Value, index: int, targets: int, state: State, node: ast.AST) -> Value:
+    """Return the list that `*rest` gets, the target at `index` of so many."""
+    obj = state.heap[next(iter(value.refs))] if len(value.refs) == 1 else None
+    if obj is not None and obj.kind == CONTAINER and in_order(obj):
+        kept = list(obj.attrs.values())[index : len(obj.attrs) - (targets - index - 1)]
+        return machine.container(node, state, {str(n): held for n, held in enumerate(kept)}, "list")
+    return machine.container(node, state, {ELEMENT: iterate(machine, value, state, node)}, "list")
 
 
 def christen(name: str, value: Value, state: State) -> None:
@@ -94,10 +104,26 @@ def variable_key(machine: Machine, name: str, state: State) -> int:
     return frame.id
 
 
+def class_home(machine: Machine, cls: ClassInfo) -> int:
+    """Return the number under which the variables of a class are kept, beside those of the frames."""
+    return machine.number(("class", cls))
+
+
+def class_variable(machine: Machine, cls: ClassInfo, name: str, state: State) -> Value | None:
+    """Return the value of a variable of `cls` or of a base class; None where none was assigned in sight."""
+    for owner in machine.project.ancestry(cls)[0]:
+        value = state.variables.find((class_home(machine, owner), name))
+        if value is not None:
+            return value
+    return None
+
+
 def set_attribute(machine: Machine, owner: Value, name: str, value: Value, state: State, node: ast.AST) -> None:
     """Set the attribute `name` of every object that `owner` may be."""
     touch_attribute(machine, owner, name, value, state)
     for symbol in owner.symbols:
+        if isinstance(symbol, ClassValue):
+            state.variables[class_home(machine, symbol.cls), name] = value
         if isinstance(symbol, Children) and name == "training":
             state.heap[symbol.owner] = state.heap[symbol.owner]._replace(modes=UNKNOWN_MODES)
         if isinstance(symbol, Parameters) and name == "requires_grad" and only_constant(value) == (False,):
@@ -133,6 +159,11 @@ def delete(machine: Machine, target: ast.expr, state: State) -> None:
             delete(machine, item, state)
 
 
+def in_order(obj: Obj) -> bool:
+    """Tell whether every element of a list or tuple is known, with its place."""
+    return all(key == str(place) for place, key in enumerate(obj.attrs))
+
+
 def index_key(machine: Machine, node: ast.expr, state: State) -> str:
     """Return the key under which a container keeps the element `[node]`."""
     known = only_constant(machine.eval(node, state))
@@ -141,13 +172,22 @@ def index_key(machine: Machine, node: ast.expr, state: State) -> str:
     return known[0] if isinstance(known[0], str) else str(known[0])
 
 
+def _from_the_front(obj: Obj, key: str) -> str:
+    """Return the place that a negative index stands for; any element where that cannot be told."""
+    if obj.kind != CONTAINER or obj.how == "dict" or not key.startswith("-") or not key[1:].isdigit():
+        return key
+    return str(len(obj.attrs) + int(key)) if in_order(obj) else ELEMENT
+
+
 def element(machine: Machine, value: Value, key: str, state: State, node: ast.AST) -> Value:
     """Return `value[key]`."""
     symbols = tuple(s for s in value.symbols if isinstance(s, (Parameters, Children)))
     parts = [Value(symbols=symbols)] if symbols else []
     exact = bool(value.refs)
+    asked = key
     for oid in value.refs:
         obj = state.heap[oid]
+        key = _from_the_front(obj, asked)
         if obj.kind == CONTAINER and key in obj.attrs and key != ELEMENT:
             parts.append(obj.attrs[key])
             continue

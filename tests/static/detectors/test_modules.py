@@ -243,6 +243,21 @@ FOUND = {
                 self.d["x"] = nn.Linear(4, 4)  # ML106
                 self.e = dict(x=nn.Linear(4, 4))  # ML106
         """,
+    "a module of the project built in forward": """
+        from torch import nn
+
+        class Block(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(4, 4)
+
+            def forward(self, x):
+                return self.fc(x)
+
+        class Net(nn.Module):
+            def forward(self, x):
+                return Block()(x)  # ML105
+        """,
 }
 
 

@@ -247,6 +247,17 @@ FOUND = {
             else:
                 print(net(x).argmax(-1))  # ML201
         """,
+    "the wrong way round": """
+        import torch
+        from torchvision.models import resnet18
+
+        def main(args, x):
+            net = resnet18(weights="DEFAULT")
+            net.train(args.test)
+            if args.test:
+                with torch.no_grad():
+                    print(net(x).argmax(-1))  # ML101
+        """,
 }
 
 

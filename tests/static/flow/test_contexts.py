@@ -236,6 +236,39 @@ SILENT = {
             with Quiet():
                 return net(x).argmax(-1).item()
         """,
+    "a nested function run by another one under no_grad": """
+        import torch
+        from torchvision.models import resnet18
+
+        def timed(fn, *args):
+            return fn(*args)
+
+        def predict(x):
+            net = resnet18(weights="DEFAULT").eval()
+
+            def run():
+                return net(x).argmax(-1).item()
+
+            with torch.no_grad():
+                return timed(run)
+        """,
+    "a context manager of the project on an exit stack": """
+        import contextlib
+
+        import torch
+        from torchvision.models import resnet18
+
+        @contextlib.contextmanager
+        def quiet():
+            with torch.no_grad():
+                yield
+
+        def predict(x):
+            net = resnet18(weights="DEFAULT").eval()
+            with contextlib.ExitStack() as stack:
+                stack.enter_context(quiet())
+                return net(x).argmax(-1).item()
+        """,
 }
 
 FOUND = {

@@ -264,6 +264,50 @@ SILENT = {
             args = (resnet18(weights="DEFAULT").eval(), x)
             print(run(*args))
         """,
+    "two nested functions of one name": """
+        import torch
+        from torchvision.models import resnet18
+
+        @torch.no_grad()
+        def predict(x):
+            a = resnet18(weights="DEFAULT")
+            b = resnet18(weights="DEFAULT")
+            def switch():
+                a.eval()
+            switch()
+            def switch():
+                b.eval()
+            switch()
+            return a(x).argmax(-1).item()
+        """,
+    "a nested function that returns the model": """
+        import torch
+        from torchvision.models import resnet18
+
+        @torch.no_grad()
+        def predict(x):
+            a = resnet18(weights="DEFAULT")
+            def model():
+                return a
+            model().eval()
+            return a(x).argmax(-1).item()
+        """,
+    "a function that is handed a function": """
+        import torch
+        from torchvision.models import resnet18
+
+        def apply(fn, *args):
+            return fn(*args)
+
+        def ready(net):
+            net.eval()
+
+        @torch.no_grad()
+        def predict(x):
+            a = resnet18(weights="DEFAULT")
+            apply(ready, a)
+            return a(x).argmax(-1).item()
+        """,
 }
 
 FOUND = {
@@ -439,6 +483,23 @@ FOUND = {
             net = resnet18(weights="DEFAULT").eval()
             warm_up(net, x)
             return net(x).argmax(-1).item()  # ML101
+        """,
+    "a bound method handed to a function": """
+        import torch
+        from torchvision.models import resnet18
+
+        def apply(fn, *args):
+            return fn(*args)
+
+        def ready(net):
+            net.eval()
+
+        @torch.no_grad()
+        def predict(x):
+            a = resnet18(weights="DEFAULT")
+            a.eval()
+            apply(a.train)
+            return a(x).argmax(-1).item()  # ML101
         """,
 }
 

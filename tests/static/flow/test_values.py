@@ -303,6 +303,48 @@ SILENT = {
             a, b = b, a
             return b(x).argmax(-1).item()
         """,
+    "a method kept, and a copy": """
+        import copy
+
+        import torch
+        from torchvision.models import resnet18
+
+        @torch.no_grad()
+        def predict(x):
+            a = resnet18(weights="DEFAULT")
+            switch = a.eval
+            switch()
+            a.train()
+            a = copy.deepcopy(a)
+            a.eval()
+            return a(x).argmax(-1).item()
+        """,
+    "the rest of a list": """
+        import torch
+        from torchvision.models import resnet18
+
+        @torch.no_grad()
+        def predict(x):
+            a = resnet18(weights="DEFAULT")
+            b = resnet18(weights="DEFAULT")
+            first, *rest = [b, a]
+            rest[0].eval()
+            return a(x).argmax(-1).item()
+        """,
+    "an attribute of a class": """
+        import torch
+        from torchvision.models import resnet18
+
+        class Holder:
+            shared = None
+
+        @torch.no_grad()
+        def predict(x):
+            a = resnet18(weights="DEFAULT")
+            Holder.shared = a
+            Holder.shared.eval()
+            return a(x).argmax(-1).item()
+        """,
 }
 
 FOUND = {
@@ -476,6 +518,49 @@ FOUND = {
             nets = nn.ModuleList([resnet18(weights="DEFAULT") for _ in range(3)])
             with torch.no_grad():
                 print(torch.stack([net(x) for net in nets]).mean(0).argmax(-1))  # ML101
+        """,
+    "a namespace": """
+        from types import SimpleNamespace
+
+        import torch
+        from torchvision.models import resnet18
+
+        @torch.no_grad()
+        def predict(x):
+            a = resnet18(weights="DEFAULT")
+            a.eval()
+            box = SimpleNamespace(net=a)
+            box.net.train()
+            return a(x).argmax(-1).item()  # ML101
+        """,
+    "the last of a list that has grown": """
+        import torch
+        from torchvision.models import resnet18
+
+        @torch.no_grad()
+        def predict(x):
+            a = resnet18(weights="DEFAULT")
+            b = resnet18(weights="DEFAULT")
+            bag = [a]
+            bag.append(b)
+            bag[-1].eval()
+            return a(x).argmax(-1).item()  # ML101
+        """,
+    "a method kept, and a copy in evaluation mode": """
+        import copy
+
+        import torch
+        from torchvision.models import resnet18
+
+        @torch.no_grad()
+        def predict(x):
+            a = resnet18(weights="DEFAULT")
+            switch = a.eval
+            switch()
+            a.train()
+            twin = copy.deepcopy(a)
+            twin.eval()
+            return a(x).argmax(-1).item()  # ML101
         """,
 }
 

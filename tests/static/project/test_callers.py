@@ -517,6 +517,26 @@ FOUND = {
                 return net(x).argmax(-1).item()  # ML101
             """,
     },
+    "exported by a helper of another file": {
+        "exporting.py": """
+            import torch
+
+            def save(net, path):
+                torch.jit.trace(net, torch.ones(1, 3, 224, 224)).save(path)
+            """,
+        "right.py": """
+            from exporting import save
+            from torchvision.models import resnet18
+
+            save(resnet18(weights="DEFAULT").eval(), "a.pt")
+            """,
+        "wrong.py": """
+            from exporting import save
+            from torchvision.models import resnet18
+
+            save(resnet18(weights="DEFAULT"), "b.pt")  # ML109
+            """,
+    },
 }
 
 HELPER_NOT_CHECKED = {

@@ -1,0 +1,84 @@
+"""Globals that a file leaves empty and one of its functions fills, as servers do when they start up."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from modellint.static.flow.binding import unknown_arguments
+from modellint.static.flow.frames import Frame
+from modellint.static.flow.machine import Exhausted, Machine
+from modellint.static.flow.state import State, VariableKey
+from modellint.static.flow.values import CONTAINER, ENTRY_MODES, MODEL, NONE, FunctionValue
+from modellint.static.guards import walk_own
+from modellint.static.project import FunctionInfo, ModuleInfo
+
+_FILLS = frozenset({"load_state_dict", "from_pretrained", "create_model", "load", "hub", "jit", "eval"})
+MODE_WORDS = frozenset({"eval", "train", "set_training_mode"})
+"""Words of functions that may switch a mode."""
+
+
+def start_up(machine: Machine, module: ModuleInfo, base: State) -> None:
+    """Let the globals of `module` that are empty in `base` hold what the one function that fills them puts there.
+
+    Where other functions switch modes, too, the mode is left open: which of them ran before is not known.
+    """
+    home = machine.module_frame(module)
+    fillers: dict[str, list[FunctionInfo]] = {}
+    for function in module.functions:
+        if function.parent is module.body and function.cls is None and not _FILLS.isdisjoint(function.words):
+            for name in set(_filled(function)):
+                if _is_empty(base, (home, name)):
+                    fillers.setdefault(name, []).append(function)
+    for name, functions in fillers.items():
+        if len(functions) > 1 or functions[0] in machine.called:
+            continue
+        after = base.over()
+        machine.recorder.muted += 1
+        machine.frames.append(Frame(home, module.body, None, ()))
+        try:
+            value = FunctionValue(functions[0], None, functions[0].name, True)
+            machine.activate(value, None, unknown_arguments(machine, functions[0], after, None), (), after)
+        except (Exhausted, RecursionError):
+            continue
+        finally:
+            machine.begin()
+        others = [f for f in module.functions if f is not functions[0] and not MODE_WORDS.isdisjoint(f.words)]
+        _take_over(base, after, (home, name), bool(others))
+
+
+def _filled(function: FunctionInfo) -> Iterator[str]:
+    """Yield the globals that a function assigns, or puts an element into."""
+    for node in walk_own(function):
+        if isinstance(node, ast.Global):
+            yield from node.names
+        elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Name):
+            if node.value.id not in function.stores:
+                yield node.value.id
+
+
+def _is_empty(state: State, key: VariableKey) -> bool:
+    value = state.variables.find(key)
+    if value is None or value == NONE:
+        return True
+    objects = [state.heap[oid] for oid in value.refs]
+    return bool(objects) and all(obj.kind == CONTAINER and not obj.attrs for obj in objects)
+
+
+def _take_over(base: State, after: State, key: VariableKey, is_open: bool) -> None:
+    """Give the variable `key` in `base` its value in `after`, with every object that this holds."""
+    value = after.variables.find(key)
+    if value is None:
+        return
+    queue, seen = list(value.refs), set()
+    found = {}
+    while queue:
+        oid = queue.pop()
+        obj = after.heap.find(oid)
+        if oid in seen or obj is None:
+            continue
+        seen.add(oid)
+        found[oid] = obj._replace(modes=obj.modes | ENTRY_MODES) if is_open and obj.kind == MODEL else obj
+        queue += [inner for held in obj.attrs.values() for inner in held.refs]
+    base.variables[key] = value
+    base.heap.update(found)
