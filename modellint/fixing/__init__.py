@@ -4,8 +4,8 @@ Findings are fixed with LibCST, which keeps comments and layout; it is imported 
 """
 
 from modellint.fixing.edits import compatible
-from modellint.fixing.proposing import propose
+from modellint.fixing.proposing import FixerCrash, propose
 from modellint.fixing.rewriting import rewrite
 from modellint.fixing.texts import NotRewritable
 
-__all__ = ["NotRewritable", "compatible", "propose", "rewrite"]
+__all__ = ["FixerCrash", "NotRewritable", "compatible", "propose", "rewrite"]

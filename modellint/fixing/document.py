@@ -146,13 +146,17 @@ class _Rewriter(cst.CSTTransformer):
         return updated_node if rewrite is None else rewrite(updated_node)
 
 
+def leading_lines(statement: cst.CSTNode) -> Sequence[cst.EmptyLine]:
+    """Return the empty lines and comments above a statement."""
+    lines: Sequence[cst.EmptyLine] = getattr(statement, "leading_lines", ())
+    return lines
+
+
 def before(code: Statement) -> Rewrite:
     """Return a rewrite that puts `code` before a statement, under the comments that stand above it."""
 
     def rewrite(node: cst.CSTNode) -> Replacement:
-        assert isinstance(node, (cst.SimpleStatementLine, cst.BaseCompoundStatement))
-        lines: Sequence[cst.EmptyLine] = node.leading_lines
-        first = code.with_changes(leading_lines=lines)
+        first = code.with_changes(leading_lines=leading_lines(node))
         return cst.FlattenSentinel([first, node.with_changes(leading_lines=[])])
 
     return rewrite

@@ -19,6 +19,14 @@ if TYPE_CHECKING:
     Fixer: TypeAlias = Callable[[Document, Diagnostic, Rule], Change | None]
 
 
+class FixerCrash(Exception):
+    """A fixer failed on a file: a defect of modellint, told with the rule's code."""
+
+    def __init__(self, code: str, error: BaseException) -> None:
+        super().__init__(f"the fix of {code} crashed: {type(error).__name__}: {error}")
+        self.code = code
+
+
 @cache
 def fixer(name: str) -> Fixer:
     """Return the fixer that a rule's `fix.fixer` names: one module of `modellint.fixing.fixers`."""
@@ -30,7 +38,7 @@ def fixer(name: str) -> Fixer:
 def propose(source: SourceFile, diagnostics: Iterable[Diagnostic], rules: Mapping[str, Rule]) -> list[Diagnostic]:
     """Return `diagnostics` of `source` (rows of its whole text), each with a fix where its rule's fixer finds one.
 
-    A finding that has a fix keeps it. Where LibCST cannot read the text there are no fixes.
+    A finding that has a fix keeps it. Where LibCST cannot read the text there are no fixes. Raises `FixerCrash`.
     """
     diagnostics = list(diagnostics)
     if not any(_fixer_of(diagnostic, rules) for diagnostic in diagnostics):
@@ -54,7 +62,10 @@ def _with_fix(diagnostic: Diagnostic, document: Document, rules: Mapping[str, Ru
     if name is None:
         return diagnostic
     rule = rules[diagnostic.code]
-    change = fixer(name)(document, diagnostic, rule)
+    try:
+        change = fixer(name)(document, diagnostic, rule)
+    except Exception as error:
+        raise FixerCrash(rule.code, error) from error
     if change is None or rule.fix is None:
         return diagnostic
     edits = difference(document.source.text, change.module.code)

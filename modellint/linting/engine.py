@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from modellint.diagnostic import Diagnostic, Span
-from modellint.fixing import propose
+from modellint.fixing import FixerCrash, propose
 from modellint.linting.refining import into_cells, visible
 from modellint.linting.suppressing import suppress, unused
 from modellint.settings import Resolver, Settings
@@ -226,7 +226,10 @@ class Engine:
     ) -> FileReport:
         left = visible(found, source.path, settings)
         if self._trial is not None and left:
-            left = propose(source, left, settings.catalogue)
+            try:
+                left = propose(source, left, settings.catalogue)
+            except FixerCrash as error:
+                errors = (*errors, _internal_error(source.path, error, "the file has no fixes"))
         left = sorted((into_cells(diagnostic, source) for diagnostic in left), key=lambda d: d.sort_key)
         if self._trial is not None and any(diagnostic.fix for diagnostic in left):
             from modellint.linting.repairing import proved
@@ -260,7 +263,7 @@ def _cannot_parse(path: Path, settings: Settings, reason: str, row: int = 1, col
     ]
 
 
-def _internal_error(path: Path, error: Exception) -> str:
+def _internal_error(path: Path, error: Exception, so: str = "the file was not checked") -> str:
     code = getattr(error, "code", None)
     cause = error.__cause__ or error
     rule = f" in rule {code}" if isinstance(code, str) else ""
@@ -271,4 +274,4 @@ def _internal_error(path: Path, error: Exception) -> str:
         frame = trace.tb_frame
         place = f" ({Path(frame.f_code.co_filename).name}:{trace.tb_lineno})"
     reason = f"{type(cause).__name__}: {cause}{place}"
-    return f"{shown(path)}: internal error{rule}: {reason}; the file was not checked"
+    return f"{shown(path)}: internal error{rule}: {reason}; {so}"

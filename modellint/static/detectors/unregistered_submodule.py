@@ -127,6 +127,8 @@ class _ClassReader:
         if isinstance(value, ast.DictComp):
             return "a dict" if self._is_module(method, value.value, named) else ""
         if isinstance(value, ast.BinOp):
+            if any(self._is_registered(method, side) for side in (value.left, value.right)):
+                return ""  # a ModuleList plus a list is a ModuleList
             left = self._holds_modules(method, value.left, local, named)
             return left or self._holds_modules(method, value.right, local, named)
         if isinstance(value, ast.Lambda):
@@ -174,6 +176,12 @@ class _ClassReader:
                 isinstance(a, ast.Starred) for a in node.args
             )
         return self.context.classes.of_external(symbol.dotted, node).answer != NO or _has_weights(name)
+
+    def _is_registered(self, method: FunctionInfo, node: ast.expr) -> bool:
+        """Tell whether `node` is an attribute of self that is no plain container."""
+        me = method.self_name or ""
+        attribute = _attribute(node, me)
+        return attribute is not None and not self._is_plain(attribute, me)
 
     def _is_plain(self, attribute: str, me: str) -> bool:
         """Tell whether `self.attribute` was made as a plain container in this class."""

@@ -1,0 +1,48 @@
+"""Enter the context manager that was only made, or only named: `torch.no_grad()` becomes `with torch.no_grad():`."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from modellint.catalog import Rule
+from modellint.diagnostic import Diagnostic
+from modellint.fixing.blocks import rest_of_block, with_block
+from modellint.fixing.document import Change, Document
+from modellint.fixing.names import TRAINING, holds, last_name, spelled, words
+
+
+def fix(document: Document, finding: Diagnostic, rule: Rule) -> Change | None:
+    """Add the missing call to a `with`; make a statement the head of a block over what comes behind it."""
+    node = document.at(finding.span, cst.BaseExpression)
+    if node is None:
+        return None
+    parent = document.parent(node)
+    if isinstance(parent, cst.WithItem):
+        written = document.module.code_for_node(node)
+        return Change(document.replaced(node, cst.Call(node)), f"Call it: `with {written}()`", safe=True)
+    line = document.parent(parent)
+    if not isinstance(parent, cst.Expr) or not isinstance(line, cst.SimpleStatementLine) or len(line.body) > 1:
+        return None
+    if document.block(line) is document.module and document.cell(line) is None:
+        return _for_the_program(document, node, line)
+    rest = rest_of_block(document, line)
+    while rest and not holds(rest[-1], cst.Call):
+        rest.pop()  # nothing is computed there any more
+    if not rest or words(*rest) & TRAINING or any(holds(s, cst.Yield, cst.FunctionDef, cst.ClassDef) for s in rest):
+        return None
+    manager = node if isinstance(node, cst.Call) else cst.Call(node)
+    module = with_block(document, manager, rest, head=line)
+    if module is None:
+        return None
+    return Change(module, f"Make it a block: `with {document.module.code_for_node(manager)}:`")
+
+
+def _for_the_program(document: Document, node: cst.BaseExpression, line: cst.SimpleStatementLine) -> Change | None:
+    """At the top of a file the switch was meant for all of it."""
+    if last_name(node) == "enable_grad" or words(document.module) & TRAINING:
+        return None
+    name = spelled(document, "torch.set_grad_enabled", line)
+    if name.rewrites:
+        return None
+    call = cst.parse_expression(f"{name.text}(False)")
+    return Change(document.replaced(node, call), f"Switch autograd off: `{name.text}(False)`")

@@ -1,0 +1,151 @@
+"""Insert `model.eval()` where the model is complete: behind its creation or loading, or before the evaluation."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+import libcst as cst
+
+from modellint.catalog import Rule
+from modellint.diagnostic import Diagnostic
+from modellint.fixing.document import Change, Document, Rewrite, Statement, before, behind
+from modellint.fixing.names import TRAINING, dotted, last_name, own, targets, words
+
+_SETS_UP = frozenset({"to", "cuda", "cpu", "half", "float", "double", "bfloat16", "requires_grad_", "share_memory"})
+
+
+def fix(document: Document, finding: Diagnostic, rule: Rule) -> Change | None:
+    """Put the model of the forward that the finding marks into evaluation mode, in the scope that made it."""
+    node = document.at(finding.span, cst.BaseExpression)
+    if node is None:
+        return None
+    name = _model(document, node, finding)
+    if name is None:
+        return _chained(document, node, finding)
+    place = _place(document, node, name)
+    if place is None:
+        return None
+    owner, statement, ahead = place
+    code = document.parse(f"{owner}.eval()\n")
+    rewrite: Rewrite = before(code) if ahead else behind(code)
+    return Change(document.rewritten({statement: rewrite}), f"Insert `{owner}.eval()`")
+
+
+def _model(document: Document, node: cst.BaseExpression, finding: Diagnostic) -> str | None:
+    """Return the dotted name of the model at the place of the finding."""
+    subject = finding.subject or ""
+    mentioned = {dotted(inner) for inner in own(node)}
+    if subject in mentioned:
+        return subject
+    for related in finding.related:  # a call that leads to the forward: what was created in this scope goes there
+        if related.filename != finding.filename:
+            continue
+        created = document.starting(related.position, cst.BaseExpression)
+        around = [created, *document.ancestors(created)] if created is not None else []
+        for statement in around:
+            for name in targets(statement):
+                if document.scope(statement) is document.scope(node):
+                    return name
+    return None
+
+
+def _chained(document: Document, node: cst.BaseExpression, finding: Diagnostic) -> Change | None:
+    """`resnet18()(x)` has no name: it becomes `resnet18().eval()(x)`."""
+    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Call):
+        return None
+    written = ast.unparse(ast.parse(document.module.code_for_node(node.func).strip(), mode="eval"))
+    if written != finding.subject:
+        return None
+    made = cst.Call(cst.Attribute(node.func, cst.Name("eval")))
+    return Change(document.replaced(node.func, made), "Insert `.eval()`")
+
+
+def _place(document: Document, node: cst.CSTNode, name: str) -> tuple[str, Statement, bool] | None:
+    """Return what to call eval() on, the statement beside which to do so, and whether that is before it."""
+    around = list(document.statements(node))
+    for statement in around:
+        block = document.block(statement)
+        if block is None:
+            continue
+        body = list(block.body)
+        earlier = body[: next(n for n, inner in enumerate(body) if inner is statement)]
+        for sibling in reversed(earlier):
+            owner = _touched(sibling, name)
+            if owner is None:
+                continue
+            between = earlier[next(n for n, inner in enumerate(earlier) if inner is sibling) :]
+            if not _trains(*between, statement) and not _switches(sibling, name):
+                assert isinstance(sibling, (cst.SimpleStatementLine, cst.BaseCompoundStatement))
+                return owner, sibling, False
+            reached = around[: 1 + next(n for n, inner in enumerate(around) if inner is statement)]
+            return _before_evaluation(reached, owner)
+    made = _made_elsewhere(document, node, name)
+    return made if made is not None else _before_evaluation(around, name)
+
+
+def _before_evaluation(around: list[Statement], name: str) -> tuple[str, Statement, bool] | None:
+    """Return the outermost of the statements `around` a forward that does nothing but evaluate."""
+    evaluating = [statement for statement in around if not _trains(statement)]
+    return (name, evaluating[-1], True) if evaluating else None
+
+
+def _made_elsewhere(document: Document, node: cst.CSTNode, name: str) -> tuple[str, Statement, bool] | None:
+    """Return where an attribute is made in the constructor, or a global at the top level."""
+    scope = document.scope(node)
+    if not isinstance(scope, cst.FunctionDef):
+        return None
+    me, _, attribute = name.partition(".")
+    owner = document.enclosing(scope, cst.FunctionDef, cst.ClassDef)
+    if attribute and isinstance(owner, cst.ClassDef) and not _trains(owner):
+        methods = [inner for inner in owner.body.body if isinstance(inner, cst.FunctionDef)]
+        bodies = [list(inner.body.body) for inner in methods if inner.name.value == "__init__"]
+    elif any(parameter.name.value == me for parameter in _parameters(scope)):
+        return None
+    else:
+        bodies = [list(document.module.body)] if not _trains(document.module) else []
+    for body in bodies:
+        for statement in reversed(body):
+            touched = _touched(statement, name)
+            if touched is not None and isinstance(statement, (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
+                return touched, statement, False
+    return None
+
+
+def _parameters(function: cst.FunctionDef) -> list[cst.Param]:
+    return [*function.params.posonly_params, *function.params.params, *function.params.kwonly_params]
+
+
+def _touched(statement: cst.CSTNode, name: str) -> str | None:
+    """Return `name`, or the part of it before a dot, if `statement` makes, loads, moves or trains it."""
+    prefixes = [name]
+    while "." in prefixes[-1]:
+        prefixes.append(prefixes[-1].rpartition(".")[0])
+    if prefixes[-1] in ("self", "cls") and len(prefixes) > 1:
+        prefixes.pop()
+    made = set(_made(statement))
+    return next((prefix for prefix in prefixes if prefix in made), None)
+
+
+def _made(statement: cst.CSTNode) -> Iterator[str]:
+    for inner in own(statement):
+        if isinstance(inner, (cst.FunctionDef, cst.ClassDef, cst.Lambda)):
+            continue
+        yield from targets(inner)
+        if isinstance(inner, cst.Call):
+            called = last_name(inner)
+            if isinstance(inner.func, cst.Attribute) and (
+                called in _SETS_UP or called == "train" or called.startswith("load")
+            ):
+                yield dotted(inner.func.value) or ""
+            if "load" in called:
+                yield from (dotted(arg.value) or "" for arg in inner.args)
+
+
+def _switches(statement: cst.CSTNode, name: str) -> bool:
+    """Tell whether `statement` puts a model into training mode: what comes next trains it."""
+    return any(isinstance(inner, cst.Call) and last_name(inner) == "train" for inner in own(statement))
+
+
+def _trains(*nodes: cst.CSTNode) -> bool:
+    return bool(words(*nodes) & TRAINING)

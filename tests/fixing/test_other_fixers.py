@@ -1,0 +1,206 @@
+"""Fixes of the rules about autograd and weights: what they leave alone, and what they write."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from textwrap import dedent
+
+from tests.fixing.conftest import Fixed, fix_folder
+
+
+class TestNoGradWithoutEffect:
+    def test_what_trains_yields_or_defines_behind_it(self, fixed: Fixed) -> None:
+        code = """
+            import torch
+
+            def train(model, x):
+                torch.no_grad()
+                model(x).backward()
+
+            def stream(model, loader):
+                torch.no_grad()
+                for x in loader:
+                    yield model(x)
+
+            def nothing(model):
+                print(model)
+                torch.no_grad()
+            """
+        assert fixed(code, "ML203") == dedent(code)
+
+    def test_the_block_ends_with_the_last_computation(self, fixed: Fixed) -> None:
+        code = '''
+            import torch
+
+            def predict(model, x):
+                # inference
+                torch.no_grad()  # saves memory
+                out = model(
+                    x,
+                )
+                text = """
+                untouched"""
+
+                # the answer
+                answer = out.argmax(1)
+                other = text
+                return answer, other
+            '''
+        assert fixed(code, "ML203") == dedent(
+            '''
+            import torch
+
+            def predict(model, x):
+                # inference
+                with torch.no_grad():  # saves memory
+                    out = model(
+                        x,
+                    )
+                    text = """
+                untouched"""
+
+                    # the answer
+                    answer = out.argmax(1)
+                other = text
+                return answer, other
+            '''
+        )
+
+    def test_a_whole_program_is_switched(self, fixed: Fixed) -> None:
+        code = """
+            import torch
+
+            torch.no_grad()
+
+            def predict(model, x):
+                return model(x)
+            """
+        assert "\ntorch.set_grad_enabled(False)\n" in fixed(code, "ML203")
+
+    def test_two_space_indentation_stays(self, fixed: Fixed) -> None:
+        code = """
+            import torch
+
+            def predict(model, x):
+              torch.inference_mode()
+              for y in x:
+                print(model(y))
+            """
+        assert "  with torch.inference_mode():\n    for y in x:\n      print(model(y))\n" in fixed(code, "ML203")
+
+    def test_only_the_call_is_safe(self, fixed: Fixed) -> None:
+        code = """
+            import torch
+
+            def predict(model, x):
+                torch.no_grad()
+                with torch.no_grad:
+                    return model(x)
+            """
+        assert fixed(code, "ML203", unsafe=False) == dedent(code).replace("no_grad:", "no_grad():")
+
+    def test_a_cell_is_where_the_block_ends(self, tmp_path: Path) -> None:
+        cells = [
+            ["import torch\n", "torch.no_grad()\n", "%time\n", "y = model(x)"],
+            ["z = model(y)\n"],
+            ["torch.no_grad()\n", "model(z)"],
+        ]
+        book = {"cells": [{"cell_type": "code", "source": source} for source in cells]}
+        (tmp_path / "a.ipynb").write_text(json.dumps(book))
+        (tmp_path / ".modellint.yaml").write_text("select: [ML203]\n")
+        fix_folder(tmp_path)
+        new = [cell["source"] for cell in json.loads((tmp_path / "a.ipynb").read_text())["cells"]]
+        assert new[0] == ["import torch\n", "with torch.no_grad():\n", "    %time\n", "    y = model(x)"]
+        assert new[1:] == cells[1:], "the last value of a cell is shown, which a block would prevent"
+
+
+class TestMissingNoGrad:
+    def test_a_program_is_wrapped_no_further_than_it_must(self, fixed: Fixed) -> None:
+        code = """
+            import torch as th
+            from torchvision.models import resnet18
+
+            model = resnet18(weights="DEFAULT").eval()
+
+            # the first
+            a = model(th.zeros(1, 3, 8, 8)).argmax(1)
+            b = model(th.ones(1, 3, 8, 8)).argmax(1)
+            print(a, b)
+            """
+        assert fixed(code, "ML201").endswith(
+            dedent(
+                """
+                # the first
+                with th.no_grad():
+                    a = model(th.zeros(1, 3, 8, 8)).argmax(1)
+                    b = model(th.ones(1, 3, 8, 8)).argmax(1)
+                print(a, b)
+                """
+            )
+        )
+
+    def test_a_function_that_trains_too_is_not_decorated(self, fixed: Fixed) -> None:
+        code = """
+            import torch
+
+            def fit(model, loader, val_loader, optimizer, loss_fn):
+                for epoch in range(10):
+                    model.train()
+                    for x, y in loader:
+                        loss_fn(model(x), y).backward()
+                        optimizer.step()
+                    model.eval()
+                    total = 0.0
+                    for x, y in val_loader:
+                        total += loss_fn(model(x), y).item()
+                    print(total)
+            """
+        assert "            with torch.no_grad():\n                total += loss_fn(model(x), y).item()" in fixed(
+            code, "ML201"
+        )
+
+    def test_other_decorators_stay_outside(self, fixed: Fixed) -> None:
+        code = """
+            from __future__ import annotations
+
+            import click
+            from torchvision.models import resnet18
+
+            @click.command()
+            def predict(image):
+                model = resnet18(weights="DEFAULT").eval()
+                print(model(image).argmax(-1).item())
+            """
+        new = fixed(code, "ML201")
+        assert "annotations\n\nimport torch\nimport click\n" in new
+        assert "@click.command()\n@torch.no_grad()\ndef predict" in new
+
+
+class TestUnsafeLoad:
+    def test_each_layout(self, fixed: Fixed) -> None:
+        code = """
+            import torch
+
+            a = torch.load("a.pt")
+            b = torch.load("b.pt", map_location="cpu", weights_only=False)  # all
+            c = torch.load(
+                "c.pt",
+                map_location="cpu",
+            )
+            d = torch.load(*a)
+            """
+        assert fixed(code, "ML403") == dedent(
+            """
+            import torch
+
+            a = torch.load("a.pt", weights_only=True)
+            b = torch.load("b.pt", map_location="cpu", weights_only=True)  # all
+            c = torch.load(
+                "c.pt",
+                map_location="cpu",
+                weights_only=True,
+            )
+            d = torch.load(*a)
+            """
+        )
