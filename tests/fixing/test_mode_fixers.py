@@ -11,6 +11,48 @@ def same(fixed: Fixed, code: str, *rules: str, **beside: str) -> bool:
     return fixed(code, *rules, **beside) == dedent(code)
 
 
+class TestEvalNotCalled:
+    def test_the_missing_eval_is_not_inserted_as_well(self, fixed: Fixed) -> None:
+        code = """
+            import torch
+            from torchvision.models import resnet18
+
+            def predict(x):
+                model = resnet18(weights="DEFAULT")
+                model.eval
+                with torch.no_grad():
+                    return model(x).argmax(1)
+            """
+        assert fixed(code) == dedent(code).replace("model.eval\n", "model.eval()\n")
+
+    def test_a_with_that_cannot_enter_it(self, fixed: Fixed) -> None:
+        code = """
+            import torch
+
+            def predict(model, x):
+                # inference
+                with torch.no_grad(), model.eval():
+                    y = model(x)
+                with model.eval():
+                    # again
+                    return model(y).argmax(1)
+            """
+        assert fixed(code, "ML102") == dedent(
+            """
+            import torch
+
+            def predict(model, x):
+                # inference
+                model.eval()
+                with torch.no_grad():
+                    y = model(x)
+                model.eval()
+                # again
+                return model(y).argmax(1)
+            """
+        )
+
+
 class TestFunctionalDropout:
     def test_a_plain_function_has_no_self(self, fixed: Fixed) -> None:
         code = """

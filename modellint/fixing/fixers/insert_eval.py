@@ -27,6 +27,8 @@ def fix(document: Document, finding: Diagnostic, rule: Rule) -> Change | None:
     if place is None:
         return None
     owner, statement, ahead = place
+    if _is_mentioned(document.scope(statement), owner):
+        return None  # the slip is what there is to repair
     code = document.parse(f"{owner}.eval()\n")
     rewrite: Rewrite = before(code) if ahead else behind(code)
     return Change(document.rewritten({statement: rewrite}), f"Insert `{owner}.eval()`")
@@ -145,6 +147,12 @@ def _made(statement: cst.CSTNode) -> Iterator[str]:
 def _switches(statement: cst.CSTNode, name: str) -> bool:
     """Tell whether `statement` puts a model into training mode: what comes next trains it."""
     return any(isinstance(inner, cst.Call) and last_name(inner) == "train" for inner in own(statement))
+
+
+def _is_mentioned(scope: cst.CSTNode, owner: str) -> bool:
+    """Tell whether `owner.eval` stands there as a statement, without its parentheses."""
+    body = scope.body if isinstance(scope, cst.FunctionDef) else scope
+    return any(isinstance(inner, cst.Expr) and dotted(inner.value) == f"{owner}.eval" for inner in own(body))
 
 
 def _trains(*nodes: cst.CSTNode) -> bool:
