@@ -1,0 +1,52 @@
+"""Batch norm without running statistics: every output depends on the batch, in evaluation mode too."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from modellint.catalog import ActiveRule
+from modellint.static.context import FileContext, Finding
+from modellint.static.naming import is_test_file
+from modellint.static.project import FunctionInfo
+from modellint.static.project.facts import last_name
+
+_TRAINS_ONLY = re.compile(r"Discriminator|Critic|Loss")
+
+
+def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
+    """Report constructors of the detector's option `layers` (qualified names) with `track_running_stats=False`.
+
+    The argument's place among the positional ones is the option `position`.
+    """
+    layers = set(rule.rule.detector_options["layers"])
+    position: int = rule.rule.detector_options["position"]
+    if is_test_file(context.module.path):
+        return
+    for scope in context.scopes:
+        if scope.cls is not None and _TRAINS_ONLY.search(scope.cls.name):
+            continue
+        for call in scope.calls:
+            first = 0
+            layer = context.qualified(scope, call.func)
+            if layer in ("functools.partial", "partial") and call.args:
+                layer, first = context.qualified(scope, call.args[0]), 1
+            elif last_name(call.func) == "__init__":
+                layer = next((base for base in _bases(context, scope, call) if base in layers), None)
+            if layer is not None and layer in layers and _is_off(call, position + first):
+                yield Finding(context.site(call), {"layer": layer.rsplit(".", 1)[-1]})
+
+
+def _bases(context: FileContext, scope: FunctionInfo, call: ast.Call) -> list[str]:
+    """Return the outside bases of the class in whose method `super().__init__(...)` is called."""
+    if scope.cls is None or not (isinstance(call.func, ast.Attribute) and last_name(call.func.value) == "super"):
+        return []
+    return context.project.ancestry(scope.cls)[1]
+
+
+def _is_off(call: ast.Call, position: int) -> bool:
+    given = next((k.value for k in call.keywords if k.arg == "track_running_stats"), None)
+    if given is None and position < len(call.args):
+        given = call.args[position]
+    return isinstance(given, ast.Constant) and given.value is False

@@ -1,0 +1,125 @@
+"""`load_state_dict(strict=False)` whose answer, the keys that did not fit, nobody looks at."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from modellint.catalog import ActiveRule
+from modellint.diagnostic import Confidence
+from modellint.static.context import FileContext, Finding
+from modellint.static.guards import path_to, walk_own
+from modellint.static.naming import is_test_file, snake
+from modellint.static.project import FunctionInfo
+from modellint.static.project.facts import dotted_name, last_name
+
+_ON_PURPOSE = re.compile(r"(^|_)(lora\w*|adapters?|delta\w*|prompt\w*|partial\w*|ema|prefix_tuning|control\w*)(_|$)")
+_PART = re.compile(r"(^|_)(backbone|encoder|trunk|stem|body|features?|feature_extractor|extractor|base\w*)$")
+_CHECKS = re.compile(r"(^|_)(missing|unexpected|mismatch\w*|not_loaded|incompatible|unmatched|skipped)(_|$)")
+_TELLS = frozenset({"print", "warn", "warning", "info", "error", "log", "debug", "exception", "critical"})
+
+
+def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
+    """Report loads whose result is thrown away.
+
+    The detector's options: `methods` are the last names of the methods, with `strict` as the second argument;
+    `functions` the qualified names of functions that take it by keyword and return the keys as well.
+    """
+    if is_test_file(context.module.path):
+        return
+    methods = set(rule.rule.detector_options["methods"])
+    functions = set(rule.rule.detector_options["functions"])
+    names = methods | {name.rsplit(".", 1)[-1] for name in functions}
+    for scope in context.scopes:
+        for call in scope.calls:
+            name = last_name(call.func)
+            if name not in names or not _is_lax(call, name in methods):
+                continue
+            if name not in methods and context.qualified(scope, call.func) not in functions:
+                continue
+            if _thrown_away(scope, call) and not _handled(scope, call):
+                confidence = Confidence.POSSIBLE if _fills_a_part(call) else Confidence.CERTAIN
+                yield Finding(context.site(call), {"call": ast.unparse(call.func)}, confidence)
+
+
+def _is_lax(call: ast.Call, positional: bool) -> bool:
+    given = next((k.value for k in call.keywords if k.arg == "strict"), None)
+    if given is None and positional and len(call.args) == 2:
+        given = call.args[1]
+    return isinstance(given, ast.Constant) and given.value is False
+
+
+def _thrown_away(scope: FunctionInfo, call: ast.Call) -> bool:
+    path = path_to(scope, call)
+    if len(path) < 2:
+        return False
+    parent = path[-2]
+    if isinstance(parent, ast.Expr):
+        return True
+    if not isinstance(parent, ast.Assign):
+        return False
+    names = [node.id for target in parent.targets for node in ast.walk(target) if isinstance(node, ast.Name)]
+    stored = any(isinstance(node, ast.Attribute) for target in parent.targets for node in ast.walk(target))
+    if stored or not names or (scope.is_body and set(names) != {"_"}):
+        return False
+    return not any(
+        isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in names and node.id != "_"
+        for inner in ([scope.node] if scope.node is not None else scope.body)
+        for node in ast.walk(inner)
+    )
+
+
+def _handled(scope: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether the author knows what does not fit: keys were compared or picked, or the fallback is told."""
+    state = call.args[0] if call.args else None
+    words = [scope.name, *(ast.unparse(argument) for argument in call.args), ast.unparse(call.func)]
+    if any(_ON_PURPOSE.search(snake(word.replace(".", "_"))) for word in words):
+        return True
+    if isinstance(state, ast.DictComp):
+        return _picks(state)
+    name = dotted_name(state) if state is not None else None
+    for node in walk_own(scope):
+        if isinstance(node, ast.Name) and _CHECKS.search(snake(node.id)):
+            return True
+        if isinstance(node, ast.ExceptHandler) and _contains(node, call) and _tells(node):
+            return True
+        if name is not None and getattr(node, "lineno", call.lineno) <= call.lineno and _changes_keys(node, name):
+            return True
+    return False
+
+
+def _contains(outer: ast.AST, inner: ast.AST) -> bool:
+    return any(node is inner for node in ast.walk(outer))
+
+
+def _tells(handler: ast.ExceptHandler) -> bool:
+    return any(isinstance(node, ast.Call) and last_name(node) in _TELLS for node in ast.walk(handler))
+
+
+def _picks(value: ast.expr) -> bool:
+    return isinstance(value, ast.DictComp) and any(generator.ifs for generator in value.generators)
+
+
+def _changes_keys(node: ast.AST, name: str) -> bool:
+    """Tell whether `node` takes keys out of the state `name`, or makes it from the keys that it picks."""
+    if isinstance(node, ast.Assign) and any(dotted_name(target) == name for target in node.targets):
+        value = node.value
+        return _picks(value) or (isinstance(value, ast.Call) and bool(_SIFTS.search(last_name(value) or "")))
+    if isinstance(node, ast.Delete):
+        return any(isinstance(t, ast.Subscript) and dotted_name(t.value) == name for t in node.targets)
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "pop"
+        and dotted_name(node.func.value) == name
+    )
+
+
+_SIFTS = re.compile(r"filter|select|subset|intersect|match|exclude|without|remap|extract|strip_head|drop")
+
+
+def _fills_a_part(call: ast.Call) -> bool:
+    """Tell whether a whole checkpoint goes into a part of the model, where keys are left over by design."""
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    return isinstance(owner, (ast.Attribute, ast.Name)) and bool(_PART.search(snake(last_name(owner) or "")))

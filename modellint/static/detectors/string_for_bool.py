@@ -1,0 +1,115 @@
+"""A text where a truth value belongs: `pretrained="false"` is true."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+
+from modellint.catalog import ActiveRule
+from modellint.diagnostic import Confidence, Severity
+from modellint.static.context import FileContext, Finding
+from modellint.static.guards import assignments
+from modellint.static.naming import snake
+from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project.facts import last_name, parameters
+
+_WORD = re.compile(r"^\s*(true|false|yes|no|on|off|0|1|t|f|y|n)\s*$", re.I)
+_NONE = re.compile(r"^\s*(none|null)\s*$", re.I)
+_FLAG = re.compile(
+    r"(^|_)(pretrain\w*|imagenet|eval|evaluate|train|training|test|infer\w*|freeze|frozen|resume|determin\w*|strict|"
+    r"use_weights|load_weights|half|amp|compile)(_|$)"
+)
+
+
+def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
+    """Report truth values written as texts.
+
+    The detector's options: `keywords` are arguments that are truth values wherever they are given, `methods` maps the
+    last names of methods, and `functions` the qualified names of functions, to the position of such an argument.
+    """
+    keywords = set(rule.rule.detector_options["keywords"])
+    methods: Mapping[str, int] = rule.rule.detector_options["methods"]
+    functions: Mapping[str, int] = rule.rule.detector_options["functions"]
+    for scope in context.scopes:
+        for call in scope.calls:
+            name = last_name(call.func)
+            for keyword in call.keywords:
+                if keyword.arg is not None and keyword.arg in keywords:
+                    yield from _judge(context, scope, call, keyword.arg, keyword.value)
+            position = methods.get(name or "") if isinstance(call.func, ast.Attribute) else None
+            if position is None and any(name == known.rsplit(".", 1)[-1] for known in functions):
+                position = functions.get(context.qualified(scope, call.func) or "")
+            if position is not None and position < len(call.args):
+                yield from _judge(context, scope, call, "", call.args[position])
+            if name == "add_argument":
+                yield from _parsed(context, call)
+
+
+def _judge(context: FileContext, scope: FunctionInfo, call: ast.Call, name: str, value: ast.expr) -> Iterator[Finding]:
+    text = _text(scope, value)
+    if text is None or not (_WORD.match(text) or (name == "pretrained" and _NONE.match(text))):
+        return
+    if name and _expects_text(context, scope, call, name):
+        return
+    written = f"{name}={text!r}" if name else repr(text)
+    yield Finding(context.site(call), {"written": written, "why": "any text that is not empty is true"})
+
+
+def _text(scope: FunctionInfo, value: ast.expr) -> str | None:
+    """Return the text that `value` is, itself or through a variable that is assigned once."""
+    if isinstance(value, ast.Constant):
+        return value.value if isinstance(value.value, str) else None
+    if isinstance(value, ast.Name):
+        own = {argument.arg for argument, _ in parameters(scope)}
+        for function in (scope, scope.module.body):
+            given = [v for name, v in assignments(function) if name == value.id]
+            if given:
+                only = given[0] if len(given) == 1 else None
+                return only.value if isinstance(only, ast.Constant) and isinstance(only.value, str) else None
+            if value.id in own:
+                return None
+    return None
+
+
+def _expects_text(context: FileContext, scope: FunctionInfo, call: ast.Call, name: str) -> bool:
+    """Tell whether a callee of the project handles texts for this argument, or is out of sight and may do so."""
+    symbol = context.project.resolve_in(scope, call.func)
+    if symbol is None:
+        return name != "pretrained" and not isinstance(call.func, ast.Attribute)
+    target = symbol.target
+    if isinstance(target, ClassInfo):
+        target = context.project.method(target, "__init__")
+    if isinstance(target, FunctionInfo):
+        return _reads_text(target, name)
+    return target is None and not context.knowledge.is_library(symbol.dotted)
+
+
+def _reads_text(function: FunctionInfo, name: str) -> bool:
+    for argument, default in parameters(function):
+        if argument.arg == name and isinstance(default, ast.Constant) and isinstance(default.value, str):
+            return True
+        if argument.arg == name and argument.annotation is not None and "str" in ast.unparse(argument.annotation):
+            return True
+    for node in ast.walk(function.node) if function.node is not None else ():
+        asked = node.left if isinstance(node, ast.Compare) else node.func if isinstance(node, ast.Call) else None
+        if isinstance(asked, ast.Attribute):
+            asked = asked.value  # `pretrained.lower()`
+        if isinstance(asked, ast.Name) and asked.id == name:
+            return True
+        if isinstance(node, ast.Call) and "bool" in (last_name(node) or "").replace("bool_", "bool"):
+            if any(isinstance(a, ast.Name) and a.id == name for a in node.args):
+                return True
+    return False
+
+
+def _parsed(context: FileContext, call: ast.Call) -> Iterator[Finding]:
+    """`add_argument("--pretrained", type=bool)`: the text `False` of the command line becomes True."""
+    flags = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+    kind = next((k.value for k in call.keywords if k.arg == "type"), None)
+    if not (isinstance(kind, ast.Name) and kind.id == "bool") or any(k.arg == "nargs" for k in call.keywords):
+        return
+    flag = next((f for f in flags if f.startswith("--")), flags[0] if flags else "")
+    if _FLAG.search(snake(flag.lstrip("-").replace("-", "_"))):
+        why = f"`{flag} False` on the command line is true: bool() of any text that is not empty"
+        yield Finding(context.site(call), {"written": "type=bool", "why": why}, Confidence.LIKELY, Severity.WARNING)
