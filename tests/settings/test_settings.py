@@ -304,8 +304,8 @@ target = "a:b"
 
     @pytest.mark.parametrize("option", ["select", "extend_select", "ignore"])
     def test_the_command_line_names_no_rule(self, tmp_path: Path, option: str) -> None:
-        with pytest.raises(SettingsError, match=r"^--[a-z-]+: 'ML1o1' means no rule; did you mean 'ML101'\?$"):
-            settings(tmp_path, **{option: ("ML1o1",)})
+        with pytest.raises(SettingsError, match=r"^--[a-z-]+: 'ML2o1' means no rule; did you mean 'ML201'\?$"):
+            settings(tmp_path, **{option: ("ML2o1",)})
 
 
 class TestOptions:

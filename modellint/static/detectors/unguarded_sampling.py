@@ -1,0 +1,134 @@
+"""Random numbers in a forward that does not ask for the mode."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+
+from modellint.catalog import ActiveRule
+from modellint.diagnostic import Confidence
+from modellint.static.context import FileContext, Finding
+from modellint.static.guards import conditions, path_to, speaks_of_mode, tied_to_mode
+from modellint.static.naming import is_test_file
+from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project.facts import last_name, parameters
+
+_JOB = re.compile(
+    r"Diffus|DDPM|DDIM|Ddpm|Ddim|SDE|Langevin|Sampler|Sampling|Generator|Polic|Actor|Agent|Augment|Random[A-Z]|^Random$|"
+    r"Jitter|Crop|Flip|Mix[Uu]p|CutMix|Cutmix|Cutout|Bayes|MonteCarlo|^MC|Loss|Criterion|Flow|Discriminator|Env|EBM|"
+    r"LSH|MAE|Mask|MIM|Pretrain|Contrastive|CLR|MoCo|BYOL|Distribution|Prior|Latent|Denois|Initiali[sz]|Memory|Schedul"
+)
+_JOB_METHOD = re.compile(
+    r"sampl|generat|random|mask|augment|loss|negative|shuffle|init|reset|select_action|act$|permut"
+)
+_WORK = re.compile(r"loss|criterion|cross_entropy|nll")
+
+
+def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
+    """Report draws in forwards, and in the methods that they call, that no guard ties to the mode or to an argument.
+
+    The detector's options: `functions` are qualified names (`*` at the end stands for the rest), `methods` the last
+    names of methods of a tensor or a distribution that draw.
+    """
+    if is_test_file(context.module.path):
+        return
+    functions: list[str] = rule.rule.detector_options["functions"]
+    methods = set(rule.rule.detector_options["methods"])
+    for cls in context.module_classes():
+        if _JOB.search(cls.name):
+            continue
+        for method in _run_by_forward(cls):
+            for call in method.calls:
+                what = _draws(context, method, call, functions, methods)
+                if what and not _guarded(method, call):
+                    yield Finding(context.site(call), {"draw": what, "class": cls.name}, Confidence.LIKELY)
+
+
+def _run_by_forward(cls: ClassInfo) -> list[FunctionInfo]:
+    """Return forward and the methods of the class that it calls in every mode; none where it computes its own loss."""
+    start = cls.methods.get("forward")
+    if start is None or start.node is None or any(_WORK.search(name) for name in start.callees):
+        return []
+    found = [start]
+    for method in found:
+        for call in method.calls:
+            func = call.func
+            if not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name):
+                continue
+            other = cls.methods.get(func.attr) if func.value.id == method.self_name else None
+            if other is None or other in found or other.node is None or _JOB_METHOD.search(other.name):
+                continue
+            if not _guarded(method, call):
+                found.append(other)
+    return found
+
+
+def _draws(
+    context: FileContext, method: FunctionInfo, call: ast.Call, functions: Iterable[str], methods: set[str]
+) -> str:
+    """Return how a random draw is written, or an empty text."""
+    if any(keyword.arg == "generator" for keyword in call.keywords):
+        return ""  # with a state of its own
+    name = last_name(call.func)
+    qualified = context.qualified(method, call.func)
+    if qualified is not None:
+        for known in functions:
+            if qualified == known or (known.endswith("*") and qualified.startswith(known[:-1])):
+                return f"{ast.unparse(call.func)}()"
+    elif name in methods and isinstance(call.func, ast.Attribute):
+        owner = call.func.value
+        if isinstance(owner, ast.Attribute) and owner.attr in ("data", "weight", "bias"):
+            return ""
+        return f"{name}()"
+    return ""
+
+
+def _guarded(method: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether a draw happens, or counts, only in training mode or where an argument asks for it."""
+    if tied_to_mode(method, call) or any(_asks_argument(method, test) for test, _ in conditions(method, call)):
+        return True
+    path = path_to(method, call)
+    statement = next((node for node in reversed(path) if isinstance(node, ast.stmt)), None)
+    if statement is None:
+        return False
+    if any(isinstance(node, ast.Attribute) and node.attr == "training" for node in ast.walk(statement)):
+        return True  # `x + noise * self.training`
+    if isinstance(statement, ast.Assign) and all(isinstance(target, ast.Name) for target in statement.targets):
+        names = {target.id for target in statement.targets if isinstance(target, ast.Name)}
+        return _used_in_training_only(method, names, statement)
+    return False
+
+
+def _asks_argument(method: FunctionInfo, test: ast.expr) -> bool:
+    """Tell whether a condition asks for an argument itself: its truth, `is None`, or its equality to a constant."""
+    own = {argument.arg for argument, _ in parameters(method)} - {method.self_name}
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test = test.operand
+    if isinstance(test, ast.BoolOp):
+        return any(_asks_argument(method, value) for value in test.values)
+    asked = test.left if isinstance(test, ast.Compare) else test
+    return isinstance(asked, ast.Name) and asked.id in own
+
+
+def _used_in_training_only(method: FunctionInfo, names: set[str], statement: ast.stmt) -> bool:
+    """Tell whether what was drawn is read under a guard only."""
+    assert method.node is not None
+    reads = [
+        node
+        for node in ast.walk(method.node)
+        if isinstance(node, ast.Name)
+        and isinstance(node.ctx, ast.Load)
+        and node.id in names
+        and node.lineno > (statement.end_lineno or statement.lineno)
+    ]
+    return bool(reads) and all(_read_under_guard(method, node) for node in reads)
+
+
+def _read_under_guard(method: FunctionInfo, node: ast.Name) -> bool:
+    if tied_to_mode(method, node):
+        return True
+    return any(
+        isinstance(outer, ast.expr) and outer is not node and speaks_of_mode(method, outer)
+        for outer in path_to(method, node)
+    )
