@@ -37,8 +37,10 @@ READS = {
     "python": "Python source, in `modellint check`",
     "rust": "Rust source, in `modellint check`",
     "trace": "a running model, in `modellint trace`",
+    "lockfile": "a model and its entry in `modellint.lock`, in `modellint verify`",
     "any": "every file",
 }
+COMMANDS = {"trace": "trace", "lockfile": "verify", "any": "check, trace"}
 
 
 def main() -> int:
@@ -128,7 +130,7 @@ def table(rules: Mapping[str, Rule], folder: str) -> Iterator[str]:
     yield "| code | name | default | pass | what |"
     yield "|---|---|---|---|---|"
     for rule in rules.values():
-        command = "trace" if rule.runs_on == "trace" else "check, trace" if rule.runs_on == "any" else "check"
+        command = COMMANDS.get(rule.runs_on, "check")
         link = f"[{rule.name}]({folder}{rule.name}.md)"
         yield f"| {rule.code} | {link} | {default(rule)} | {command} | {cell(rule.summary)} |"
 

@@ -20,6 +20,7 @@ _PASSES = {
     "python": "modellint check",
     "rust": "modellint check",
     "trace": "modellint trace",
+    "lockfile": "modellint verify",
     "any": "modellint check and trace",
 }
 

@@ -4,50 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import click
 
 from modellint.cli._common import complain, exit_status, fail, overrides, settings_here, shared_options, write
 from modellint.cli._progress import Progress
+from modellint.cli._running import call_options, configured, given, limit_options
 from modellint.diagnostic import Diagnostic
 from modellint.linting import refine
 from modellint.report import Report
 from modellint.runtime import DETECTORS, PoolError, Request, TargetReport, default_jobs, trace_targets
 from modellint.runtime.probes.names import DEFAULT, PROBES, ProbeNameError, parse_probes
-from modellint.runtime.tracing import TIMEOUT
 from modellint.settings import Resolver, Settings
 
 
 @click.command()
 @click.argument("targets", nargs=-1, metavar="[TARGET]...")
-@click.option(
-    "--input",
-    "inputs",
-    multiple=True,
-    metavar="SPEC",
-    help="An example input, such as float32[2,3,224,224], ids=int64[2,16]:0..30522, inputs.pt or steps=20.",
-)
-@click.option(
-    "--mode",
-    type=click.Choice(["as-is", "eval", "train"]),
-    help="The mode to put the model into first.  [default: as-is]",
-)
-@click.option("--method", metavar="NAME", help="The method to run instead of forward.")
-@click.option(
-    "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="SECONDS",
-    help=f"When a model counts as hung.  [default: {TIMEOUT:g}]",
-)
-@click.option(
-    "--memory",
-    type=click.IntRange(min=1),
-    metavar="MB",
-    help="How much memory a model may take.  [default: four fifths of what is free]",
-)
-@click.option("--network/--no-network", default=False, show_default=True, help="Whether a model may use the network.")
+@call_options
+@limit_options
 @click.option(
     "--probe",
     metavar="NAME,...|default|all",
@@ -73,7 +48,7 @@ def trace(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> No
     except ProbeNameError as error:
         fail(error)
     settings = settings_here(Resolver(overrides(**options)))
-    requests = _given(targets, options) if targets else _configured(settings, options)
+    requests = given(targets, options) if targets else configured(settings, options)
     requests = [
         replace(request, probes=probes, budget=options["budget"], quick=options["probe"] == DEFAULT)
         for request in requests
@@ -87,7 +62,11 @@ def trace(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> No
                 complain(note)
         if report.problem is not None:
             complain(report.problem)
-    judged = {active.rule.code for active in settings.rules.values() if active.rule.detector in DETECTORS}
+    judged = {
+        active.rule.code
+        for active in settings.rules.values()
+        if active.rule.detector in DETECTORS and active.rule.family != "probe"
+    }
     diagnostics = refine(_once(reports), settings, _rows_that_ran(reports, judged), judged)
     shown = Report(
         diagnostics=diagnostics,
@@ -102,41 +81,6 @@ def trace(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> No
             exit_zero=options["exit_zero"],
         )
     )
-
-
-def _given(targets: Iterable[str], options: dict[str, Any]) -> list[Request]:
-    return [
-        Request(
-            target,
-            options["inputs"],
-            options["mode"] or "as-is",
-            options["method"],
-            options["timeout"] or TIMEOUT,
-            options["memory"],
-            options["network"],
-            Path.cwd(),
-        )
-        for target in targets
-    ]
-
-
-def _configured(settings: Settings, options: dict[str, Any]) -> list[Request]:
-    """Return the models of the configuration; what the command line says counts for all of them."""
-    return [
-        Request(
-            model.target,
-            options["inputs"] or model.inputs,
-            options["mode"] or model.mode,
-            options["method"] or model.method,
-            options["timeout"] or model.timeout or TIMEOUT,
-            options["memory"],
-            options["network"],
-            model.base,
-            model.name,
-            model.rules,
-        )
-        for model in settings.models
-    ]
 
 
 def _run(requests: list[Request], settings: Settings, options: dict[str, Any]) -> list[TargetReport]:

@@ -116,12 +116,10 @@ def _trace(
     root = (request.root or Path.cwd()).resolve()
     active = rules if request.rules is None else request.rules
     try:
-        target = parse_target(request.target, root)
-        specs = parse_specs(request.inputs, root)
+        job, target, memory = job_of(request, root, active, jobs)
     except (TargetError, SpecError) as error:
         return TargetReport(request, problem=str(error))
-    memory = request.memory or (available_memory() or 0) // max(1, jobs) or None
-    outcome = pool.run(_job(request, target, specs, root, memory, active), request.timeout, cancelled)
+    outcome = pool.run(job, request.timeout, cancelled)
     reply = outcome.reply or {}
     if "problem" in reply:
         return TargetReport(request, problem=reply["problem"], output=outcome.output)
@@ -130,9 +128,28 @@ def _trace(
         found = tuple(inspect_trace(trace, active))
         problem = f"{target.text}: {trace.failure.message}" if trace.failure else None
         return TargetReport(request, found, problem, trace.notes, outcome.output, trace)
-    failure = failure_from_json(reply["failure"]) if "failure" in reply else _gone(outcome, request, memory)
+    failure = failed(outcome, request, memory)
     diagnostics = tuple(inspect_failure(target, failure, active))
     return TargetReport(request, diagnostics, f"{target.text}: {failure.message}", output=outcome.output)
+
+
+def job_of(
+    request: Request, root: Path, rules: Mapping[str, ActiveRule], jobs: int, target: Target | None = None
+) -> tuple[dict[str, Any], Target, int | None]:
+    """Return the job for a child, its target, and the memory it may use in megabytes.
+
+    Raises `TargetError` and `SpecError`.
+    """
+    target = target or parse_target(request.target, root)
+    specs = parse_specs(request.inputs, root)
+    memory = request.memory or (available_memory() or 0) // max(1, jobs) or None
+    return _job(request, target, specs, root, memory, rules), target, memory
+
+
+def failed(outcome: Outcome, request: Request, memory: int | None) -> Failure:
+    """Return why a child brought no result."""
+    reply = outcome.reply or {}
+    return failure_from_json(reply["failure"]) if "failure" in reply else _gone(outcome, request, memory)
 
 
 def _job(

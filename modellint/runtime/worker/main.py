@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from modellint.runtime.process.limits import cut_network, limit_memory
-from modellint.runtime.specs import InputSpec
 from modellint.runtime.target import Target
 from modellint.runtime.trace import Failure, Frame, to_json
 
@@ -31,7 +30,12 @@ def run(job: Mapping[str, Any], reply: Reply) -> None:
     sites = SiteTable(project_roots(target, cwd))
     stage = ["importing the target"]
     try:
-        reply({"trace": _trace(job, target, cwd, sites, stage)})
+        if job.get("task") == "fingerprint":
+            from modellint.runtime.worker.fingerprint import fingerprint
+
+            reply({"fingerprint": fingerprint(job, target, sites, stage).to_json()})
+        else:
+            reply({"trace": _trace(job, target, cwd, sites, stage)})
     except (LoadProblem, InputProblem) as problem:
         reply({"problem": str(problem)})
     except SystemExit as error:
@@ -67,47 +71,27 @@ def _trace(job: Mapping[str, Any], target: Target, cwd: Path, sites: Any, stage:
     import torch
 
     from modellint.runtime.capture.ladder import accepts, capture
-    from modellint.runtime.capture.subject import Subject
     from modellint.runtime.probes.result import ProbeResult
     from modellint.runtime.probes.run import run_probes
     from modellint.runtime.trace import Trace
     from modellint.runtime.worker import derive, inputs
-    from modellint.runtime.worker.lazy import count_lazy, materialise
-    from modellint.runtime.worker.load import load, load_again, noting_construction
+    from modellint.runtime.worker.lazy import count_lazy
+    from modellint.runtime.worker.load import load_again
+    from modellint.runtime.worker.prepare import prepare
 
-    built: dict[int, int | None] = {}
-    alive: list[Any] = []
-    with noting_construction(sites, built, alive):
-        loaded = load(target, job["mode"], cwd, stage)
-    model = loaded.model
-    method = job["method"] or "forward"
-    entry = model if method == "forward" else getattr(model, method, None)
-    if not callable(entry):
-        raise inputs.InputProblem(f"{target.text}: {type(model).__name__} has no method {method!r}")
-    signature_of = model.forward if method == "forward" else entry
-    stage[0] = "making the example inputs"
-    specs = [InputSpec.from_json(item) for item in job["inputs"]]
-    arguments = None
-    if specs:
-        arguments = inputs.from_specs(specs, signature_of, inputs.device_of(model))
-    else:
-        arguments = inputs.from_example(loaded.module, model, signature_of)
-    given = arguments is not None
-    notes = list(loaded.notes)
-    if arguments is None and (arguments := derive.from_configuration(model, signature_of)) is not None:
-        notes.append(f"{target.text}: inputs from {arguments.origin}")
-    if arguments is None and not inputs.needs_input(signature_of):
-        arguments = inputs.Arguments((), {}, "no input is needed")
-    stage[0] = "the forward" if method == "forward" else method
-    subject = None
-    if arguments is not None:
-        subject = Subject(model, entry, arguments.args, arguments.kwargs, sites, built)
-        if count_lazy(model) and (note := materialise(model, subject.call)):
-            notes.append(f"{target.text}: {note}")
-    described = inputs.describe_entry(signature_of)
+    ready = prepare(job, target, sites, stage)
+    model, loaded, subject, arguments = ready.model, ready.loaded, ready.subject, ready.arguments
+    described = inputs.describe_entry(ready.signature_of)
     why_not = f"no input was given for {described}"
     found = capture(
-        subject, model, sites, built, method=method, given=given, why_not=why_not, second_forward=job["second_forward"]
+        subject,
+        model,
+        sites,
+        ready.built,
+        method=ready.method,
+        given=ready.given,
+        why_not=why_not,
+        second_forward=job["second_forward"],
     )
     if found.failure is not None:
         message = found.failure.message + _hint(found.failure.kind, job)
@@ -125,8 +109,10 @@ def _trace(job: Mapping[str, Any], target: Target, cwd: Path, sites: Any, stage:
         )
         probes = tuple(found_by)
     suggestion = ""
-    if not found.levels[0].answered and method == "forward" and not count_lazy(model):
-        suggestion = derive.suggestion(model, signature_of, lambda guess: accepts(model, guess.args, guess.kwargs))
+    if not found.levels[0].answered and ready.method == "forward" and not count_lazy(model):
+        suggestion = derive.suggestion(
+            model, ready.signature_of, lambda guess: accepts(model, guess.args, guess.kwargs)
+        )
     trace: dict[str, Any] = to_json(
         Trace(
             target=target.text,
@@ -141,7 +127,7 @@ def _trace(job: Mapping[str, Any], target: Target, cwd: Path, sites: Any, stage:
             hidden_draws=tuple(found.hidden_draws),
             failure=found.failure,
             batch=inputs.batch_size(arguments) if arguments is not None else None,
-            notes=tuple(notes),
+            notes=ready.notes,
             signature=described,
             suggestion=suggestion,
             mode_changes=tuple(found.mode_changes),
