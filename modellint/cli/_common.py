@@ -91,6 +91,7 @@ def overrides(
     fail_on: str | None,
     isolated: bool,
     config: Path | None,
+    deep: bool = False,
     **_: object,
 ) -> Overrides:
     """Return what the options of `shared_options` say; other options may stand among the arguments."""
@@ -103,6 +104,7 @@ def overrides(
         ignore=tuple(selector for group in ignore for selector in group),
         min_confidence=Confidence(min_confidence) if min_confidence else None,
         fail_on=Severity(fail_on) if fail_on else None,
+        deep=deep,
         isolated=isolated,
         config=config.absolute() if config else None,
     )

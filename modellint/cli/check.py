@@ -34,6 +34,7 @@ from modellint.sources import absolute
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @shared_options
 @click.option("--no-cache", is_flag=True, help="Read nothing from the cache and write nothing to it.")
+@click.option("--deep", is_flag=True, help="Also follow base classes and factories into installed packages; slower.")
 @click.option("--force-exclude", is_flag=True, help="Leave out excluded files even when they are named.")
 @click.option(
     "--stdin-filename",

@@ -50,7 +50,7 @@ def make_analyzer(settings: Settings, root: Path, checked: frozenset[Path]) -> C
     """Return the static pass for the project at `root`; `checked` are the files that get a report."""
     from modellint.static import Analyzer
 
-    return Analyzer(settings.rules, settings.frameworks, root, checked)
+    return Analyzer(settings.rules, settings.frameworks, root, checked, settings.deep)
 
 
 def check_paths(

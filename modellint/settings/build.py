@@ -59,11 +59,12 @@ def build(
         ),
         min_confidence=Confidence(confidence),
         fail_on=Severity(fail_on),
+        deep=overrides.deep or _last(documents, "deep", False),
         models=tuple(_models(documents, catalogue, active, rules)),
     )
 
 
-def _last(documents: list[Document], key: str, default: str) -> str:
+def _last(documents: list[Document], key: str, default: Any) -> Any:
     return next((d.data[key] for d in reversed(documents) if key in d.data), default)
 
 

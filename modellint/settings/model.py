@@ -23,6 +23,7 @@ class Overrides:
     ignore: tuple[str, ...] = ()
     min_confidence: Confidence | None = None
     fail_on: Severity | None = None
+    deep: bool = False
     isolated: bool = False
     config: Path | None = None
 
@@ -46,7 +47,8 @@ class Settings:
     """What counts for a folder.
 
     `source` is the configuration file, None for the defaults. `rules` are those that run, `catalogue` all there
-    are, the user's own included. `per_file_ignores` holds the codes to drop by pattern.
+    are, the user's own included. `per_file_ignores` holds the codes to drop by pattern. `deep` follows names into
+    installed packages.
     """
 
     source: Path | None
@@ -57,6 +59,7 @@ class Settings:
     exclude: tuple[Glob, ...] = ()
     min_confidence: Confidence = Confidence.LIKELY
     fail_on: Severity = Severity.WARNING
+    deep: bool = False
     models: tuple[ModelSettings, ...] = field(default=())
 
     def excludes(self, path: Path) -> bool:

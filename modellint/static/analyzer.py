@@ -6,9 +6,9 @@ import gc
 import importlib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from modellint.catalog import ActiveRule, Framework
 from modellint.diagnostic import Confidence, Diagnostic, Position, Related, Span
@@ -18,6 +18,9 @@ from modellint.static.context import Analyses, FileContext, Finding
 from modellint.static.flow.values import Site
 from modellint.static.knowledge import Knowledge
 from modellint.static.project import Project
+
+if TYPE_CHECKING:
+    from modellint.static.project.deep import Deep
 
 Detector: TypeAlias = Callable[[FileContext, ActiveRule], Iterator[Finding]]
 _RECURSION = 8_000  # the interpreter follows nesting, and generated code nests deeply
@@ -41,7 +44,10 @@ def detector(name: str) -> Detector:
 
 
 class Analyzer:
-    """Checks the Python files of the project below `root`; `checked` are the files whose findings are reported."""
+    """Checks the Python files of the project below `root`; `checked` are the files whose findings are reported.
+
+    With `deep`, names are followed into the packages that are installed.
+    """
 
     def __init__(
         self,
@@ -49,12 +55,19 @@ class Analyzer:
         frameworks: Sequence[Framework],
         root: Path,
         checked: Iterable[Path] | None = None,
+        deep: bool = False,
     ) -> None:
         self._rules = [rule for rule in rules.values() if rule.rule.runs_on == "python"]
-        self._project = Project(root)
         self._knowledge = Knowledge(frameworks)
+        self._project = Project(root, (lambda: self._found_deep) if deep else None)
         self._checked = None if checked is None else frozenset(checked)
         self._forget()
+
+    @cached_property
+    def _found_deep(self) -> Deep:
+        from modellint.static.project.deep import Deep
+
+        return Deep(self._knowledge.roots)
 
     def _forget(self) -> None:
         """Start afresh with everything that was worked out from the text of files."""

@@ -127,8 +127,9 @@ _MONTE_CARLO = re.compile(r"(^|_)(mc|monte|carlo|uncertaint\w+|dropout|stochasti
 
 
 def wants_randomness(event: Event) -> bool:
-    """Tell whether the code is named for what dropout at inference is good for."""
-    return any(_MONTE_CARLO.search(snake(name)) for name in names_around(event))
+    """Tell whether the code, or a loop around it, is named for what dropout at inference is good for."""
+    turns = (name for loop in event.loops for name in loop.given | loop.over)
+    return any(_MONTE_CARLO.search(snake(name)) for name in (*names_around(event), *turns))
 
 
 def acts(event: Event) -> bool:

@@ -33,6 +33,7 @@ from modellint.static.flow.values import (
     join,
     join_all,
 )
+from modellint.static.project import Symbol
 
 _SWITCHES = frozenset({"train", "eval", "forward"})
 _SHAPES = frozenset({"shape", "device", "dtype", "ndim"})
@@ -131,7 +132,8 @@ def attribute(machine: Machine, owner: Value, name: str, state: State, called: b
     parts: list[Value] = []
     for symbol in owner.symbols:
         if isinstance(symbol, External):
-            parts.append(Value(symbols=(External(f"{symbol.dotted}.{name}"),)))
+            member = machine.project.member(Symbol(symbol.dotted), name)
+            parts.append(NOTHING if member is None else symbol_value(machine, member, state))
         elif isinstance(symbol, ModuleValue):
             member = machine.project.member(symbol.symbol, name)
             parts.append(NOTHING if member is None else symbol_value(machine, member, state))

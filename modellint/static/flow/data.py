@@ -75,15 +75,20 @@ def result_of(machine: Machine, number: int | None, args: Args, state: State) ->
 
 
 def backward(machine: Machine, taint: frozenset[int]) -> None:
-    """A gradient is computed from `taint`; if it is not in sight what from, from any forward of this function."""
+    """A gradient is computed from `taint`; if it is not in sight what from, from any forward of this function.
+
+    Of those only the ones in the same turn of the loops around: what ran before a training loop is not trained in it.
+    """
     recorder = machine.recorder
     if any(number >= 0 for number in taint):
         recorder.mark_training(taint)
         return
     chain = machine.frame.chain
+    loops = tuple(loop for frame in machine.frames for loop in frame.loops)
     for event in recorder.events:
         inner = len(event.key.chain) > len(chain)
-        if event.key.chain[: len(chain)] == chain and not (inner and _in_eval(event)):
+        here = event.key.chain[: len(chain)] == chain and event.loops[: len(loops)] == loops
+        if here and not (inner and _in_eval(event)):
             recorder.mark_training(frozenset({recorder.events.index(event)}))
 
 

@@ -25,11 +25,13 @@ class CallSite(NamedTuple):
 
 
 class Loop(NamedTuple):
-    """A loop around an event: its place, the names in what it runs over (none: a `while`), and of what it calls."""
+    """A loop around an event: its place, the names in what it runs over (none: a `while`), of what it calls, and of
+    what each turn is given."""
 
     row: int
     over: frozenset[str]
     calls: frozenset[str]
+    given: frozenset[str] = frozenset()
 
 
 def loop_facts(loop: ast.For | ast.AsyncFor | ast.While | ast.comprehension) -> Loop:
@@ -38,7 +40,9 @@ def loop_facts(loop: ast.For | ast.AsyncFor | ast.While | ast.comprehension) -> 
     over = {n.id if isinstance(n, ast.Name) else n.attr for n in iterated if isinstance(n, (ast.Name, ast.Attribute))}
     calls = {last_name(n.func) for n in ast.walk(loop) if isinstance(n, ast.Call)}
     row = loop.target.lineno if isinstance(loop, ast.comprehension) else loop.lineno
-    return Loop(row, frozenset(over), frozenset(name for name in calls if name))
+    bound = () if isinstance(loop, ast.While) else ast.walk(loop.target)
+    given = frozenset(n.id for n in bound if isinstance(n, ast.Name))
+    return Loop(row, frozenset(over), frozenset(name for name in calls if name), given)
 
 
 class EventKey(NamedTuple):

@@ -370,7 +370,11 @@ def _model_method(machine: Machine, oid: int, name: str, args: Args, node: ast.C
         part = part_of(machine, oid, name, state)
         inner = next(iter(part.refs))
         chosen = inner if cls is not None and not runs else oid
+        saved = state.grad
+        if name == "generate" and saved.state != OFF:
+            state.grad = saved._replace(state=UNKNOWN)  # that of transformers, the usual one, is under no_grad
         number = machine.note(FORWARD, node, chosen, state, _text(node), name)
+        state.grad = saved
         return data.result_of(machine, number, args, state)
     data.escape(machine, node, args, state)
     return Value(taint=args.taint) if args.taint else NOTHING

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from modellint.sources import SourceError, SourceFile, discover, read_source
 from modellint.static.project.facts import (
@@ -18,6 +18,9 @@ from modellint.static.project.facts import (
     parse_text,
     scan,
 )
+
+if TYPE_CHECKING:
+    from modellint.static.project.deep import Deep
 
 Target: TypeAlias = "ClassInfo | FunctionInfo | ModuleInfo | Path"
 # Trees are dropped between two files once the texts behind them pass this size: a tree takes 25 to 60 times the
@@ -43,11 +46,13 @@ class Symbol:
 class Project:
     """The files below `root`, parsed on demand. Not safe for concurrent use.
 
-    `version` counts how often a file got another text: what was derived from the old one is void then.
+    `version` counts how often a file got another text: what was derived from the old one is void then. `deep` makes,
+    when first needed, what finds names in installed packages; without it they stay outside.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, deep: Callable[[], Deep] | None = None) -> None:
         self.root = root
+        self._deep = deep
         self.version = 0
         self._modules: dict[Path, ModuleInfo | None] = {}
         self._names: dict[tuple[Path, str], Symbol | None] = {}
@@ -127,8 +132,17 @@ class Project:
             return Symbol(prefix, self._module_at(path))
         dotted = f"{prefix}.{imported.name}" if imported.module else f"{prefix}{imported.name}"
         if path is None:
-            return Symbol(dotted)
+            return self._outside(dotted)
         return self._attribute_of(path, imported.name, dotted, hops + 1) or Symbol(dotted)
+
+    def _outside(self, dotted: str) -> Symbol:
+        """Return what a name outside the project stands for: with `deep`, its definition in an installed package."""
+        definition = self._deep().find(dotted) if self._deep is not None else None
+        module = self.load(definition.path) if definition is not None else None
+        if definition is None or module is None:
+            return Symbol(dotted)
+        body = module.body
+        return Symbol(dotted, body.classes.get(definition.name) or body.functions.get(definition.name))
 
     def _module_at(self, path: Path | None) -> Target | None:
         return path if path is None or path.is_dir() else self.load(path)
@@ -157,7 +171,7 @@ class Project:
         if symbol.variable is not None:
             return None
         if target is None:
-            return Symbol(dotted)
+            return self._outside(dotted)
         if isinstance(target, ModuleInfo):
             return self._attribute_of(target.path, name, dotted, 1) or Symbol(dotted)
         if isinstance(target, Path):

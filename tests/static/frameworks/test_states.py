@@ -167,6 +167,49 @@ SILENT = {
             def evaluate_batch(self, batch, stage):
                 return self.compute_forward(batch, stage)
     """,
+    "a layer without a mode": """
+        import torch
+        from monai.networks.blocks import Warp
+
+        def evaluate(loader):
+            warp = Warp()
+            with torch.no_grad():
+                for image, field in loader:
+                    print(warp(image, field).mean().item())
+    """,
+    "turns of a Monte Carlo estimate": """
+        import torch
+        from torchvision.models import resnet18
+
+        def score(args, loader):
+            model = resnet18(weights="DEFAULT")
+            model.train()
+            with torch.no_grad():
+                for x in loader:
+                    draws = [model(x).softmax(-1) for mc in range(args.draws)]
+                    print(torch.stack(draws).var(0).sum().item())
+    """,
+    "what ran before a training loop of which the loss is out of sight": """
+        import torch
+        from project.train import make_loss
+        from torchvision.models import resnet18
+
+        encoder = resnet18(weights="DEFAULT").eval()
+        shape = encoder(torch.zeros(1, 3, 8, 8)).shape
+        model, loader, optimizer = make_loss(shape)
+        for x in loader:
+            loss = model.step(x)
+            loss.backward()
+            optimizer.step()
+    """,
+    "generate() of a model of which nothing is known": """
+        from project.models import build
+
+        def answer(ids):
+            model = build("large")
+            model.eval()
+            print(model.generate(ids).tolist())
+    """,
     "a trainer's train() is no mode": """
         from torchvision.models import resnet18
         import torch
