@@ -176,8 +176,67 @@ class TestMissingNoGrad:
         assert "annotations\n\nimport torch\nimport click\n" in new
         assert "@click.command()\n@torch.no_grad()\ndef predict" in new
 
+    def test_a_models_own_method_may_serve_training(self, fixed: Fixed) -> None:
+        code = """
+            import torch
+            from torch import nn
+
+            class Captioner(nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.encoder = nn.Linear(4, 4)
+
+                def forward(self, x):
+                    return self.predict(x)
+
+                def predict(self, x):
+                    return self.encoder(x).argmax(1)
+
+            def main(x):
+                model = Captioner()
+                model.load_state_dict(torch.load("a.pt", weights_only=True))
+                model.eval()
+                print(model.predict(x))
+            """
+        assert "@torch.no_grad()\n    def" not in fixed(code, "ML201")
+
+
+class TestStringForBool:
+    def test_a_text_that_is_used_elsewhere(self, fixed: Fixed) -> None:
+        code = """
+            import timm
+
+            WANTED = "false"
+            model = timm.create_model("resnet18", pretrained=WANTED)
+            print(f"pretrained: {WANTED.upper()}")
+            """
+        assert fixed(code, "ML405") == dedent(code)
+
+    def test_a_text_says_what_was_meant(self, fixed: Fixed) -> None:
+        code = """
+            import timm
+
+            a = timm.create_model("resnet18", pretrained="False")
+            b = timm.create_model("yes", pretrained='yes', num_classes=3)
+            """
+        new = fixed(code, "ML405", unsafe=False)
+        assert 'timm.create_model("resnet18", pretrained=False)' in new
+        assert 'timm.create_model("yes", pretrained=True, num_classes=3)' in new
+
 
 class TestUnsafeLoad:
+    def test_a_whole_model_would_no_longer_load(self, fixed: Fixed) -> None:
+        code = """
+            import torch
+
+            def load(path):
+                net = torch.load(path, weights_only=False)
+                return net.eval()
+
+            other = torch.load("b.pt", weights_only=False).to("cpu")
+            """
+        assert fixed(code, "ML403") == dedent(code)
+
     def test_each_layout(self, fixed: Fixed) -> None:
         code = """
             import torch
