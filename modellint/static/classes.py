@@ -13,6 +13,7 @@ from modellint.static.project.facts import dotted_name, last_name, parameters
 
 YES, NO, UNKNOWN = "yes", "no", "unknown"
 _BUILTINS = frozenset(dir(builtins))
+_CONTAINERS = frozenset({"torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.nn.Sequential"})
 _OPTIONAL_DROPOUT = frozenset({"MultiheadAttention", "RNN", "LSTM", "GRU"})
 
 
@@ -61,8 +62,8 @@ class Classes:
         for base in outside:
             if self.knowledge.mode_dependent.get(base):
                 return Dependence(YES, base.rsplit(".", 1)[-1])
-            if not self.is_module_name(base) and base != "object":
-                result = Dependence(UNKNOWN)
+            if (not self.is_module_name(base) and base != "object") or base in _CONTAINERS:
+                result = Dependence(UNKNOWN)  # what it is filled with is not in the class
         known: set[str] = set()
         called: set[str] = set()
         for owner in mine:

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable
 
 from modellint.static.flow.events import CallSite, Event, Snapshot
-from modellint.static.flow.values import ENTRY, EVAL, LOADED, MIXED, OFF, ON, RANDOM, TRAIN, kinds
+from modellint.static.flow.targets import GRADIENTS_ASKED
+from modellint.static.flow.values import ENTRY, EVAL, LOADED, MIXED, OFF, ON, RANDOM, TRAIN, Site, kinds
 from modellint.static.naming import is_test_file, snake, speaks_of_inference
 from modellint.static.project import FunctionInfo
 
@@ -87,6 +88,15 @@ def open_mode(snapshot: Snapshot) -> bool:
 def records(snapshot: Snapshot) -> bool:
     """Tell whether autograd records, as far as the function and its callers in sight say."""
     return snapshot.grad.state in (ON, ENTRY)
+
+
+def gradients_asked(event: Event, snapshot: Snapshot) -> Site | None:
+    """Return where `requires_grad_()` was called on a model that runs under autograd and is trained nowhere."""
+    asked = snapshot.obj.attrs.get(GRADIENTS_ASKED)
+    if asked is None or not asked.consts or len(asked.consts) > 1 or not records(snapshot) or event.model_trained:
+        return None
+    site: Site = next(iter(asked.consts))
+    return site
 
 
 def is_inference(event: Event, snapshot: Snapshot) -> bool:

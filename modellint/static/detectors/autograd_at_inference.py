@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
-from modellint.static.evidence import PREDICTS, in_eval, is_test_code, named_for_inference
-from modellint.static.flow.events import FORWARD, Event, Snapshot
+from modellint.static.evidence import PREDICTS, gradients_asked, in_eval, is_test_code, named_for_inference
+from modellint.static.flow.events import FORWARD, GRAPH_MADE, Event, Snapshot
 from modellint.static.flow.values import ON, Site
 from modellint.static.merge import merged
-from modellint.static.sites import places
+from modellint.static.sites import Place, places
 
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
@@ -30,7 +30,25 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             confidence = Confidence.CERTAIN if not event.leaves else Confidence.LIKELY
             related = ((event.site, "the forward"),)
             found.append(((switch,), Finding(switch, {"model": event.text}, confidence, related=related)))
+    for place in places(context, GRAPH_MADE):
+        if not place.outside and _is_graph_unused(place):
+            message = (
+                f"a graph of the gradient of `{place.events[0].text}` is built here, but nothing differentiates it"
+            )
+            found.append(((place.site,), Finding(place.site, confidence=Confidence.LIKELY, message=message)))
     yield from merged(found)
+
+
+def _is_graph_unused(place: Place) -> bool:
+    """Tell whether a gradient computed with `create_graph=True` ends as a number or a prediction of an evaluation."""
+    return all(
+        not event.training
+        and not is_test_code(event)
+        and not PREDICTS.isdisjoint(event.uses)
+        and {"returned", "passed"}.isdisjoint(event.uses)
+        and all(in_eval(snapshot) for snapshot in event.snapshots)
+        for event in place.events
+    )
 
 
 def _switch(event: Event, snapshot: Snapshot) -> Site | None:
@@ -45,4 +63,4 @@ def _switch(event: Event, snapshot: Snapshot) -> Site | None:
         return next(iter(event.leaves))
     if snapshot.grad.state == ON and snapshot.grad.site is not None:
         return snapshot.grad.site
-    return None
+    return gradients_asked(event, snapshot) if in_eval(snapshot) and predicts else None

@@ -11,6 +11,7 @@ from modellint.static.classes import NO, UNKNOWN, YES
 from modellint.static.context import FileContext, Finding
 from modellint.static.evidence import (
     PREDICTS,
+    functions_around,
     in_eval,
     in_train,
     is_inference,
@@ -99,9 +100,18 @@ def _judge_open(place: Place, context: FileContext) -> Iterator[tuple[object, Fi
             if not own_switch or event.function.cls is not None or event.key.chain:
                 continue
             uses = event.uses & PREDICTS
-            confidence = Confidence.LIKELY if uses and event.root not in context.unsearched else Confidence.POSSIBLE
+            unknown = event.root in context.unsearched or _is_loaded_in_eval(event, context)
+            confidence = Confidence.LIKELY if uses and not unknown else Confidence.POSSIBLE
             yield _cause(event, snapshot), _finding(event, snapshot, place.site, confidence, False)
             return
+
+
+def _is_loaded_in_eval(event: Event, context: FileContext) -> bool:
+    """Tell whether another function of the file calls eval() and runs nothing: it readies the model for this one."""
+    running = {function for other in context.flow.events for function in functions_around(other)}
+    return any(
+        "eval" in f.words and "load" in f.callees | f.words and f not in running for f in event.root.module.functions
+    )
 
 
 def _perhaps_train(snapshot: Snapshot) -> bool:

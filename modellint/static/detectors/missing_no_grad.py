@@ -9,6 +9,7 @@ from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
 from modellint.static.evidence import (
     PREDICTS,
+    gradients_asked,
     has_loaded_weights,
     in_eval,
     in_train,
@@ -52,7 +53,7 @@ def _judge(place: Place) -> Iterator[tuple[object, Finding]]:
             return
         site = call.site
     # a switch thrown on purpose is the business of the rule about autograd at inference
-    if snapshot.grad.state == ON and snapshot.grad.site is not None:
+    if (snapshot.grad.state == ON and snapshot.grad.site is not None) or gradients_asked(event, snapshot):
         return
     yield (event.function, "autograd"), _finding(event, snapshot, site, confidence)
 

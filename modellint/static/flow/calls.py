@@ -17,6 +17,7 @@ from modellint.static.flow.values import (
     CUT,
     INSTANCE,
     MODEL,
+    NONE,
     NOTHING,
     OPAQUE,
     Args,
@@ -181,7 +182,7 @@ def _object_attribute(machine: Machine, oid: int, name: str, state: State, calle
         return machine.call(FunctionValue(method, None, name), me, Args(), method.node or me, state)  # type: ignore[arg-type]
     if obj.kind == INSTANCE and cls is not None and method is None:
         shared = class_variable(machine, cls, name, state)
-        if shared is not None:
+        if shared is not None and shared != NONE:
             return shared
     if called or method is not None or obj.kind == CONTAINER or (obj.kind == MODEL and name in _SWITCHES):
         return Value(symbols=(BoundMethod(name, me),), taint=held)

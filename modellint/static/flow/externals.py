@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from modellint.static.flow import data, libraries
 from modellint.static.flow.construct import construct_external
-from modellint.static.flow.events import EXPORT
+from modellint.static.flow.events import EXPORT, FORWARD, GRAPH_MADE
 from modellint.static.flow.libraries import IDENTITY
 from modellint.static.flow.machine import Machine
 from modellint.static.flow.objects import call_method
@@ -91,7 +91,7 @@ def call_external(machine: Machine, dotted: str, args: Args, node: ast.Call, sta
         for value in args.positional:
             if value.symbols:
                 data.backward(machine, machine.call_value(value, Args(args.positional[1:]), node, state).taint)
-        return Value(taint=args.taint)
+        return Value(taint=args.taint | _graph_made(machine, args, node, state))
     if dotted.startswith(("torch.", "numpy.", "math.")) and not dotted.startswith("torch.optim"):
         taint = args.taint
         if _PREDICTION.match(dotted):
@@ -108,6 +108,16 @@ def call_external(machine: Machine, dotted: str, args: Args, node: ast.Call, sta
     data.escape(machine, node, args, state, last)
     data.run_callbacks(machine, last, args, node, state)
     return data.after_unknown(machine.out_of_sight(node, args, state), node)
+
+
+def _graph_made(machine: Machine, args: Args, node: ast.Call, state: State) -> frozenset[int]:
+    """Note that a gradient is computed together with its own graph; return that as a taint."""
+    events = machine.recorder.events
+    source = next((n for n in args.taint if n >= 0 and events[n].key.kind == FORWARD), None)
+    if source is None or only_constant(args.keywords.get("create_graph", NOTHING)) != (True,):
+        return frozenset()
+    number = machine.note(GRAPH_MADE, node, events[source].key.oid, state, events[source].text)
+    return frozenset() if number is None else frozenset({number})
 
 
 def _is_module_class(machine: Machine, dotted: str) -> bool:

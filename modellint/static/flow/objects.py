@@ -14,7 +14,7 @@ from modellint.static.flow.events import EVAL_AGAIN, FORWARD
 from modellint.static.flow.machine import Machine
 from modellint.static.flow.modes import set_mode
 from modellint.static.flow.state import State
-from modellint.static.flow.targets import LEAF_HELD, TAINT_HELD, part_of
+from modellint.static.flow.targets import GRADIENTS_ASKED, LEAF_HELD, TAINT_HELD, part_of
 from modellint.static.flow.touching import WRITES, has_been_given_weights, touch, touch_value
 from modellint.static.flow.values import (
     CONTAINER,
@@ -269,6 +269,9 @@ def _builtin(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, 
             leaf = machine.leaf(node)
             state.heap[oid] = obj._replace(attrs={**obj.attrs, LEAF_HELD: Value(taint=frozenset({leaf}))})
             return me.with_taint(frozenset({leaf}))
+        else:
+            switched = Value(consts=frozenset({machine.site(node)}))
+            state.heap[oid] = obj._replace(attrs={**obj.attrs, GRADIENTS_ASKED: switched}, frozen=False)
         return me
     if name in SAME:
         if name == "apply" and args.positional:

@@ -34,6 +34,9 @@ _STATE = frozenset(
 )
 
 
+_MODES = frozenset({"eval", "train", "no_grad", "inference_mode"})
+
+
 class Relevance:
     """Answers for the functions of one project."""
 
@@ -149,6 +152,8 @@ class Relevance:
             variables = variables | outer.stores
             outer = outer.parent
         module = function.module.body
+        switches = not _MODES.isdisjoint(function.words)
+        given = {argument.arg for argument, _ in parameters(function)} if switches else set()
         for call in function.calls:
             func = call.func
             if isinstance(func, ast.Name):
@@ -157,7 +162,7 @@ class Relevance:
                     return True
                 if NO_MODEL_NAME.search(name):
                     continue
-                if name in variables:
+                if name in variables or (switches and name in given):
                     return True
                 if name in module.stores and name not in module.functions and name not in module.classes:
                     return True

@@ -26,6 +26,7 @@ from modellint.static.flow.values import (
     Value,
     join,
 )
+from modellint.static.project import ClassInfo
 from modellint.static.project.facts import last_name
 
 MAX_LAPS = 3
@@ -339,15 +340,22 @@ def _class(machine: Machine, node: ast.ClassDef, state: State) -> list[State]:
     own = machine.frame.function.classes.get(node.name)
     if own is not None and machine.frame.function.is_body:
         _register(machine, node, ClassValue(own, node.name), state)
-        for statement in node.body:
-            if isinstance(statement, (ast.Assign, ast.AnnAssign)) and isinstance(statement.value, (ast.Call, ast.Name)):
-                value = machine.eval(statement.value, state)
-                targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-                for target in targets:
-                    if isinstance(target, ast.Name) and (value.refs or value.symbols):
-                        christen(target.id, value, state)
-                        state.variables[class_home(machine, own), target.id] = value
+        _class_body(machine, node, own, state)
     return [state]
+
+
+def _class_body(machine: Machine, node: ast.ClassDef, cls: ClassInfo, state: State) -> None:
+    """Keep the models that the body of a class assigns, and its variables that wait for one."""
+    for statement in node.body:
+        if not isinstance(statement, (ast.Assign, ast.AnnAssign)):
+            continue
+        if isinstance(statement.value, (ast.Call, ast.Name, ast.Constant)):
+            value = machine.eval(statement.value, state)
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            for target in targets:
+                if isinstance(target, ast.Name) and (value.refs or value.symbols or value == NONE):
+                    christen(target.id, value, state)
+                    state.variables[class_home(machine, cls), target.id] = value
 
 
 def _register(

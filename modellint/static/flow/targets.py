@@ -33,6 +33,9 @@ MAX_UNROLL = 6
 LEAF_HELD = "<leaf>"
 """The attribute that remembers that a tensor was made to require a gradient."""
 
+GRADIENTS_ASKED = "<gradients>"
+"""The attribute that remembers where `requires_grad_()` was called on a model."""
+
 TAINT_HELD = "<held>"
 """The attribute in which an object of unknown class keeps what forwards gave it."""
 
