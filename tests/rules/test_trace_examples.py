@@ -10,6 +10,7 @@ import pytest
 from modellint.catalog import ActiveRule, Example, Rule, load_rules
 from modellint.diagnostic import Confidence
 from modellint.runtime import Pool, Request, trace_targets
+from modellint.runtime.probes.names import PROBES
 
 pytestmark = pytest.mark.torch
 pytest.importorskip("torch")
@@ -35,7 +36,7 @@ def test_example_reports_exactly_its_marked_lines(rule: Rule, example: Example, 
         (tmp_path / name).write_text(text, encoding="utf-8")
     default = ActiveRule.default(rule)
     active = ActiveRule(rule, default.severity, {**default.options, **example.options})
-    probes = (str(rule.detector_options["probe"]),) if rule.family == "probe" else ()
+    probes = tuple(name for name, info in PROBES.items() if info.code == rule.code and info.in_all)
     request = Request(f"{example.check}:build", example.inputs, root=tmp_path, timeout=60, probes=probes)
 
     (report,) = trace_targets([request], {rule.code: active}, pool=pool)

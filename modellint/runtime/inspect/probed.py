@@ -24,8 +24,10 @@ _CAUSES: Mapping[str, tuple[str, ...]] = {
 
 def failed_probe(trace: Trace, options: Mapping[str, Any]) -> Iterator[Finding]:
     """Yield a finding for every culprit of the probe that the rule names (`probe`), or one without a place."""
+    wanted = options["probe"]
+    names = [wanted] if isinstance(wanted, str) else wanted
     for result in trace.probes:
-        if result.probe == options["probe"] and result.verdict == FAILED:
+        if result.probe in names and result.verdict == FAILED:
             for culprit in result.culprits or (None,):
                 yield replace(
                     _finding(trace, result, culprit),

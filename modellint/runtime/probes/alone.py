@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -72,8 +73,8 @@ def alone(bench: Bench) -> ProbeResult:
     if rounding or (rounding is None and all(culprit.inherited > 0 for culprit in parting.culprits)):
         cause = "TF32" if _tf32(bench) else "reduction order"
         why = "rounding, which the model makes larger than the tolerance; in double precision it is gone"
-        return _with(result, reason=why, cause=cause)
-    return _with(
+        return replace(result, reason=why, cause=cause)
+    return replace(
         result,
         verdict=FAILED,
         reason=f"batch of {size} against batch of {samples.batch.size}: {worst.what}",
@@ -81,12 +82,6 @@ def alone(bench: Bench) -> ProbeResult:
         culprits=parting.culprits,
         layers=parting.layers,
     )
-
-
-def _with(result: ProbeResult, **changes: Any) -> ProbeResult:
-    from dataclasses import replace
-
-    return replace(result, **changes)
 
 
 def _tf32(bench: Bench) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -23,13 +23,31 @@ class NoBatch(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The inputs of a subject, seen as `size` samples along `axis` of the tensors named in `paths`."""
+    """The inputs of a subject, seen as `size` samples along `axis` of the tensors named in `paths`.
 
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
+    `held` are (args, kwargs); lists with an entry for each sample are held stacked, at the paths in `stacked`.
+    """
+
+    held: Any
     paths: frozenset[str]
     size: int
     axis: int = 0
+    stacked: frozenset[str] = frozenset()
+
+    @property
+    def args(self) -> tuple[Any, ...]:
+        """The positional arguments of the call."""
+        return tuple(self._dealt()[0])
+
+    @property
+    def kwargs(self) -> dict[str, Any]:
+        """The keyword arguments of the call."""
+        return dict(self._dealt()[1])
+
+    def _dealt(self) -> Any:
+        if not self.stacked:
+            return self.held
+        return rebuilt(self.held, lambda path, tensor: list(tensor.unbind(0)) if path in self.stacked else tensor)
 
     def resized(self, size: int) -> Batch:
         """Return a batch of `size` samples: the first of these, or these again with other values."""
@@ -54,38 +72,49 @@ class Batch:
     def others_changed(self, keep: Sequence[int], style: str, seed: int = _SEED) -> Batch:
         """Return this batch with all samples but those in `keep` replaced.
 
-        `style`: `near` keeps each tensor's range, `wide` goes eight times beyond it, `still` is constant.
+        `style`: `near` keeps each tensor's range, `wide` goes eight times beyond it, `still` is constant,
+        `copy` repeats the first sample of `keep`, `opposite` changes signs.
         """
         generator = torch.Generator().manual_seed(seed)
 
         def change(path: str, tensor: torch.Tensor) -> torch.Tensor:
             tensor = tensor.clone()
+            before = tensor.clone()
             for index in range(self.size):
-                if index not in keep:
-                    _fill(tensor.select(self.axis, index), path, tensor, style, generator)
+                sample = tensor.select(self.axis, index)
+                if index in keep:
+                    continue
+                if style == "copy":
+                    sample.copy_(before.select(self.axis, keep[0]))
+                elif style == "opposite" and (tensor.is_floating_point() or tensor.is_complex()):
+                    sample.neg_()
+                else:
+                    _fill(sample, path, before, "near" if style == "opposite" else style, generator)
             return tensor
 
         return self._with(change, self.size)
 
     def _with(self, change: Callable[[str, torch.Tensor], torch.Tensor], size: int) -> Batch:
-        args, kwargs = rebuilt(
-            (self.args, self.kwargs), lambda path, tensor: change(path, tensor) if path in self.paths else tensor
-        )
-        return Batch(tuple(args), dict(kwargs), self.paths, size, self.axis)
+        held = rebuilt(self.held, lambda path, tensor: change(path, tensor) if path in self.paths else tensor)
+        return replace(self, held=held, size=size)
 
     def along(self, axis: int) -> Batch | None:
         """Return the same inputs with their samples along another axis, where all have one of the same size."""
-        found = dict(leaves((self.args, self.kwargs)))
+        if self.stacked:
+            return None
+        found = dict(leaves(self.held))
         tensors = [found[path] for path in self.paths]
         sizes = {tensor.shape[axis] if tensor.dim() > axis else None for tensor in tensors}
         if len(sizes) != 1 or None in sizes or min(tensor.dim() for tensor in tensors) <= axis:
             return None
-        return Batch(self.args, self.kwargs, self.paths, int(sizes.pop() or 0), axis)
+        return replace(self, size=int(sizes.pop() or 0), axis=axis)
 
 
 def find_batch(subject: Subject) -> Batch:
     """Return the inputs as samples along the axis on which they agree. Raises `NoBatch`."""
     inputs = (subject.args, subject.kwargs)
+    if (lists := _lists(inputs)) is not None:
+        return lists
     tensors = [(path, leaf) for path, leaf in leaves(inputs) if isinstance(leaf, torch.Tensor) and leaf.dim()]
     if not tensors:
         raise NoBatch("no input is a tensor, so there are no samples to tell apart")
@@ -95,14 +124,34 @@ def find_batch(subject: Subject) -> Batch:
     wide = [tensor for _, tensor in tensors if tensor.dim() > 1]
     second = {int(tensor.shape[1]) for tensor in wide}
     if len(wide) > 1 and len({int(t.shape[0]) for t in wide}) > 1 and len(second) == 1 and second != {1}:
-        return Batch(subject.args, subject.kwargs, frozenset(p for p, t in tensors if t.dim() > 1), second.pop(), 1)
+        return Batch(inputs, frozenset(p for p, t in tensors if t.dim() > 1), second.pop(), 1)
     size = int(wide[0].shape[0]) if wide else sizes[0]
     if size == 1 and any(other != 1 for other in sizes):
         size = next((s for s in sizes if s != 1), 1) if not wide else 1
     if size == 0:
         raise NoBatch("the batch is empty")
     paths = frozenset(path for path, tensor in tensors if int(tensor.shape[0]) == size)
-    return Batch(subject.args, subject.kwargs, paths, size)
+    return Batch(inputs, paths, size)
+
+
+def _lists(inputs: Any) -> Batch | None:
+    """Return the batch where the first argument is a list of images of one shape, one for each sample."""
+    args, kwargs = inputs
+    places = [
+        *((f"0.{number}", value) for number, value in enumerate(args)),
+        *((f"1.{k}", v) for k, v in kwargs.items()),
+    ]
+    path, value = places[0] if places else ("", None)
+    if not isinstance(value, list) or len(value) < 1 or not all(isinstance(item, torch.Tensor) for item in value):
+        return None
+    if len({tuple(item.shape) for item in value}) != 1 or not 1 <= value[0].dim() <= 3:
+        return None
+    stack = torch.stack(value)
+    held = (
+        tuple(stack if item is value else item for item in args),
+        {k: stack if v is value else v for k, v in kwargs.items()},
+    )
+    return Batch(held, frozenset({path}), len(value), 0, frozenset({path}))
 
 
 def _is_graph(path: str, tensor: torch.Tensor, tensors: Sequence[tuple[str, torch.Tensor]]) -> bool:
@@ -165,3 +214,27 @@ def takes_sequence_first(model: nn.Module) -> bool:
     """Tell whether some layer of torch in the model wants its samples along the second axis."""
     kinds = (nn.RNNBase, nn.MultiheadAttention, nn.Transformer)
     return any(isinstance(module, kinds) and not module.batch_first for module in model.modules())
+
+
+def unbatched(bench: Any, batch: Batch) -> bool:
+    """Tell whether a layer that takes sequences with and without a batch was called on one without."""
+    ranks: list[int] = []
+
+    def note(module: nn.Module, args: Any, kwargs: Any) -> None:
+        first = next((item for item in (*args, *kwargs.values()) if isinstance(item, torch.Tensor)), None)
+        ranks.append(first.dim() if first is not None else 0)
+
+    kinds = (nn.RNNBase, nn.MultiheadAttention, nn.Transformer, nn.TransformerEncoderLayer, nn.TransformerDecoderLayer)
+    handles = [
+        module.register_forward_pre_hook(note, with_kwargs=True)
+        for module in bench.model.modules()
+        if isinstance(module, kinds)
+    ]
+    if not handles:
+        return False
+    try:
+        bench.run(batch.args, batch.kwargs)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return 2 in ranks

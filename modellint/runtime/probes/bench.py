@@ -11,6 +11,7 @@ from typing import Any
 from torch import nn
 
 from modellint.runtime.capture import adapter
+from modellint.runtime.capture.ladder import MODES
 from modellint.runtime.capture.state import preserved
 from modellint.runtime.capture.subject import Subject
 from modellint.runtime.probes.tape import Tape
@@ -51,13 +52,14 @@ class Bench:
         """The model under trace."""
         return self.subject.model
 
-    def run(self, args: Any = None, kwargs: Any = None, *, tape: Tape | None = None) -> Any:
+    def run(self, args: Any = None, kwargs: Any = None, *, tape: Tape | None = None, as_they_are: bool = False) -> Any:
         """Return the outputs of one forward from the model's present state, which is put back afterwards.
 
-        `args` and `kwargs` stand in for the subject's own. Raises `OutOfTime`, and what the model raises.
+        `args` and `kwargs` stand in for the subject's own; `as_they_are`: no copies of them are made. Raises
+        `OutOfTime`, and what the model raises.
         """
         with preserved(self.model, copies=self.forwards == 0):
-            return self.step(args, kwargs, tape=tape)
+            return self.call(lambda run: run.call(), args, kwargs, tape=tape, as_they_are=as_they_are)
 
     def step(
         self, args: Any = None, kwargs: Any = None, *, tape: Tape | None = None, model: nn.Module | None = None
@@ -80,19 +82,23 @@ class Bench:
         *,
         tape: Tape | None = None,
         model: nn.Module | None = None,
+        compiled: bool = False,
+        as_they_are: bool = False,
     ) -> Any:
         """Count and run `call` on a subject with inputs of its own, and return copies of what it returns.
 
-        `model` stands in for the subject's.
+        `model` stands in for the subject's. `compiled`: what torch.compile wraps is compiled, not run as written.
         """
         self.check()
         given = self.subject if model is None else self.standing_in(model)
         if args is not None or kwargs is not None:
             given = replace(given, args=tuple(args or ()), kwargs=dict(kwargs or {}))
-        run = given.fresh()
+        run = given if as_they_are else given.fresh()
         watching: AbstractContextManager[Any] = nullcontext() if tape is None else tape.watching()
         self.forwards += 1
-        with self._mode(), adapter.eager(), watching:
+        # A tape may put another tensor in the place of a view, which inference mode does not allow.
+        mode = MODES["no_grad"] if tape is not None and self._mode is MODES["inference_mode"] else self._mode
+        with mode(), nullcontext() if compiled else adapter.eager(), watching:
             return copied(call(run))
 
     def tape(self, reference: Tape | None = None, *, model: nn.Module | None = None, **options: Any) -> Tape:

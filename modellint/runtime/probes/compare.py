@@ -104,8 +104,9 @@ def tensor_difference(left: torch.Tensor, right: torch.Tensor, path: str = "") -
     gap = float((left - right)[finite].abs().max())
     if gap == 0.0:
         return Difference()
-    scale = float(left[finite].abs().max())
-    return Difference(gap / scale if scale else math.inf, False, path, f"up to {gap:.3g} at values up to {scale:.3g}")
+    # A reference of nothing but zeros has no scale of its own.
+    scale = float(left[finite].abs().max()) or float(right[finite].abs().max())
+    return Difference(gap / scale, False, path, f"up to {gap:.3g} at values up to {scale:.3g}")
 
 
 def plain(tensor: torch.Tensor) -> torch.Tensor:

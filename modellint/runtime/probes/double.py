@@ -44,4 +44,4 @@ def is_rounding(bench: Bench, measure: Callable[[Run], Difference]) -> bool | No
 def _run(bench: Bench, model: nn.Module, args: Any, kwargs: Any) -> Any:
     args, kwargs = rebuilt((args, kwargs), lambda _, tensor: tensor.double() if tensor.is_floating_point() else tensor)
     with preserved(model):
-        return bench.step(args, kwargs, model=model)
+        return bench.call(lambda run: run.call(), args, kwargs, model=model, as_they_are=True)

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
 
-from modellint.runtime.probes.batch import Batch
+from modellint.runtime.probes.batch import Batch, NoBatch
 from modellint.runtime.probes.bench import Bench, OutOfTime
 from modellint.runtime.probes.compare import changed, difference, tolerance
-from modellint.runtime.probes.neighbours import Leak
+from modellint.runtime.probes.neighbours import Leak, samples_of
 from modellint.runtime.probes.result import FAILED, PASSED, Culprit, ProbeResult
 from modellint.runtime.probes.samples import Axis, own
 from modellint.runtime.probes.tape import Entry, Tape, Values
 from modellint.runtime.probes.tree import leaves
 
+_SIZE = 5
 _ROUNDS = 6
 _SUSPECTS = 8
-_UNBATCHED = ("multi_head_attention", "lstm", "gru", "rnn")
 Group = tuple[str, int | None]
 
 
 def judge_leak(bench: Bench, leak: Leak) -> ProbeResult:
     """Name the operations that mix samples, or say why the leak is none."""
     samples = leak.samples
+    leak = _enlarged(bench, leak)
     outputs = [leaf for _, leaf in leaves(samples.outputs) if isinstance(leaf, torch.Tensor)]
     limit = tolerance(outputs)
     details = {
@@ -59,6 +60,21 @@ def judge_leak(bench: Bench, leak: Leak) -> ProbeResult:
     )
 
 
+def _enlarged(bench: Bench, leak: Leak) -> Leak:
+    """Return the leak in a batch whose size divides few other sizes, so that its axis can be told; or as it was."""
+    if leak.samples.batch.size == _SIZE or not leak.samples.resized:
+        return leak
+    try:
+        samples = samples_of(bench, leak.samples.batch.resized(_SIZE), _SIZE)
+    except NoBatch:
+        return leak
+    index = leak.keep % samples.batch.size
+    changed_batch = samples.batch.others_changed([index], leak.style)
+    outputs = bench.run(changed_batch.args, changed_batch.kwargs)
+    found = difference(samples.of(samples.outputs, index), samples.of(outputs, index))
+    return leak if found.exact else Leak(samples, leak.style, leak.keep, found)
+
+
 class _Masks:
     """Three runs of one batch: as it is, the kept sample changed, and another one changed."""
 
@@ -70,6 +86,8 @@ class _Masks:
         rest = [index for index in range(self.batch.size) if index != self.keep]
         self.own_changed = self.batch.others_changed(rest, leak.style)
         self.others_changed = self.batch.others_changed([self.keep], leak.style)
+        self.axes: dict[int, tuple[Axis, tuple[int, ...]]] = {}
+        """The axis that counts the samples in the result of an operation, and that result's shape."""
         self.reference = bench.tape()
         self.run(self.batch, self.reference)
 
@@ -86,20 +104,29 @@ class _Masks:
         def mend(entry: Entry, reference: Values, own: list[torch.Tensor]) -> Values | None:
             if group(entry) not in mended:
                 return None
-            return [self._apart(before, after, kept) for before, after in zip(reference, own, strict=False)]
+            return [self._apart(entry, before, after, kept) for before, after in zip(reference, own, strict=False)]
 
         return self.bench.tape(self.reference, mend=mend, keep=True)
 
-    def _apart(self, before: torch.Tensor | None, after: torch.Tensor, kept: bool) -> torch.Tensor | None:
+    def _apart(self, entry: Entry, before: torch.Tensor | None, after: torch.Tensor, kept: bool) -> torch.Tensor | None:
         if before is None or before.shape != after.shape:
             return before
-        size = self.batch.size
-        axis = next((a for a in range(before.dim()) if before.shape[a] and before.shape[a] % size == 0), None)
+        axis = self._axis_of(entry, before)
         if axis is None:
             return before
+        size = self.batch.size
         result = (before if kept else after).clone()
-        own(result, Axis(axis), self.keep, size).copy_(own(after if kept else before, Axis(axis), self.keep, size))
+        own(result, axis, self.keep, size).copy_(own(after if kept else before, axis, self.keep, size))
         return result
+
+    def _axis_of(self, entry: Entry, value: torch.Tensor) -> Axis | None:
+        """Return the axis that counted the samples before this operation, where its result still has it."""
+        for axis, shape in [self.axes[parent] for parent in entry.parents if parent in self.axes]:
+            if value.dim() == len(shape) and value.shape[axis.axis] == shape[axis.axis]:
+                return axis
+        if not entry.parents and value.dim() and value.shape[0] == self.batch.size:
+            return Axis(self.batch.axis)
+        return None
 
     def still_leaks(self, groups: Iterable[Group]) -> bool:
         """Tell whether the kept sample still changes with the others when these groups are healed."""
@@ -137,7 +164,7 @@ def _search(bench: Bench, leak: Leak) -> tuple[list[Culprit], bool, list[Any]]:
         found |= fresh
         if not masks.still_leaks(found):
             break
-    guilty = _guilty(masks, list(found))
+    guilty = _guilty(masks, found)
     entries = masks.reference.entries
     culprits = [
         Culprit(entries[found[key]].name, entries[found[key]].module, entries[found[key]].site, why="mixes samples")
@@ -146,12 +173,38 @@ def _search(bench: Bench, leak: Leak) -> tuple[list[Culprit], bool, list[Any]]:
     return sorted(culprits, key=lambda culprit: found[culprit.op, culprit.site]), same_shapes, []
 
 
-def _guilty(masks: _Masks, groups: Sequence[Group]) -> list[Group]:
-    """Return those without whose repair the leak stays; all, where there is but one or too many to try."""
+def _guilty(masks: _Masks, found: Mapping[Group, int]) -> list[Group]:
+    """Return the groups whose mixing reaches the answer; all, where there is but one or too many to try.
+
+    A group is tried with all others mended but those that build on it, which would hide it. What builds on a matrix
+    of all pairs of samples is the consequence of that matrix.
+    """
+    groups = list(found)
     if len(groups) < 2 or len(groups) > _SUSPECTS:
-        return list(groups)
-    guilty = [key for key in groups if masks.still_leaks([other for other in groups if other != key])]
-    return guilty or list(groups[:1])
+        return groups
+    entries = masks.reference.entries
+    behind = {key: _behind(entries, index) for key, index in found.items()}
+    guilty = [
+        key
+        for key in groups
+        if masks.still_leaks([other for other in groups if other != key and found[other] not in behind[key]])
+    ]
+    pairs = [
+        key
+        for key in guilty
+        if any(v is not None and list(v.shape).count(masks.batch.size) > 1 for v in entries[found[key]].values)
+    ]
+    kept = [key for key in guilty if not any(found[key] in behind[pair] for pair in pairs if pair != key)]
+    return kept or groups[:1]
+
+
+def _behind(entries: Sequence[Entry], start: int) -> set[int]:
+    """Return the operations that read what `start` computed, directly or not."""
+    reached = {start}
+    for index in range(start + 1, len(entries)):
+        if reached.intersection(entries[index].parents):
+            reached.add(index)
+    return reached - {start}
 
 
 def _same_shapes(reference: Tape, other: Tape) -> bool:
@@ -188,7 +241,11 @@ def _mixers(masks: _Masks, ours: Tape, theirs: Tape) -> dict[Group, int]:
                 continue
             by_others = changed(reference, right)
             overlap = overlap or bool((changed(reference, left) & by_others).any())
-            placed.append(_placed(by_others, size, keep))
+            if bool(by_others.any()) and (axes := list(_candidates(by_others, size))):
+                kept = next((axis for axis in axes if not bool(own(by_others, axis, keep, size).any())), None)
+                placed.append(kept is not None)
+                if kept is not None:
+                    masks.axes.setdefault(index, (kept, tuple(reference.shape)))
         parents = set(entry.parents)
         if overlap:
             mixed.add(index)
@@ -196,7 +253,7 @@ def _mixers(masks: _Masks, ours: Tape, theirs: Tape) -> dict[Group, int]:
                 found.setdefault(group(entry), index)
         if False in placed and not parents & astray:
             astray.add(index)
-            if parents & clean and not parents & mixed and not overlap:
+            if (parents & clean or entry.state) and not parents & mixed and not overlap:
                 found.setdefault(group(entry), index)
         elif parents & astray and True not in placed:
             astray.add(index)
@@ -205,20 +262,10 @@ def _mixers(masks: _Masks, ours: Tape, theirs: Tape) -> dict[Group, int]:
     return found
 
 
-def _placed(by_others: torch.Tensor, size: int, keep: int) -> bool | None:
-    """Tell whether the rows of the kept sample are free of the others' influence, along some axis.
-
-    None where no axis can count the samples, or nothing changed.
-    """
-    if not bool(by_others.any()):
-        return None
-    candidates = [
-        axis for axis in range(by_others.dim()) if by_others.shape[axis] % size == 0 and by_others.shape[axis]
-    ]
-    if not candidates:
-        return None
-    return any(
-        not bool(own(by_others, Axis(axis, strided=strided), keep, size).any())
-        for axis in candidates
-        for strided in (False, True)
-    )
+def _candidates(value: torch.Tensor, size: int) -> Iterator[Axis]:
+    """Yield the axes that could count the samples."""
+    for axis, length in enumerate(value.shape):
+        if length and length % size == 0:
+            yield Axis(axis, length // size)
+            if length != size:
+                yield Axis(axis, length // size, strided=True)

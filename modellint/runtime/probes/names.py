@@ -26,6 +26,16 @@ PROBES: Mapping[str, ProbeInfo] = {
         ProbeInfo("neighbours", "ML607", 6, "other samples in the batch, the first and the last kept", in_default=True),
         ProbeInfo("alone", "ML702", 2, "a sample alone against the same sample in a batch", in_default=True),
         ProbeInfo("reload", "ML704", 3, "saved and loaded into a fresh model", in_default=True),
+        ProbeInfo("layout", "ML705", 5, "the same values in another memory layout"),
+        ProbeInfo("padding", "ML707", 5, "other values under the mask, and another length of the padding"),
+        ProbeInfo("threads", "ML703", 2, "one thread against several"),
+        ProbeInfo("export", "ML703", 3, "torch.export's module against eager"),
+        ProbeInfo("aot_eager", "ML703", 3, "torch.compile(backend='aot_eager') against eager"),
+        ProbeInfo("inductor", "ML703", 3, "torch.compile against eager; needs a C++ compiler", in_all=False),
+        ProbeInfo("onnxruntime", "ML703", 3, "onnxruntime against eager; needs onnx and onnxruntime", in_all=False),
+        ProbeInfo("float64", "ML703", 2, "double precision against the model's own", in_all=False),
+        ProbeInfo("bfloat16", "ML703", 2, "bfloat16 against the model's own", in_all=False),
+        ProbeInfo("cuda", "ML703", 2, "the GPU against the model's own device", in_all=False),
     )
 }
 """In the order in which they run."""

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from modellint.runtime.probes.batch import Batch, NoBatch, find_batch, takes_sequence_first
+from modellint.runtime.probes.batch import Batch, NoBatch, find_batch, takes_sequence_first, unbatched
 from modellint.runtime.probes.bench import Bench, OutOfTime
 from modellint.runtime.probes.compare import Difference, difference
 from modellint.runtime.probes.result import FAILED, PASSED, VACUOUS, ProbeResult
 from modellint.runtime.probes.samples import Axis, cut, fixed_plan, plan
 
-STYLES = (("wide", 0), ("wide", -1), ("near", 0), ("near", -1), ("still", 0))
+STYLES = (("wide", 0), ("wide", -1), ("near", 0), ("near", -1), ("still", 0), ("copy", -1))
+MORE_STYLES = (("still", -1), ("copy", 0), ("opposite", 0), ("opposite", -1))
 """What is done to the others, and which sample is kept: a causal model couples only one way."""
 _SIZES = (3, 5, 7, 9, 11)
 
@@ -49,11 +50,11 @@ def batch_samples(bench: Bench) -> Samples:
     return samples
 
 
-def samples_of(bench: Bench, batch: Batch) -> Samples:
+def samples_of(bench: Bench, batch: Batch, wanted: int | None = None) -> Samples:
     """Run the batch, and one of another size to see which output axis counts samples. Raises `NoBatch`."""
     taken = {dim for tensor in _tensors(batch) for axis, dim in enumerate(tensor.shape) if axis != batch.axis}
-    size = batch.size
-    if size < 3 or size in taken:
+    size = wanted or batch.size
+    if wanted is None and (size < 3 or size in taken):
         size = next(odd for odd in _SIZES if odd not in taken)
     chosen, outputs = batch, None
     for candidate in dict.fromkeys((size, batch.size)):
@@ -82,7 +83,7 @@ def samples_of(bench: Bench, batch: Batch) -> Samples:
 def _tensors(batch: Batch) -> list[Any]:
     from modellint.runtime.probes.tree import leaves
 
-    return [leaf for path, leaf in leaves((batch.args, batch.kwargs)) if path in batch.paths]
+    return [leaf for path, leaf in leaves(batch.held) if path in batch.paths]
 
 
 def neighbours(bench: Bench) -> ProbeResult:
@@ -92,10 +93,11 @@ def neighbours(bench: Bench) -> ProbeResult:
     except NoBatch as reason:
         return ProbeResult("neighbours", VACUOUS, str(reason))
     leak, result = _swap(bench, samples)
-    if leak is None:
+    if leak is None and samples.plan:
         return result
     batch = samples.batch
-    if batch.axis == 0 and takes_sequence_first(bench.model) and (second := batch.along(1)) is not None:
+    second = batch.along(1) if batch.axis == 0 else None
+    if second is not None and (not samples.plan or takes_sequence_first(bench.model)):
         try:
             across = samples_of(bench, second)
             other, answer = _swap(bench, across)
@@ -103,12 +105,11 @@ def neighbours(bench: Bench) -> ProbeResult:
             other, answer = leak, result
         if other is None and answer.verdict == PASSED:
             bench.kept["samples"] = across
-            return ProbeResult(
-                "neighbours",
-                PASSED,
-                "the samples are counted by the second axis",
-                details={"axis": 1, **answer.details},
-            )
+            return replace(answer, reason="the samples are counted by the second axis")
+    if leak is None:
+        return result
+    if unbatched(bench, batch):
+        return ProbeResult("neighbours", VACUOUS, "a layer was called on one sequence without a batch (two axes)")
     from modellint.runtime.probes.mixing import judge_leak
 
     return judge_leak(bench, leak)
@@ -120,7 +121,7 @@ def _swap(bench: Bench, samples: Samples) -> tuple[Leak | None, ProbeResult]:
     if not samples.plan:
         return None, ProbeResult("neighbours", VACUOUS, "no output grows with the batch", details=details)
     moved, tried, last = False, 0, ""
-    for style, keep in STYLES:
+    for style, keep in STYLES if bench.quick else STYLES + MORE_STYLES:
         index = keep % samples.batch.size
         changed = samples.batch.others_changed([index], style)
         try:

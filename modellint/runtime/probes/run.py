@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from torch import nn
@@ -12,8 +13,11 @@ from torch import nn
 from modellint.runtime.capture.ladder import MODES, is_memory, shortened
 from modellint.runtime.capture.subject import Subject
 from modellint.runtime.probes.alone import alone
+from modellint.runtime.probes.backends import BACKENDS, compare_backend
 from modellint.runtime.probes.bench import Bench, OutOfTime
+from modellint.runtime.probes.layout import layout
 from modellint.runtime.probes.neighbours import neighbours
+from modellint.runtime.probes.padding import padding
 from modellint.runtime.probes.reload import reload
 from modellint.runtime.probes.repeat import repeat
 from modellint.runtime.probes.result import SKIPPED, ProbeResult
@@ -24,6 +28,9 @@ _RUNNERS: Mapping[str, Probe] = {
     "neighbours": neighbours,
     "alone": alone,
     "reload": reload,
+    "layout": layout,
+    "padding": padding,
+    **{name: partial(compare_backend, name=name, prepare=prepare) for name, prepare in BACKENDS.items()},
 }
 
 

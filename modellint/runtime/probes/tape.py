@@ -65,7 +65,8 @@ class Tape:
     """One observed run; with a `reference`, compared with it operation by operation.
 
     `limit`: errors up to it count as none. `mend` may replace what an operation returns. `fit` chooses what of the
-    reference's values is compared, for runs of another batch size.
+    reference's values is compared, for runs of another batch size; `region`
+    cuts both down to what counts.
     """
 
     def __init__(
@@ -77,15 +78,19 @@ class Tape:
         limit: float = 0.0,
         mend: Mend | None = None,
         fit: Fit = lambda value, _: value,
+        region: Callable[[torch.Tensor], torch.Tensor] = lambda tensor: tensor,
         keep: bool | None = None,
     ) -> None:
         self.entries: list[Entry] = []
         self.diverged: int | None = None
         """The first operation that the reference does not have at its place."""
+        self.override: tuple[int | None, str] | None = None
+        """Site and module of what runs now, where a graph's node knows better than the stack."""
         self._reference = reference
         self._limit = limit
         self._mend = mend
         self._fit = fit
+        self._region = region
         self._keep = keep if keep is not None else reference is None
         self._names = Names(model)
         self._sites = sites
@@ -127,10 +132,14 @@ class Tape:
         marks = [getattr(tensor, _MARK, None) for tensor in inputs]
         known = [mark for mark in marks if mark is not None and mark[0] == self._number]
         outside = [t for t, mark in zip(inputs, marks, strict=True) if mark is None or mark[0] != self._number]
+        if self.override is not None:
+            site, module = self.override
+        else:
+            site, module = self._sites.site(sys._getframe(2)), self._stack[-1][1] if self._stack else ""
         entry = Entry(
             name=str(func),
-            module=self._stack[-1][1] if self._stack else "",
-            site=self._sites.site(sys._getframe(2)),
+            module=module,
+            site=site,
             parents=tuple(dict.fromkeys(mark[1] for mark in known)),
             state=tuple(_fingerprint(tensor) for tensor in outside),
             values=[],
@@ -176,7 +185,7 @@ class Tape:
             ]
             entry.own = max(
                 (
-                    math.inf if part is None else tensor_difference(part, tensor).relative
+                    math.inf if part is None else tensor_difference(self._region(part), self._region(tensor)).relative
                     for value, part, tensor in zip(twin.values, fitted, outputs, strict=True)
                     if value is not None
                 ),

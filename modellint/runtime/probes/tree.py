@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 _DEPTH = 8
-Change = Callable[[str, torch.Tensor], torch.Tensor]
+Change = Callable[[str, torch.Tensor], Any]
 
 
 def leaves(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:

@@ -1,0 +1,209 @@
+"""ML703: the same model by other means. What cannot take the model is skipped; what was never called proves nothing."""
+
+from __future__ import annotations
+
+import copy
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import nn
+
+from modellint.runtime.capture.ladder import shortened
+from modellint.runtime.capture.state import preserved
+from modellint.runtime.probes.bench import Bench, OutOfTime
+from modellint.runtime.probes.compare import TOLERANCES, Tolerance, difference, tolerance
+from modellint.runtime.probes.graphs import Graphs, part_graphs
+from modellint.runtime.probes.result import FAILED, PASSED, SKIPPED, ProbeResult
+from modellint.runtime.probes.tree import leaves, rebuilt
+
+
+class Unavailable(Exception):
+    """The backend is not here, or cannot take the model; the message is one line."""
+
+
+@dataclass(slots=True)
+class Prepared:
+    """A backend that is ready: `call` runs it, `calls` counts how often it was really reached."""
+
+    call: Callable[[Any, Any], Any]
+    graphs: Graphs
+    calls: Callable[[], int] = lambda: 1
+    limit: float | None = None
+
+
+def compare_backend(bench: Bench, name: str, prepare: Callable[[Bench], Prepared]) -> ProbeResult:
+    """Run the model by other means, and find where it parts from eager."""
+    reference = bench.run()
+    try:
+        with preserved(bench.model, copies=True):
+            prepared = prepare(bench)
+        with preserved(bench.model, copies=True):
+            other = bench.call(lambda run: prepared.call(run.args, run.kwargs), compiled=True)
+    except OutOfTime:
+        raise
+    except Unavailable as reason:
+        return ProbeResult(name, SKIPPED, str(reason))
+    except Exception as error:
+        return ProbeResult(name, SKIPPED, f"it does not take the model: {shortened(error)}")
+    if not prepared.calls():
+        return ProbeResult(name, SKIPPED, "the backend was never called: nothing was compiled")
+    limit = tolerance(leaf for _, leaf in leaves(reference) if isinstance(leaf, torch.Tensor))
+    if prepared.limit is not None:
+        limit = Tolerance(prepared.limit, f"{name}: {prepared.limit:g} of the largest value")
+    found = difference(_plain(reference), _plain(other))
+    details: dict[str, Any] = {"backend": name, "output": found.where}
+    result = ProbeResult(name, PASSED, "", "", found.relative, limit.limit, limit.origin, details=details)
+    if found.relative <= limit.limit:
+        return result
+    try:
+        culprits = part_graphs(bench, prepared.graphs, limit.limit)
+    except OutOfTime:
+        culprits = ()
+    if culprits and all(culprit.inherited > 0 for culprit in culprits):
+        return replace(result, reason="rounding that grows from operation to operation", cause="reduction order")
+    return replace(result, verdict=FAILED, reason=found.what, cause=f"{name} against eager", culprits=culprits)
+
+
+def _plain(outputs: Any) -> list[Any]:
+    """Return the leaves alone: a backend may hand back other containers."""
+    return [leaf for _, leaf in leaves(outputs) if isinstance(leaf, (torch.Tensor, float, int))]
+
+
+def _forward_only(bench: Bench) -> None:
+    if bench.subject.entry is not bench.model:
+        raise Unavailable("only a forward can be handed to it, not another method")
+
+
+def export(bench: Bench) -> Prepared:
+    """Prepare torch.export's module."""
+    _forward_only(bench)
+    run = bench.subject.fresh()
+    program = torch.export.export(bench.model, run.args, run.kwargs, strict=False)
+    module = program.module()
+    return Prepared(lambda args, kwargs: module(*args, **kwargs), Graphs.of_program(module))
+
+
+def compiled(backend: str) -> Callable[[Bench], Prepared]:
+    """Return what prepares torch.compile with one of its backends."""
+
+    def prepare(bench: Bench) -> Prepared:
+        _forward_only(bench)
+        if backend == "inductor" and not (shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")):
+            raise Unavailable("needs a C++ compiler, and there is none")
+        import torch._dynamo
+        from torch._dynamo.backends.registry import lookup_backend
+
+        inner = lookup_backend(backend)
+        graphs = Graphs()
+        reached = 0
+
+        def spy(graph: Any, inputs: Any) -> Any:
+            function = inner(graph, inputs)
+
+            def run(*args: Any) -> Any:
+                nonlocal reached
+                reached += 1
+                graphs.note(graph, args)
+                return function(*args)
+
+            return run
+
+        torch._dynamo.reset()
+        wrapped = torch.compile(bench.model, backend=spy)
+        return Prepared(lambda args, kwargs: wrapped(*args, **kwargs), graphs, lambda: reached)
+
+    return prepare
+
+
+def threads(bench: Bench) -> Prepared:
+    """Prepare the run on another number of threads."""
+    now = torch.get_num_threads()
+    other = 1 if now > 1 else 2
+
+    def call(args: Any, kwargs: Any) -> Any:
+        with _threads(other):
+            return bench.subject.entry(*args, **kwargs)
+
+    return Prepared(call, Graphs())
+
+
+@contextmanager
+def _threads(count: int) -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def converted(dtype: torch.dtype | None = None, device: str | None = None) -> Callable[[Bench], Prepared]:
+    """Return what prepares a copy of the model in another precision or on another device."""
+
+    def prepare(bench: Bench) -> Prepared:
+        if device == "cuda" and not torch.cuda.is_available():
+            raise Unavailable("there is no GPU")
+        model = copy.deepcopy(bench.model).to(device=device, dtype=dtype)
+        subject = bench.standing_in(model)
+
+        def change(_: str, tensor: torch.Tensor) -> torch.Tensor:
+            return tensor.to(device=device, dtype=dtype if tensor.is_floating_point() else None)
+
+        def call(args: Any, kwargs: Any) -> Any:
+            args, kwargs = rebuilt((args, kwargs), change)
+            return subject.entry(*args, **kwargs)
+
+        return Prepared(call, Graphs(), limit=max(TOLERANCES[dtype], 1e-5) if dtype is not None else None)
+
+    return prepare
+
+
+def onnxruntime(bench: Bench) -> Prepared:
+    """Prepare an ONNX file of the model, run by onnxruntime."""
+    _forward_only(bench)
+    import importlib
+    import io
+
+    try:
+        runtime = importlib.import_module("onnxruntime")
+    except ImportError:
+        raise Unavailable("needs the package onnxruntime") from None
+    run = bench.subject.fresh()
+    program: Any = torch.onnx.export(bench.model, run.args, kwargs=run.kwargs, dynamo=True, verbose=False)
+    buffer = io.BytesIO()
+    program.save(buffer)
+    session = runtime.InferenceSession(buffer.getvalue(), providers=["CPUExecutionProvider"])
+
+    def call(args: Any, kwargs: Any) -> Any:
+        tensors = [leaf for _, leaf in leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
+        names = [item.name for item in session.get_inputs()]
+        given = {name: tensor.cpu().numpy() for name, tensor in zip(names, tensors, strict=True)}
+        return [torch.from_numpy(value) for value in session.run(None, given)]
+
+    return Prepared(call, Graphs())
+
+
+BACKENDS: Mapping[str, Callable[[Bench], Prepared]] = {
+    "threads": threads,
+    "export": export,
+    "aot_eager": compiled("aot_eager"),
+    "inductor": compiled("inductor"),
+    "onnxruntime": onnxruntime,
+    "float64": converted(torch.float64),
+    "bfloat16": converted(torch.bfloat16),
+    "cuda": converted(device="cuda"),
+}
+
+
+def other_model(model: nn.Module) -> Callable[[Bench], Prepared]:
+    """Return what prepares another model of the same structure: a conversion that is to be checked."""
+
+    def prepare(bench: Bench) -> Prepared:
+        subject = bench.standing_in(model)
+        return Prepared(lambda args, kwargs: subject.entry(*args, **kwargs), Graphs.of_model(model))
+
+    return prepare

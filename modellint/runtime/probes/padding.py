@@ -1,0 +1,208 @@
+"""ML707: what stands under the mask, and how much of it there is, must not change the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from modellint.runtime.probes.batch import is_mask
+from modellint.runtime.probes.bench import Bench, OutOfTime
+from modellint.runtime.probes.compare import Difference, difference, tolerance
+from modellint.runtime.probes.double import is_rounding
+from modellint.runtime.probes.drift import Parting, part
+from modellint.runtime.probes.result import FAILED, PASSED, VACUOUS, ProbeResult
+from modellint.runtime.probes.tape import Tape
+from modellint.runtime.probes.tree import leaves, rebuilt
+
+_SEED = 20260104
+
+
+@dataclass(frozen=True, slots=True)
+class _Padded:
+    """Inputs whose positions from `kept` on are padding: `masks` say so, `contents` hold what must not matter."""
+
+    inputs: Any
+    masks: frozenset[str]
+    contents: frozenset[str]
+    length: int
+    kept: int
+    marks: int
+    """What a mask says at a position that counts: 1 as in transformers, 0 as in torch's key_padding_mask."""
+
+    def marked(self) -> Any:
+        """Return the inputs with the tail marked as padding."""
+
+        def change(path: str, tensor: torch.Tensor) -> torch.Tensor:
+            if path not in self.masks:
+                return tensor
+            tensor = torch.full_like(tensor, self.marks)
+            tensor[:, self.kept :] = 1 - self.marks
+            return tensor
+
+        return rebuilt(self.inputs, change)
+
+    def other_content(self) -> Any:
+        """Return `marked` with other values under the mask."""
+        generator = torch.Generator().manual_seed(_SEED)
+
+        def change(path: str, tensor: torch.Tensor) -> torch.Tensor:
+            if path not in self.contents:
+                return tensor
+            tensor = tensor.clone()
+            tail = tensor[:, self.kept :]
+            if tensor.is_floating_point():
+                tail.copy_(torch.randn(tail.shape, generator=generator) * (float(tensor.std()) or 1.0) * 4)
+            else:
+                low, high = int(tensor.min()), int(tensor.max())
+                drawn = torch.randint(low, high + 1, tail.shape, generator=generator).to(tensor.dtype)
+                tail.copy_(torch.where(drawn == tail, low + high - tail, drawn))
+            return tensor
+
+        return rebuilt(self.marked(), change)
+
+    def cropped(self) -> Any:
+        """Return the inputs without the padding."""
+        together = self.masks | self.contents
+
+        def change(path: str, tensor: torch.Tensor) -> torch.Tensor:
+            return tensor[:, : self.kept].contiguous() if path in together else tensor
+
+        return rebuilt(self.marked(), change)
+
+    def counted(self, outputs: Any) -> dict[str, Any]:
+        """Return the outputs at the positions that count."""
+
+        def cut(tensor: Any) -> Any:
+            if isinstance(tensor, torch.Tensor) and tensor.dim() > 1 and tensor.shape[1] in (self.length, self.kept):
+                return tensor[:, : self.kept]
+            return tensor
+
+        # Attention weights and cached keys have the padding on axes of their own.
+        return {
+            path: cut(leaf)
+            for path, leaf in leaves(outputs)
+            if not isinstance(leaf, torch.Tensor) or self.length not in leaf.shape[2:]
+        }
+
+
+def padding(bench: Bench) -> ProbeResult:
+    """Run the probe."""
+    inputs = (bench.subject.args, bench.subject.kwargs)
+    found = _find(inputs)
+    if isinstance(found, str):
+        return ProbeResult("padding", VACUOUS, found)
+    results = []
+    for marks in (1, 0):
+        padded = _Padded(inputs, *found, marks)
+        results.append(_content(bench, padded))
+        if results[-1].verdict == PASSED:
+            return _length(bench, padded, results[-1])
+    # Neither way of reading the mask holds: the likelier one is told.
+    names = " ".join(sorted(found[0])).lower()
+    first = 1 if "padding" in names else 0
+    return results[first] if results[first].verdict == FAILED else results[1 - first]
+
+
+def _find(inputs: Any) -> tuple[frozenset[str], frozenset[str], int, int] | str:
+    tensors = [(path, leaf) for path, leaf in leaves(inputs) if isinstance(leaf, torch.Tensor) and leaf.dim() > 1]
+    masks = [(path, tensor) for path, tensor in tensors if tensor.dim() == 2 and is_mask(path, tensor)]
+    if not masks:
+        return "no input is a mask of positions"
+    shape = tuple(masks[0][1].shape)
+    same = frozenset(path for path, tensor in masks if tuple(tensor.shape) == shape)
+    contents = frozenset(
+        path
+        for path, tensor in tensors
+        if path not in same and tuple(tensor.shape[:2]) == shape and tensor.dim() <= 3 and not _is_positions(path)
+    )
+    if not contents:
+        return "no input has a value for each position of the mask"
+    if shape[1] < 3:
+        return "the sequence is too short to have padding"
+    return same, contents, shape[1], shape[1] - max(1, shape[1] // 3)
+
+
+def _is_positions(path: str) -> bool:
+    return any(word in path.lower() for word in ("position", "token_type", "labels"))
+
+
+def _run(bench: Bench, inputs: Any, tape: Tape | None = None) -> Any:
+    args, kwargs = inputs
+    return bench.run(tuple(args), dict(kwargs), tape=tape)
+
+
+def _content(bench: Bench, padded: _Padded) -> ProbeResult:
+    first, second = padded.marked(), padded.other_content()
+    outputs = _run(bench, first)
+    found = difference(padded.counted(outputs), padded.counted(_run(bench, second)))
+    whole = difference(outputs, _run(bench, padded.inputs))
+    details = {"positions": padded.length, "of them padding": padded.length - padded.kept}
+    if found.exact and whole.exact:
+        return ProbeResult("padding", VACUOUS, "the mask changes nothing", details=details)
+    return _judge(bench, padded, found, first, second, "other values under the mask", details)
+
+
+def _length(bench: Bench, padded: _Padded, passed: ProbeResult) -> ProbeResult:
+    """Compare padded sequences with the same sequences as long as they are."""
+    first, second = padded.marked(), padded.cropped()
+    try:
+        outputs = padded.counted(_run(bench, first)), padded.counted(_run(bench, second))
+    except OutOfTime:
+        raise
+    except Exception:  # a fixed length: there is nothing to compare
+        return passed
+    if [path for path, _ in leaves(outputs[0])] != [path for path, _ in leaves(outputs[1])]:
+        return passed
+    found = difference(*outputs)
+    if "shape" in found.what:
+        return passed
+    return _judge(bench, padded, found, first, second, "the length of the padding", dict(passed.details))
+
+
+def _judge(
+    bench: Bench, padded: _Padded, found: Difference, first: Any, second: Any, cause: str, details: dict[str, Any]
+) -> ProbeResult:
+    outputs = [leaf for _, leaf in leaves(_run(bench, first)) if isinstance(leaf, torch.Tensor)]
+    limit = tolerance(outputs)
+    result = ProbeResult("padding", PASSED, "", "", found.relative, limit.limit, limit.origin, details=details)
+    if found.relative <= limit.limit:
+        return result
+
+    def anew(run: Callable[[Any, Any], Any]) -> Difference:
+        return difference(padded.counted(run(*first)), padded.counted(run(*second)))
+
+    if is_rounding(bench, anew):
+        return result
+    parting = _part(bench, padded, first, second, limit.limit)
+    return ProbeResult(
+        "padding", FAILED, f"{cause}: {found.what}", cause, found.relative, limit.limit, limit.origin,
+        culprits=parting.culprits, layers=parting.layers, details={**details, "output": found.where},
+    )  # fmt: skip
+
+
+def _part(bench: Bench, padded: _Padded, first: Any, second: Any, limit: float) -> Parting:
+    def fit(value: torch.Tensor, tensor: torch.Tensor) -> torch.Tensor | None:
+        return value if value.shape == tensor.shape else None
+
+    def pair(reference: Tape, other: Callable[[], Tape]) -> bool:
+        before = padded.counted(_run(bench, first, reference))
+        return difference(before, padded.counted(_run(bench, second, other()))).relative > limit
+
+    if tuple(t.shape for t in _tensors(first)) != tuple(t.shape for t in _tensors(second)):
+        return Parting()
+    return part(bench, pair, limit, fit=fit, region=lambda tensor: _counting(tensor, padded))
+
+
+def _counting(tensor: torch.Tensor, padded: _Padded) -> torch.Tensor:
+    """Return the part of a value that belongs to the positions that count, where an axis of positions is in sight."""
+    for axis in range(1, tensor.dim()):
+        if tensor.shape[axis] == padded.length:
+            tensor = tensor.narrow(axis, 0, padded.kept)
+    return tensor
+
+
+def _tensors(inputs: Any) -> list[torch.Tensor]:
+    return [leaf for _, leaf in leaves(inputs) if isinstance(leaf, torch.Tensor)]
