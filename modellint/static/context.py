@@ -11,12 +11,14 @@ from typing import Any
 
 from modellint.diagnostic import Confidence, Severity
 from modellint.static.classes import Classes
+from modellint.static.datapath.consumption import Consumptions
 from modellint.static.flow.engine import FileAnalysis
 from modellint.static.flow.events import Event
 from modellint.static.flow.frames import site_of
 from modellint.static.flow.values import Site
 from modellint.static.knowledge import Knowledge
 from modellint.static.naming import is_test_file
+from modellint.static.origins import Resolver
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo, Project
 from modellint.static.weights import Weights
 
@@ -51,6 +53,7 @@ class Analyses:
         self._checked = frozenset(map(str, checked)) if checked is not None else frozenset()
         self._known: dict[Path, FileAnalysis] = {}
         self._contexts: dict[Path, FileContext] = {}
+        self.consumptions = Consumptions(Resolver(project))
 
     def is_checked(self, path: str) -> bool:
         """Tell whether findings in the file `path` are reported in this run."""
@@ -130,6 +133,16 @@ class FileContext:
         analysis = self._analyses.of(module)
         analysis.run_callers(names)
         return analysis.events
+
+    @property
+    def consumptions(self) -> Consumptions:
+        """What the loaders of the project are used for."""
+        return self._analyses.consumptions
+
+    @property
+    def resolver(self) -> Resolver:
+        """Where values of the project come from."""
+        return self._analyses.consumptions.resolver
 
     @cached_property
     def scopes(self) -> list[FunctionInfo]:

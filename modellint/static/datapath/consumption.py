@@ -1,0 +1,207 @@
+"""What data loaders are used for: the loops that train over them, and those that evaluate or predict."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from modellint.static.datapath.evidence import (
+    evaluates_by_name,
+    infers,
+    is_test_scope,
+    looks_at_samples,
+    runs_model,
+    trains,
+    trains_by_name,
+)
+from modellint.static.naming import TRAINING_NAME, is_test_file, snake
+from modellint.static.origins import EVERYWHERE, Activation, Origin, Resolver
+from modellint.static.project import FunctionInfo, ModuleInfo
+from modellint.static.project.facts import last_name
+
+EVALUATION, TRAINING, OTHER = "evaluation", "training", "other"
+MAX_FILES = 12
+Loop: TypeAlias = "ast.For | ast.AsyncFor | ast.comprehension"
+_HOOKS = {
+    "train_dataloader": TRAINING,
+    "val_dataloader": EVALUATION,
+    "test_dataloader": EVALUATION,
+    "predict_dataloader": EVALUATION,
+}
+_HELD_OUT = re.compile(r"(^|_)(val\w*|test\w*|eval\w*|predict\w*|dev)(_|$)")
+_EVALUATORS = re.compile(r"^_?(run_|do_)?(eval(uate)?|valid(ate|ation)?|test|predict|infer(ence)?)(_\w+)?$")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Consumption:
+    """Something runs over `loader`. `sure`: the code shows what for, not its name alone; `partly`: it may stop early."""
+
+    kind: str
+    loader: Origin
+    place: ast.AST
+    scope: FunctionInfo
+    sure: bool = True
+    partly: bool = False
+
+
+class Consumptions:
+    """Finds what the loaders of a project are used for, file by file."""
+
+    def __init__(self, resolver: Resolver) -> None:
+        self.resolver = resolver
+        self._known: dict[ModuleInfo, list[Consumption]] = {}
+
+    def around(self, module: ModuleInfo, names: Iterable[str]) -> Iterator[Consumption]:
+        """Yield what happens in `module`, and in the files that use `names` of it, or that use those files."""
+        if self.resolver.trim():
+            self._known.clear()
+        files = {module.path: module}
+        queue = [(module, frozenset(names), 0)]
+        project = self.resolver.project
+        while queue:
+            current, wanted, depth = queue.pop(0)
+            stem = current.path.stem if current.path.stem != "__init__" else current.path.parent.name
+            importing = set(project.mentioning(stem))
+            found = {p for name in wanted for p in project.mentioning(name) if p in importing}
+            new = sorted(p for p in found if p not in files and not is_test_file(p))
+            if len(new) > MAX_FILES or len(files) > MAX_FILES:
+                continue
+            for path in new:
+                user = project.load(path)
+                if user is None:
+                    continue
+                files[path] = user
+                if depth < 1:
+                    queue.append((user, _users(user, wanted), depth + 1))
+        for path in sorted(files):
+            yield from self.of(files[path])
+
+    def of(self, module: ModuleInfo) -> list[Consumption]:
+        """Return what happens in one file."""
+        if module not in self._known:
+            self._known[module] = [] if is_test_file(module.path) else list(self._all(module))
+        return self._known[module]
+
+    def _all(self, module: ModuleInfo) -> Iterator[Consumption]:
+        for scope in [module.body, *module.functions]:
+            if is_test_scope(scope):
+                continue
+            yield from self._hooks(scope)
+            for call in scope.calls:
+                yield from self._handed(call, scope)
+            loops = [
+                (loop, root)
+                for loop, _ in self.resolver.definitions(scope).loops
+                if _is_over_data(loop) and _uses_model(root := _whole(loop, scope))
+            ]
+            if loops:
+                for activation in self._activations(scope):
+                    for loop, root in loops:
+                        for inner in self._phases(loop, scope, activation):
+                            yield from self._loop(loop, root, scope, inner)
+
+    def _activations(self, scope: FunctionInfo) -> list[Activation]:
+        return [EVERYWHERE] if scope.is_body or scope.node is None else self.resolver.activations(scope)
+
+    def _phases(self, loop: ast.AST, scope: FunctionInfo, activation: Activation) -> Iterator[Activation]:
+        """Yield the activation once for each value of a loop around `loop` that runs over constants."""
+        found = [activation]
+        for outer, _ in self.resolver.definitions(scope).loops:
+            if isinstance(outer, ast.comprehension) or outer is loop or not isinstance(outer.target, ast.Name):
+                continue
+            if isinstance(outer.iter, (ast.List, ast.Tuple)) and any(node is loop for node in ast.walk(outer)):
+                items = [item for item in outer.iter.elts if isinstance(item, ast.Constant)]
+                found = [a.bind(outer.target.id, Origin(item, scope)) for a in found for item in items]
+        yield from found
+
+    def _loop(self, loop: Loop, root: ast.AST, scope: FunctionInfo, activation: Activation) -> Iterator[Consumption]:
+        resolver = self.resolver
+        partly = any(isinstance(node, (ast.Break, ast.Return)) for node in ast.walk(root)) or looks_at_samples(scope)
+        kind, sure = OTHER, True
+        if trains(resolver, scope, root, activation):
+            kind = TRAINING
+        elif runs_model(root):
+            if infers(resolver, scope, root, activation):
+                kind = EVALUATION
+            elif not scope.is_body and evaluates_by_name(scope.name):
+                kind, sure = EVALUATION, False
+            elif not scope.is_body and TRAINING_NAME.search(snake(scope.name)):
+                kind = TRAINING
+        for iterated in _iterated(loop.iter):
+            yield Consumption(kind, Origin(iterated, scope, activation), root, scope, sure, partly)
+
+    def _hooks(self, scope: FunctionInfo) -> Iterator[Consumption]:
+        """A framework asks a class for its loaders."""
+        if scope.cls is not None and scope.name in _HOOKS and scope.node is not None:
+            for value in self.resolver.definitions(scope).returns:
+                yield Consumption(_HOOKS[scope.name], Origin(value, scope), value, scope)
+
+    def _handed(self, call: ast.Call, scope: FunctionInfo) -> Iterator[Consumption]:
+        """A loader goes to a function out of sight that trains or evaluates, as its name says."""
+        name = last_name(call.func)
+        if name is None:
+            return
+        if name == "next" and call.args and isinstance(call.args[0], ast.Call) and last_name(call.args[0]) == "iter":
+            yield Consumption(OTHER, Origin(call.args[0], scope), call, scope, partly=True)
+        text = snake(name)
+        fits = text == "fit"
+        kind = EVALUATION if _EVALUATORS.match(text) else TRAINING if trains_by_name(text) else OTHER
+        if (kind == OTHER and not fits) or self._is_in_sight(call, scope):
+            return
+        for value in call.args:
+            if isinstance(value, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)):
+                held_out = fits and _HELD_OUT.search(snake(last_name(value) or ""))
+                yield Consumption(EVALUATION if held_out else kind, Origin(value, scope), value, scope)
+        for keyword in call.keywords:
+            if keyword.arg is not None and re.search("load|data", keyword.arg):
+                held_out = fits and _HELD_OUT.search(snake(keyword.arg))
+                yield Consumption(EVALUATION if held_out else kind, Origin(keyword.value, scope), keyword.value, scope)
+
+    def _is_in_sight(self, call: ast.Call, scope: FunctionInfo) -> bool:
+        symbol = self.resolver.project.resolve_in(scope, call.func)
+        if symbol is not None and symbol.target is not None:
+            return True
+        return isinstance(call.func, ast.Attribute) and bool(self.resolver.methods(Origin(call, scope), call.func))
+
+
+def _users(module: ModuleInfo, names: frozenset[str]) -> frozenset[str]:
+    """Return the functions and classes of `module` that use one of `names`."""
+    found = set()
+    for function in module.functions:
+        if not names.isdisjoint(function.callees):
+            found.add(function.cls.name if function.cls is not None else function.name)
+    return frozenset(found)
+
+
+def _is_over_data(loop: Loop) -> bool:
+    iterated = loop.iter
+    if isinstance(iterated, (ast.List, ast.Tuple, ast.Constant, ast.Set, ast.Dict)):
+        return False
+    return not (isinstance(iterated, ast.Call) and last_name(iterated.func) in ("range", "trange", "count"))
+
+
+def _whole(loop: Loop, scope: FunctionInfo) -> ast.AST:
+    """Return the statement or the comprehension that `loop` is."""
+    if not isinstance(loop, ast.comprehension):
+        return loop
+    for statement in scope.body:
+        for node in ast.walk(statement):
+            if loop in getattr(node, "generators", ()):
+                return node
+    return loop.iter
+
+
+def _uses_model(root: ast.AST) -> bool:
+    return runs_model(root) or any(isinstance(n, ast.Attribute) and n.attr == "backward" for n in ast.walk(root))
+
+
+def _iterated(node: ast.expr) -> Iterator[ast.expr]:
+    """Yield what a loop may run over: the expression itself, and what progress bars and counters in it are given."""
+    yield node
+    if isinstance(node, ast.Call):
+        for given in node.args:
+            if isinstance(given, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)):
+                yield from _iterated(given)

@@ -1,0 +1,177 @@
+"""Is this code inference or training, in one activation of its function?"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from modellint.static.flow.vocabulary import FORWARD_METHOD, MODEL_NAME, NO_MODEL_NAME
+from modellint.static.guards import walk_own
+from modellint.static.naming import TRAINING_NAME, is_test_file, snake
+from modellint.static.origins import Activation, Origin, Resolver
+from modellint.static.project import FunctionInfo
+from modellint.static.project.facts import last_name
+
+EVALUATES = re.compile(
+    r"(^|_)(eval\w*|valid\w*|val|test\w*|infer\w*|predict\w*|pred|serv\w*|classify\w*|submit\w*|submission|"
+    r"extract\w*|embed\w*|encode\w*|transcri\w*|score\w*|accuracy)(_|$)"
+)
+"""Names of functions that evaluate or predict; drawing samples to look at them is neither."""
+
+LOOKS = re.compile(
+    r"(^|_)(visuali[sz]\w*|vis|show\w*|plot\w*|draw\w*|sampl\w*|demo|preview|inspect\w*|reconstruct\w*|generat\w*|"
+    r"interpolat\w*|debug|sanity|qualitative|mc|monte|carlo|tta|augment\w*|bench\w*|speed|profil\w*|latency|throughput|contrastive|stats?|statistics|calibrat\w*)(_|$)"
+)
+"""Names of code that wants a few samples, random ones, or augmented ones."""
+
+_TRAINS = frozenset({"backward", "zero_grad", "manual_backward", "minimize"})
+_NO_GRAD = frozenset({"no_grad", "inference_mode"})
+
+
+def is_test_scope(scope: FunctionInfo) -> bool:
+    """Tell whether `scope` is part of a test suite."""
+    module = scope.module
+    return is_test_file(module.path) or ("pytest" in module.imports and scope.name.startswith("test"))
+
+
+def evaluates_by_name(name: str) -> bool:
+    """Tell whether a name speaks of evaluation or prediction, and neither of training nor of samples to look at."""
+    text = snake(name)
+    return bool(EVALUATES.search(text)) and not TRAINING_NAME.search(text) and not LOOKS.search(text)
+
+
+def looks_at_samples(scope: FunctionInfo) -> bool:
+    """Tell whether a function, or its file, is named for a look at some samples."""
+    inner: FunctionInfo | None = scope
+    while inner is not None and not inner.is_body:
+        if LOOKS.search(snake(inner.name)):
+            return True
+        inner = inner.parent
+    return LOOKS.search(snake(scope.module.path.stem)) is not None
+
+
+def trains(resolver: Resolver, scope: FunctionInfo, root: ast.AST, activation: Activation) -> bool:
+    """Tell whether the code below `root` computes gradients or steps an optimizer."""
+    for node in ast.walk(root):
+        if not isinstance(node, ast.Call):
+            continue
+        name = last_name(node.func)
+        if name in _TRAINS or (name == "step" and _is_optimizer(node.func)) or trains_by_name(name):
+            if resolver.runs(scope, node, activation):
+                return True
+    return False
+
+
+def trains_by_name(name: str | None) -> bool:
+    """Tell whether a function is named for training."""
+    return name is not None and re.search(r"^_?(train|training|fit)(_\w+)?$", snake(name)) is not None
+
+
+def _is_optimizer(func: ast.expr) -> bool:
+    return (
+        isinstance(func, ast.Attribute) and re.search(r"optim|opt\b|scaler", ast.unparse(func.value), re.I) is not None
+    )
+
+
+def runs_model(root: ast.AST) -> bool:
+    """Tell whether the code below `root` calls something that looks like a model, or hands a model on."""
+    return any(isinstance(node, ast.Call) and (is_forward(node) or _given_model(node)) for node in ast.walk(root))
+
+
+def is_forward(call: ast.Call) -> bool:
+    """Tell whether a call looks like a forward of a model."""
+    func = call.func
+    if isinstance(func, ast.Name):
+        return _is_model_name(func.id) or func.id == "self"
+    if isinstance(func, ast.Attribute):
+        if _is_model_name(func.attr):
+            return True
+        owner = last_name(func.value)
+        return (
+            owner is not None and bool(FORWARD_METHOD.match(func.attr)) and (_is_model_name(owner) or owner == "self")
+        )
+    return False
+
+
+def _is_model_name(name: str) -> bool:
+    return MODEL_NAME.match(name) is not None and NO_MODEL_NAME.search(name) is None
+
+
+def _given_model(call: ast.Call) -> bool:
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    return any(isinstance(a, (ast.Name, ast.Attribute)) and _is_model_name(last_name(a) or "") for a in given)
+
+
+def infers(resolver: Resolver, scope: FunctionInfo, node: ast.AST, activation: Activation) -> bool:
+    """Tell whether the code at `node` shows to be inference: no gradients, or the model put into evaluation mode."""
+    return _without_grad(resolver, scope, node, activation) or _after_eval(resolver, scope, node, activation)
+
+
+def _without_grad(resolver: Resolver, scope: FunctionInfo, node: ast.AST, activation: Activation) -> bool:
+    inner: FunctionInfo | None = scope
+    while inner is not None:
+        if not _NO_GRAD.isdisjoint(d for d in inner.decorators if d):
+            return True
+        inner = inner.parent
+    inside = {id(n) for n in ast.walk(node)}
+    for statement in walk_own(scope):
+        if isinstance(statement, (ast.With, ast.AsyncWith)) and (id(statement) in inside or _within(node, statement)):
+            for item in statement.items:
+                if _switches_off(resolver, Origin(item.context_expr, scope, activation)):
+                    return True
+    for call in scope.module.body.calls:
+        if last_name(call.func) == "set_grad_enabled" and _is_false(call):
+            return True
+    return False
+
+
+def _is_false(call: ast.Call) -> bool:
+    return bool(call.args) and isinstance(call.args[0], ast.Constant) and call.args[0].value is False
+
+
+def _switches_off(resolver: Resolver, manager: Origin) -> bool:
+    node = manager.node
+    if not isinstance(node, ast.Call):
+        return False
+    name = last_name(node.func)
+    if name in _NO_GRAD:
+        return not _is_false(node)
+    return name == "set_grad_enabled" and bool(node.args) and resolver.truth(manager.at(node.args[0])) is False
+
+
+def _within(node: ast.AST, statement: ast.AST) -> bool:
+    start = (node.lineno, node.col_offset)  # type: ignore[attr-defined]
+    return (statement.lineno, statement.col_offset) < start < (statement.end_lineno, statement.end_col_offset)  # type: ignore[attr-defined]
+
+
+def _after_eval(resolver: Resolver, scope: FunctionInfo, node: ast.AST, activation: Activation) -> bool:
+    """Tell whether the last switch before `node` (in its function, else in the constructor of its class) is eval()."""
+    last = None
+    for call in _switches(scope):
+        if (call.lineno, call.col_offset) < (node.lineno, node.col_offset) and resolver.runs(scope, call, activation):  # type: ignore[attr-defined]
+            last = call
+    if last is not None:
+        return _to_eval(resolver, Origin(last, scope, activation)) is True
+    if scope.cls is not None and scope.name != "__init__":
+        init = resolver.project.method(scope.cls, "__init__")
+        found = [_to_eval(resolver, Origin(call, init)) for call in _switches(init)] if init is not None else []
+        return bool(found) and all(found)
+    return False
+
+
+def _switches(scope: FunctionInfo) -> Iterator[ast.Call]:
+    for call in scope.calls:
+        if isinstance(call.func, ast.Attribute) and call.func.attr in ("eval", "train"):
+            if call.func.attr == "train" or not call.args:
+                yield call
+
+
+def _to_eval(resolver: Resolver, switch: Origin) -> bool | None:
+    call = switch.node
+    assert isinstance(call, ast.Call)
+    if last_name(call.func) == "eval":
+        return True
+    mode = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "mode"), None)
+    known = True if mode is None else resolver.truth(switch.at(mode))
+    return None if known is None else not known

@@ -1,0 +1,110 @@
+"""Data loaders: who reads them, and whether any of the readers evaluates."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+from modellint.static.context import FileContext
+from modellint.static.datapath.consumption import EVALUATION, TRAINING, Consumption
+from modellint.static.naming import snake
+from modellint.static.origins import CallView, Resolver
+from modellint.static.project import ClassInfo, FunctionInfo
+
+_TRAIN = re.compile(r"(^|_)(tr|trn|train\w*)(_|$)")
+_HELD_OUT = re.compile(r"(^|_)(val\w*|test\w*|eval\w*|predict\w*|dev)(_|$)")
+
+
+@dataclass(slots=True, eq=False)
+class Loader:
+    """One loader, as one way through the code constructs it, with everything that runs over it."""
+
+    view: CallView
+    unsure: bool
+    names: set[str] = field(default_factory=set)
+    uses: list[Consumption] = field(default_factory=list)
+
+    @property
+    def evaluates(self) -> list[Consumption]:
+        """The loops that evaluate over it; empty where something also trains over it, or it is named for training."""
+        if self.unsure or any(use.kind == TRAINING for use in self.uses) or self.is_named_for_training:
+            return []
+        return [use for use in self.uses if use.kind == EVALUATION]
+
+    @property
+    def is_named_for_training(self) -> bool:
+        """Whether the names on its way, or else those of its data set, speak of training."""
+        names = [snake(name) for name in self.names]
+        if any(_TRAIN.search(name) for name in names):
+            return True
+        if any(_HELD_OUT.search(name) for name in names):
+            return False
+        dataset = self.view.argument("dataset", 0)
+        return dataset is not None and dataset.node is not None and _speaks_of_training(dataset.node)
+
+
+def _speaks_of_training(node: ast.expr) -> bool:
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.keyword) and inner.arg in ("train", "is_train", "training"):
+            return isinstance(inner.value, ast.Constant) and inner.value.value is True
+        text = inner.id if isinstance(inner, ast.Name) else inner.attr if isinstance(inner, ast.Attribute) else ""
+        if isinstance(inner, ast.Constant) and isinstance(inner.value, str):
+            text = inner.value
+        if _TRAIN.search(snake(text)):
+            return True
+    return False
+
+
+def is_loader(resolver: Resolver, view: CallView, patterns: Iterable[str]) -> bool:
+    """Tell whether a call constructs a loader: one of `patterns`, or a project class derived from one."""
+    symbol = view.callee.symbol
+    if symbol is None:
+        return False
+    names = [symbol.dotted]
+    if isinstance(symbol.target, ClassInfo):
+        names = resolver.project.ancestry(symbol.target)[1]
+    return any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
+
+
+def loaders(context: FileContext, names: Iterable[str], patterns: Iterable[str]) -> Iterator[Loader]:
+    """Yield the loaders that run in this file, or that the functions and variables `names` of it help to make."""
+    resolver = context.consumptions.resolver
+    patterns = tuple(patterns)
+    found: dict[object, Loader] = {}
+    for use in context.consumptions.around(context.module, names):
+        for origin in resolver.origins(use.loader):
+            for view in resolver.views(origin) if not origin.path else ():
+                if not is_loader(resolver, view, patterns):
+                    continue
+                loader = found.setdefault(origin.at(origin.node).key, Loader(view, origin.unsure))
+                loader.names |= origin.names | _written(use.loader.node)
+                loader.uses.append(use)
+    yield from found.values()
+
+
+def _written(node: ast.expr | None) -> set[str]:
+    """Return the names in an expression."""
+    if node is None:
+        return set()
+    walked = list(ast.walk(node))
+    return {n.id for n in walked if isinstance(n, ast.Name)} | {n.attr for n in walked if isinstance(n, ast.Attribute)}
+
+
+def enclosing_names(scope: FunctionInfo, node: ast.AST, resolver: Resolver) -> set[str]:
+    """Return the names by which other files reach what `node` makes: functions, classes, globals."""
+    if not scope.is_body:
+        names = set()
+        inner: FunctionInfo | None = scope
+        while inner is not None and not inner.is_body:
+            names.add(inner.cls.name if inner.cls is not None else inner.name)
+            inner = inner.parent
+        return names
+    assigned = resolver.definitions(scope).names
+    return {name for name, made in assigned.items() if any(_holds(d.value, node) for d in made)}
+
+
+def _holds(value: ast.expr, node: ast.AST) -> bool:
+    return any(inner is node for inner in ast.walk(value))

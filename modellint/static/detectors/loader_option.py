@@ -1,0 +1,83 @@
+"""A loader that evaluation or prediction runs over is constructed with an option for training."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from modellint.catalog import ActiveRule
+from modellint.diagnostic import Confidence
+from modellint.static.context import FileContext, Finding
+from modellint.static.datapath.consumption import Consumption
+from modellint.static.datapath.loaders import Loader, enclosing_names, loaders
+from modellint.static.flow.frames import site_of
+from modellint.static.origins import CallView, Resolver
+from modellint.static.project.facts import last_name
+
+
+def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
+    """Report loaders whose arguments `arguments` (name to position) are true and that something evaluates over.
+
+    Options: `loaders` are qualified names; `through` maps an argument (a sampler) to the names of what brings the same
+    about: true for whatever is constructed by that name, or the argument that has to be true there; `samples-wanted`
+    excuses loops that look at some of the data only.
+    """
+    options = rule.rule.detector_options
+    words = [*options["arguments"], *options.get("through", {})]
+    names: set[str] = set()
+    candidates = False
+    for scope in context.scopes:
+        for call in scope.calls:
+            if _may_set(call, words):
+                candidates = True
+                names |= enclosing_names(scope, call, context.resolver)
+    if not candidates:
+        return
+    best: dict[int, Finding] = {}
+    for loader in loaders(context, names, options["loaders"]):
+        uses = loader.evaluates
+        if options.get("samples-wanted") and any(use.partly for use in loader.uses):
+            continue
+        if not uses or not _is_on(context.resolver, loader.view, options):
+            continue
+        finding = _finding(loader, uses)
+        known = best.get(id(loader.view.node))
+        if known is None or known.confidence.rank > finding.confidence.rank:
+            best[id(loader.view.node)] = finding
+    yield from best.values()
+
+
+def _may_set(call: ast.Call, words: list[str]) -> bool:
+    """Tell whether a call may construct a loader with one of the arguments `words` set to something."""
+    name = last_name(call.func)
+    if name is None or not (name == "partial" or "oader" in name):
+        return False
+    given = [k for k in call.keywords if k.arg is None or k.arg in words]
+    return len(call.args) > 2 or any(not isinstance(k.value, ast.Constant) or k.value.value is True for k in given)
+
+
+def _is_on(resolver: Resolver, view: CallView, options: Mapping[str, Any]) -> bool:
+    arguments, through = options["arguments"], options.get("through", {})
+    for name, position in arguments.items():
+        given = view.argument(name, position)
+        if given is not None and resolver.truth(given) is True:
+            return True
+    for name, makers in through.items():
+        given = view.argument(name)
+        for origin in resolver.origins(given) if given is not None else ():
+            for made in resolver.views(origin):
+                wanted = makers.get(made.dotted)
+                argument = made.argument(wanted) if isinstance(wanted, str) else None
+                if wanted is True or (argument is not None and resolver.truth(argument) is True):
+                    return True
+    return False
+
+
+def _finding(loader: Loader, uses: list[Consumption]) -> Finding:
+    use = next((u for u in uses if u.sure), uses[0])
+    site = site_of(loader.view.origin.scope.module, loader.view.node)
+    place = site_of(use.scope.module, use.place) if hasattr(use.place, "lineno") else None
+    related = () if place is None or place.row == site.row else ((place, "evaluated over here"),)
+    written = ast.unparse(loader.view.node.func)
+    return Finding(site, {"loader": written}, Confidence.CERTAIN if use.sure else Confidence.LIKELY, related=related)

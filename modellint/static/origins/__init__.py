@@ -1,0 +1,7 @@
+"""Where a value comes from: followed backwards, on demand, through names, calls, attributes and files."""
+
+from modellint.static.origins.calls import CallView
+from modellint.static.origins.resolver import Resolver
+from modellint.static.origins.values import EVERYWHERE, Activation, Origin
+
+__all__ = ["EVERYWHERE", "Activation", "CallView", "Origin", "Resolver"]

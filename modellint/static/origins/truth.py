@@ -1,0 +1,99 @@
+"""Conditions over constants: `split == "train"`, `phase in ("val", "test")`, `not is_train`."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from modellint.static.origins.values import Origin
+
+if TYPE_CHECKING:
+    from modellint.static.origins.resolver import Resolver
+
+_COMPARE: dict[type, Callable[[Any, Any], bool]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
+    ast.In: lambda a, b: a in b,
+    ast.NotIn: lambda a, b: a not in b,
+}
+_TEXT_METHODS = frozenset({"startswith", "endswith", "lower", "upper", "strip"})
+
+
+def outcome(resolver: Resolver, origin: Origin) -> tuple[Any] | None:
+    """Return the one constant that an expression must be, in a tuple; None where it is not known."""
+    node = origin.node
+    if isinstance(node, ast.Constant):
+        return (node.value,)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return negated(outcome(resolver, origin.at(node.operand)))
+    if isinstance(node, ast.BoolOp):
+        return _boolean(resolver, origin, node)
+    if isinstance(node, ast.Compare):
+        return _compared(resolver, origin, node)
+    if isinstance(node, ast.Call):
+        return _called(resolver, origin, node)
+    if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
+        items = [outcome(resolver, origin.at(item)) for item in node.elts]
+        return None if None in items else (tuple(item[0] for item in items if item is not None),)
+    if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript, ast.IfExp)):
+        found = resolver.origins(origin)
+        if not found:
+            return None
+        known = [outcome(resolver, one) if one.node is not node and not one.path else None for one in found]
+        if known[0] is not None and all(
+            k is not None and k[0] == known[0][0] and type(k[0]) is type(known[0][0]) for k in known
+        ):
+            return known[0]
+        return None
+    return None
+
+
+def negated(known: tuple[Any] | None) -> tuple[bool] | None:
+    """Return `not` of a constant."""
+    return None if known is None else (not known[0],)
+
+
+def _boolean(resolver: Resolver, origin: Origin, node: ast.BoolOp) -> tuple[Any] | None:
+    decisive = isinstance(node.op, ast.Or)
+    unknown = False
+    last: tuple[Any] | None = None
+    for value in node.values:
+        last = outcome(resolver, origin.at(value))
+        if last is None:
+            unknown = True
+        elif bool(last[0]) is decisive:
+            return last
+    return None if unknown else last
+
+
+def _compared(resolver: Resolver, origin: Origin, node: ast.Compare) -> tuple[bool] | None:
+    if len(node.ops) != 1 or type(node.ops[0]) not in _COMPARE:
+        return None
+    left = outcome(resolver, origin.at(node.left))
+    right = outcome(resolver, origin.at(node.comparators[0]))
+    if left is None or right is None:
+        return None
+    try:
+        return (bool(_COMPARE[type(node.ops[0])](left[0], right[0])),)
+    except TypeError:
+        return None
+
+
+def _called(resolver: Resolver, origin: Origin, node: ast.Call) -> tuple[Any] | None:
+    func = node.func
+    if isinstance(func, ast.Name) and func.id in ("bool", "str") and len(node.args) == 1:
+        known = outcome(resolver, origin.at(node.args[0]))
+        return None if known is None else ((bool if func.id == "bool" else str)(known[0]),)
+    if isinstance(func, ast.Attribute) and func.attr in _TEXT_METHODS and not node.keywords:
+        text = outcome(resolver, origin.at(func.value))
+        given = [outcome(resolver, origin.at(item)) for item in node.args]
+        if text is not None and isinstance(text[0], str) and None not in given:
+            try:
+                return (getattr(text[0], func.attr)(*(g[0] for g in given if g is not None)),)
+            except TypeError:
+                return None
+    return None
