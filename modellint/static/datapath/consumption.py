@@ -37,7 +37,7 @@ _EVALUATORS = re.compile(r"^_?(run_|do_)?(eval(uate)?|valid(ate|ation)?|test|pre
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Consumption:
-    """Something runs over `loader`. `sure`: the code shows what for, not its name alone; `partly`: it may stop early."""
+    """Something runs over `loader`. `sure`: the code shows it, not a name alone; `partly`: it may stop early."""
 
     kind: str
     loader: Origin
@@ -55,7 +55,12 @@ class Consumptions:
         self._known: dict[ModuleInfo, list[Consumption]] = {}
 
     def around(self, module: ModuleInfo, names: Iterable[str]) -> Iterator[Consumption]:
-        """Yield what happens in `module`, and in the files that use `names` of it, or that use those files."""
+        """Yield what happens in `module` and in the files around it."""
+        for other in self.files_around(module, names):
+            yield from self.of(other)
+
+    def files_around(self, module: ModuleInfo, names: Iterable[str]) -> list[ModuleInfo]:
+        """Return `module` and the files that use `names` of it, or that use those files."""
         if self.resolver.trim():
             self._known.clear()
         files = {module.path: module}
@@ -76,8 +81,7 @@ class Consumptions:
                 files[path] = user
                 if depth < 1:
                     queue.append((user, _users(user, wanted), depth + 1))
-        for path in sorted(files):
-            yield from self.of(files[path])
+        return [files[path] for path in sorted(files)]
 
     def of(self, module: ModuleInfo) -> list[Consumption]:
         """Return what happens in one file."""

@@ -120,10 +120,7 @@ def _without_grad(resolver: Resolver, scope: FunctionInfo, node: ast.AST, activa
             for item in statement.items:
                 if _switches_off(resolver, Origin(item.context_expr, scope, activation)):
                     return True
-    for call in scope.module.body.calls:
-        if last_name(call.func) == "set_grad_enabled" and _is_false(call):
-            return True
-    return False
+    return any(last_name(call.func) == "set_grad_enabled" and _is_false(call) for call in scope.module.body.calls)
 
 
 def _is_false(call: ast.Call) -> bool:

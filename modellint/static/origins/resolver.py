@@ -1,4 +1,4 @@
-"""Follows an expression back to what creates its value: constants, displays, and calls of things outside the project."""
+"""Follows an expression back to what creates its value: constants, displays, and calls of what lies outside."""
 
 from __future__ import annotations
 

@@ -1,0 +1,93 @@
+"""What a model is given at inference, followed back to the transforms that made it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from modellint.static.datapath.evidence import (
+    evaluates_by_name,
+    infers,
+    is_forward,
+    is_test_scope,
+    looks_at_samples,
+    trains,
+)
+from modellint.static.naming import snake
+from modellint.static.origins import Activation, Origin, Resolver
+from modellint.static.project import FunctionInfo, ModuleInfo
+
+MAX_STEPS = 300
+_REPEATS = re.compile(r"(^|_)(tta|augment\w*|aug|views?|crops?|mc)(_|$)")
+
+
+def inference_forwards(resolver: Resolver, module: ModuleInfo) -> Iterator[tuple[ast.Call, FunctionInfo, Activation]]:
+    """Yield the forwards of a file that are inference, as the code around them shows."""
+    for scope in [module.body, *module.functions]:
+        if is_test_scope(scope) or looks_at_samples(scope):
+            continue
+        forwards = [call for call in scope.calls if is_forward(call) and (call.args or call.keywords)]
+        for activation in resolver.activations(scope) if forwards and not scope.is_body else [Activation()]:
+            for call in forwards:
+                if trains(resolver, scope, _around(scope, call), activation):
+                    continue
+                named = not scope.is_body and evaluates_by_name(scope.name)
+                if named or infers(resolver, scope, call, activation):
+                    yield call, scope, activation
+
+
+def _around(scope: FunctionInfo, call: ast.Call) -> ast.AST:
+    """Return the function of a forward, or the statement of the top level that holds it."""
+    if scope.node is not None:
+        return scope.node
+    return next((s for s in scope.body if any(node is call for node in ast.walk(s))), call)
+
+
+def applied(resolver: Resolver, value: Origin) -> Iterator[Origin]:
+    """Yield the callables that were applied on the way to `value`, but not those applied again and again (views)."""
+    queue = [value]
+    seen: set[object] = set()
+    while queue and len(seen) < MAX_STEPS:
+        origin = queue.pop()
+        node = origin.node
+        if node is None or origin.key in seen or origin.unsure:
+            continue
+        seen.add(origin.key)
+        if isinstance(node, ast.Call):
+            if not _is_repeated(origin.scope, node):
+                yield origin.at(node.func)
+                queue += [origin.at(item.value if isinstance(item, ast.Starred) else item) for item in node.args]
+                queue += [origin.at(keyword.value) for keyword in node.keywords]
+                if isinstance(node.func, ast.Attribute):
+                    queue.append(origin.at(node.func.value))
+                queue += [one for one in resolver.origins(origin) if one.node is not node]
+        elif isinstance(node, (ast.Name, ast.Attribute)):
+            found = [one for one in resolver.origins(origin) if one.symbol is None and one.node is not node]
+            queue += [one.at(one.node) for one in found]
+            if isinstance(node, ast.Attribute) and not found:
+                queue.append(origin.at(node.value))
+        else:
+            queue += [origin.at(child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
+
+
+def _is_repeated(scope: FunctionInfo, node: ast.Call) -> bool:
+    """Tell whether a call stands in a loop or comprehension that counts, as several views of one input do."""
+    if any(_REPEATS.search(snake(name)) for name in _names_around(scope)):
+        return True
+    for statement in scope.body:
+        for outer in ast.walk(statement):
+            counted = outer.iter if isinstance(outer, ast.For) else None
+            if isinstance(outer, (ast.ListComp, ast.GeneratorExp)):
+                counted = outer.generators[0].iter
+            if isinstance(counted, ast.Call) and isinstance(counted.func, ast.Name) and counted.func.id == "range":
+                if any(inner is node for inner in ast.walk(outer)):
+                    return True
+    return False
+
+
+def _names_around(scope: FunctionInfo) -> Iterator[str]:
+    inner: FunctionInfo | None = scope
+    while inner is not None and not inner.is_body:
+        yield inner.name
+        inner = inner.parent

@@ -1,0 +1,218 @@
+"""Random transforms: found in what a data set, a pipeline or a variable was made of."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from modellint.static.origins import Activation, CallView, Origin, Resolver
+from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project.facts import last_name
+
+MAX_DEPTH = 14
+_READS = ("__getitem__", "__iter__", "__getitems__", "get", "process", "_transform", "__call__", "forward")
+_GUARD = re.compile(
+    r"(?:\b|_)(train\w*|aug\w*|split\w*|phase|mode|stage|eval\w*|val|test\w*|infer\w*|random|rand|uniform)(?:\b|_)",
+    re.I,
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Randomness:
+    """A random transform: the call that constructs it, or the use of a training preprocess of a library."""
+
+    scope: FunctionInfo
+    node: ast.expr
+    what: str
+
+
+class Transforms:
+    """Searches values for random transforms, by the tables of names in a rule's options."""
+
+    def __init__(self, resolver: Resolver, options: Mapping[str, Any]) -> None:
+        self._resolver = resolver
+        self._random = tuple(options["random"])
+        self._deterministic = tuple(options["deterministic"])
+        self._only_at = options["deterministic-when"]
+        self._flags = options["training-flags"]
+        self._preprocess = options["training-preprocess"]
+        self._seen: set[object] = set()
+
+    def within(self, value: Origin) -> Iterator[Randomness]:
+        """Yield the random transforms that `value` is, or was made of."""
+        self._seen = set()
+        yield from self._value(value, 0)
+
+    def _value(self, value: Origin, depth: int) -> Iterator[Randomness]:
+        if depth > MAX_DEPTH or value.node is None:
+            return
+        for origin in self._resolver.origins(value):
+            if origin.unsure or origin.key in self._seen:
+                continue
+            self._seen.add(origin.key)
+            yield from self._made(origin, value, depth)
+
+    def _made(self, origin: Origin, used: Origin, depth: int) -> Iterator[Randomness]:
+        node = origin.node
+        if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
+            for item in node.elts:
+                yield from self._value(origin.at(item), depth + 1)
+        elif isinstance(node, (ast.ListComp, ast.GeneratorExp)):
+            yield from self._value(origin.at(node.elt), depth + 1)
+        elif isinstance(node, ast.BinOp):
+            yield from self._value(origin.at(node.left), depth + 1)
+            yield from self._value(origin.at(node.right), depth + 1)
+        elif isinstance(node, ast.Lambda):
+            for call in (n for n in ast.walk(node.body) if isinstance(n, ast.Call)):
+                yield from self._value(origin.at(call.func), depth + 1)
+        elif isinstance(origin.symbol and origin.symbol.target, FunctionInfo):
+            yield from self._function(origin, depth)
+        elif isinstance(node, ast.Call):
+            for view in self._resolver.views(origin):
+                yield from self._call(origin, view, used, depth)
+            yield from self._grown(origin, used, depth)
+
+    def _call(self, origin: Origin, view: CallView, used: Origin, depth: int) -> Iterator[Randomness]:
+        dotted = view.dotted
+        index = self._preprocess.get(dotted)
+        if index is not None:
+            if origin.path == (index,) and used.node is not None:
+                yield Randomness(used.scope, used.node, f"the training preprocess of {dotted}()")
+            return
+        if origin.path and not dotted.endswith("random_split"):
+            return
+        flag = self._flags.get(dotted)
+        if flag is not None:
+            given = view.argument(flag["name"], flag.get("position"))
+            if given is not None and self._resolver.truth(given) is True:
+                yield Randomness(origin.scope, view.node, f"{last_name(view.node.func)}({flag['name']}=True)")
+            return
+        symbol = view.callee.symbol
+        target = symbol.target if symbol is not None else None
+        if isinstance(target, ClassInfo):
+            yield from self._instance(origin, target, depth)
+            return
+        if symbol is not None and self._is_random(view):
+            yield Randomness(origin.scope, view.node, str(last_name(view.node.func)))
+            return
+        if symbol is None and isinstance(view.node.func, ast.Attribute):
+            yield from self._value(origin.at(view.node.func.value), depth + 1)
+        for given in view.every():
+            yield from self._value(given, depth + 1)
+
+    def _is_random(self, view: CallView) -> bool:
+        dotted = view.dotted
+        if not _matches(dotted, self._random) or _matches(dotted, self._deterministic):
+            return False
+        chance = view.argument("p")
+        known = self._resolver.constant(chance) if chance is not None else None
+        if known is not None and known[0] == 0:
+            return False
+        for pattern, condition in self._only_at.items():
+            if fnmatchcase(dotted, pattern):
+                if condition == "p=1":
+                    return not (known is not None and known[0] in (1, 1.0))
+                given = view.argument(condition, 1)  # a range is drawn from, a number is not
+                return (
+                    given is None
+                    or self._resolver.constant(given) is None
+                    or isinstance(given.node, (ast.Tuple, ast.List))
+                )
+        return True
+
+    def _grown(self, origin: Origin, used: Origin, depth: int) -> Iterator[Randomness]:
+        """Yield what is appended or assigned to the variable that holds the value, later."""
+        name = used.node.id if isinstance(used.node, ast.Name) else None
+        if name is None or used.scope is not origin.scope:
+            return
+        for call in origin.scope.calls:
+            func = call.func
+            if isinstance(func, ast.Attribute) and func.attr in ("append", "insert", "extend") and call.args:
+                owner = func.value
+                while isinstance(owner, ast.Attribute):
+                    owner = owner.value
+                if (
+                    isinstance(owner, ast.Name)
+                    and owner.id == name
+                    and self._is_sure(origin.scope, call, origin.activation)
+                ):
+                    yield from self._value(Origin(call.args[-1], origin.scope, origin.activation), depth + 1)
+
+    def _is_sure(self, scope: FunctionInfo, node: ast.AST, activation: Activation) -> bool:
+        """Tell whether `node` runs, as far as conditions go that tell training from evaluation."""
+        for test, holds in self._resolver.conditions(scope, node):
+            known = self._resolver.truth(Origin(test, scope, activation))
+            if known is None and _GUARD.search(ast.unparse(test)):
+                return False
+            if known is not None and known is not holds:
+                return False
+        return True
+
+    def _function(self, origin: Origin, depth: int) -> Iterator[Randomness]:
+        """A function of the project is given as a transform: whatever it applies."""
+        assert origin.symbol is not None
+        function = origin.symbol.target
+        assert isinstance(function, FunctionInfo)
+        for call in function.calls:
+            if self._is_sure(function, call, Activation()):
+                yield from self._applied(Origin(call.func, function), depth + 1)
+
+    def _applied(self, func: Origin, depth: int) -> Iterator[Randomness]:
+        """A callable is applied: a transform in a variable or an attribute, or one constructed on the spot."""
+        if isinstance(func.node, ast.Name) and self._resolver.project.resolve_in(func.scope, func.node) is not None:
+            symbol = self._resolver.project.resolve_in(func.scope, func.node)
+            if symbol is not None and symbol.variable is None:
+                return
+        yield from self._value(func, depth)
+
+    def _instance(self, origin: Origin, cls: ClassInfo, depth: int) -> Iterator[Randomness]:
+        """Yield the random transforms that an instance of a project class applies when it is read or called."""
+        init = self._resolver.project.method(cls, "__init__")
+        own = {name for owner in self._resolver.project.ancestry(cls)[0] for name in owner.methods}
+        outside = not own.isdisjoint(_READS)
+        if not outside:  # the library's class reads: whatever it is given, and hands on
+            view = self._resolver.view(origin)
+            for given in view.every() if view is not None else ():
+                yield from self._value(given, depth + 1)
+            for call in init.calls if init is not None else ():
+                if isinstance(call.func, ast.Attribute) and call.func.attr == "__init__":
+                    activation = self._resolver.instance(cls, origin)
+                    for value in [*call.args, *(k.value for k in call.keywords)]:
+                        yield from self._value(Origin(value, init, activation), depth + 1)  # type: ignore[arg-type]
+            return
+        queue = [name for name in _READS if name in own]
+        done: set[str] = set()
+        while queue:
+            name = queue.pop()
+            method = self._resolver.project.method(cls, name)
+            if name in done or method is None:
+                continue
+            done.add(name)
+            activation = Activation((id(origin.node), *origin.activation.key), {}, origin)
+            for call in method.calls:
+                if not self._is_sure(method, call, activation):
+                    continue
+                func = call.func
+                if (
+                    isinstance(func, ast.Attribute)
+                    and isinstance(func.value, ast.Name)
+                    and func.value.id == method.self_name
+                ):
+                    if func.attr in own:
+                        queue.append(func.attr)
+                        continue
+                    yield from self._value(Origin(func, method, activation), depth + 1)
+                elif isinstance(func, (ast.Call, ast.Subscript)) or (
+                    isinstance(func, ast.Name) and func.id in method.stores
+                ):
+                    yield from self._value(Origin(func, method, activation), depth + 1)
+                elif isinstance(func, ast.Name):
+                    yield from self._applied(Origin(func, method, activation), depth + 1)
+
+
+def _matches(dotted: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(dotted, pattern) for pattern in patterns)

@@ -1,0 +1,94 @@
+"""Two forwards are compared bit by bit."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from modellint.catalog import ActiveRule
+from modellint.static.context import FileContext, Finding
+from modellint.static.datapath.evidence import is_forward
+from modellint.static.origins import Origin
+from modellint.static.project import FunctionInfo
+from modellint.static.project.facts import last_name
+
+_KEEPS = frozenset(
+    "detach cpu numpy float double half to cuda clone squeeze unsqueeze flatten view reshape contiguous".split()
+)
+_OUTPUTS = frozenset({"logits", "last_hidden_state", "pooler_output", "sample", "data", "T"})
+_WHOLE = frozenset({"all", "any", "sum", "mean"})
+MAX_DEPTH = 12
+
+
+def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
+    """Report comparisons without a tolerance of what two forwards returned.
+
+    Options: `exact` are functions that compare exactly, `tolerant` functions that do so when the argument `atol` is 0
+    (and `rtol`, where it is given), each with the position of `atol`.
+    """
+    options = rule.rule.detector_options
+    for scope in context.scopes:
+        for call in scope.calls:
+            name = context.qualified(scope, call.func)
+            pair: list[ast.expr] = []
+            if name in options["exact"] or (name in options["tolerant"] and _is_exact(call)):
+                pair = call.args[:2]
+            elif last_name(call.func) in _WHOLE:  # `(a == b).all()`, `torch.all(a == b)`
+                owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+                compared = next((n for n in (owner, *call.args[:1]) if isinstance(n, ast.Compare)), None)
+                if compared is not None and len(compared.ops) == 1 and isinstance(compared.ops[0], (ast.Eq, ast.NotEq)):
+                    pair = [compared.left, compared.comparators[0]]
+            if len(pair) == 2 and _are_two_forwards(context, scope, pair):
+                yield Finding(context.site(call), {"left": ast.unparse(pair[0]), "right": ast.unparse(pair[1])})
+
+
+def _is_exact(call: ast.Call) -> bool:
+    """Tell whether `atol` is 0 and `rtol`, if it is given, too."""
+    given = {k.arg: k.value for k in call.keywords}
+    atol, rtol = given.get("atol"), given.get("rtol")
+    return _is_zero(atol) and (rtol is None or _is_zero(rtol))
+
+
+def _is_zero(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and node.value == 0 and node.value is not False
+
+
+def _are_two_forwards(context: FileContext, scope: FunctionInfo, pair: list[ast.expr]) -> bool:
+    left, right = (_forwards(context, Origin(node, scope), 0) for node in pair)
+    return bool(left) and bool(right) and left.isdisjoint(right)
+
+
+def _forwards(context: FileContext, origin: Origin, depth: int) -> set[int]:
+    """Return the forwards whose results a value holds unchanged; empty where it may be something else."""
+    node = origin.node
+    if node is None or depth > MAX_DEPTH:
+        return set()
+    if isinstance(node, ast.Call):
+        func = node.func
+        if isinstance(func, ast.Attribute) and func.attr in _KEEPS:
+            return _forwards(context, origin.at(func.value), depth + 1)
+        plain = isinstance(func, ast.Name) or (isinstance(func, ast.Attribute) and not _makes_labels(func.attr))
+        if plain and is_forward(node) and bool(node.args or node.keywords):
+            return {id(node)}
+        inner = [one for one in context.resolver.origins(origin) if one.node is not node]
+        return _all_of(context, inner, depth)
+    if isinstance(node, ast.Attribute) and node.attr in _OUTPUTS:
+        return _forwards(context, origin.at(node.value), depth + 1)
+    if isinstance(node, ast.Subscript):
+        return _forwards(context, origin.at(node.value), depth + 1)
+    if isinstance(node, ast.Name):
+        found = [one for one in context.resolver.origins(origin) if one.symbol is None]
+        return _all_of(context, [one.at(one.node) for one in found], depth)
+    return set()
+
+
+def _all_of(context: FileContext, found: list[Origin], depth: int) -> set[int]:
+    results = [_forwards(context, one, depth + 1) for one in found]
+    return set().union(*results) if results and all(results) else set()
+
+
+def _makes_labels(name: str) -> bool:
+    """Tell whether a method returns labels, tokens or text, which compare exactly."""
+    return name.startswith(
+        ("predict", "generate", "classif", "detect", "transcri", "translat", "act", "sample", "decode")
+    )

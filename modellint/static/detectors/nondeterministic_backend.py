@@ -1,0 +1,115 @@
+"""A backend may choose another algorithm in each run, beside code that claims runs to be the same."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from modellint.catalog import ActiveRule
+from modellint.diagnostic import Confidence
+from modellint.static.context import FileContext, Finding
+from modellint.static.guards import conditions, walk_own
+from modellint.static.project import FunctionInfo
+from modellint.static.project.facts import dotted_name, last_name, parameters
+
+_GUARD = re.compile(r"determin|seed|reproduc|bench|fast|speed|debug", re.I)
+_CLAIMS = re.compile(r"(^|_)(deterministic\w*|reproducib\w*|determinism)(_|$)")
+
+
+def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
+    """Report switches of a backend away from determinism, where the code beside them claims determinism.
+
+    Options: `switches` are attributes and the constant that makes them vary from run to run, `claims` attributes and
+    the constant that asks for determinism, `seeds` qualified names of functions that seed, `seed-helpers` a pattern of the
+    names of functions that do, `arguments` pairs of keyword arguments that contradict each other.
+    """
+    options = rule.rule.detector_options
+    for scope in context.scopes:
+        for call in scope.calls:
+            for varies, claims in options["arguments"]:
+                if _is_true(call, varies) and _is_true(call, claims):
+                    yield Finding(context.site(call), {"switch": f"{varies}=True", "claim": f"{claims}=True"})
+        last: dict[str, ast.Assign] = {}
+        for assign, name in _switched(context, scope):
+            last[name] = assign
+        for name, assign in last.items():
+            if not _is(assign, options["switches"].get(name)) or _is_chosen(scope, assign):
+                continue
+            claim = _claim(context, scope, options) or _claim_of_callers(context, scope, options)
+            if claim is not None:
+                written = f"{name.removeprefix('torch.backends.')} = {ast.unparse(assign.value)}"
+                sure = Confidence.CERTAIN if claim[1] is scope else Confidence.LIKELY
+                related = (
+                    ((context.site(claim[0]), "determinism is claimed here"),) if hasattr(claim[0], "lineno") else ()
+                )
+                yield Finding(context.site(assign), {"switch": written, "claim": claim[2]}, sure, related=related)
+
+
+def _is(assign: ast.Assign, wanted: object) -> bool:
+    return wanted is not None and isinstance(assign.value, ast.Constant) and assign.value.value is wanted
+
+
+def _is_true(call: ast.Call, name: str) -> bool:
+    return any(k.arg == name and isinstance(k.value, ast.Constant) and k.value.value is True for k in call.keywords)
+
+
+def _switched(context: FileContext, scope: FunctionInfo) -> Iterator[tuple[ast.Assign, str]]:
+    """Yield the assignments to attributes in `scope`, with their qualified names."""
+    for node in walk_own(scope):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                if isinstance(target, ast.Attribute) and dotted_name(target) is not None:
+                    name = context.qualified(scope, target)
+                    if name is not None:
+                        yield node, name
+
+
+def _is_chosen(scope: FunctionInfo, node: ast.AST) -> bool:
+    """Tell whether a condition decides for or against determinism here."""
+    return any(_GUARD.search(ast.unparse(test)) for test, _ in conditions(scope, node))
+
+
+Claim = tuple[ast.AST, FunctionInfo, str]
+
+
+def _claim(context: FileContext, scope: FunctionInfo, options: Mapping[str, Any]) -> Claim | None:
+    """Return what claims determinism in `scope` itself, or for a function in its signature."""
+    for call in scope.calls:
+        name = last_name(call.func) or ""
+        if not call.args and not call.keywords:
+            continue
+        helper = re.search(options["seed-helpers"], name) is not None
+        if helper or context.qualified(scope, call.func) in options["seeds"]:
+            return call, scope, f"{ast.unparse(call.func)}()"
+        if any(_CLAIMS.search(k.arg or "") and _is_true(call, k.arg or "") for k in call.keywords):
+            return call, scope, next(f"{k.arg}=True" for k in call.keywords if _CLAIMS.search(k.arg or ""))
+    for assign, name in _switched(context, scope):
+        if _is(assign, options["claims"].get(name)):
+            return assign, scope, f"{name.removeprefix('torch.backends.')} = {ast.unparse(assign.value)}"
+    for argument, _ in parameters(scope):
+        if _CLAIMS.search(argument.arg):
+            return argument, scope, f"the argument `{argument.arg}`"
+    return None
+
+
+def _claim_of_callers(context: FileContext, scope: FunctionInfo, options: Mapping[str, Any]) -> Claim | None:
+    """Return the claim of a function of this file that calls `scope`, or that hands it on to be called."""
+    if scope.is_body:
+        return next(
+            (found for other in context.scopes if _is_main(other) and (found := _claim(context, other, options))), None
+        )
+    for other in context.scopes:
+        if other is scope:
+            continue
+        handed = any(isinstance(a, ast.Name) and a.id == scope.name for call in other.calls for a in call.args)
+        if scope.name in other.callees or handed:
+            found = _claim(context, other, options)
+            if found is not None:
+                return found
+    return None
+
+
+def _is_main(scope: FunctionInfo) -> bool:
+    return scope.name in ("main", "run", "train", "main_worker") and scope.cls is None

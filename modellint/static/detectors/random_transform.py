@@ -1,0 +1,81 @@
+"""What a model is given at inference was drawn at random: an augmentation, or a preprocess made for training."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from modellint.catalog import ActiveRule
+from modellint.diagnostic import Confidence
+from modellint.static.context import FileContext, Finding
+from modellint.static.datapath.inputs import applied, inference_forwards
+from modellint.static.datapath.loaders import enclosing_names, loaders
+from modellint.static.datapath.transforms import Randomness, Transforms
+from modellint.static.flow.frames import site_of
+from modellint.static.flow.values import Site
+from modellint.static.origins import Origin
+from modellint.static.project.facts import last_name
+
+Found = tuple[Randomness, Site | None, Confidence]
+
+
+def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
+    """Report random transforms that reach an inference input, over a loader or directly.
+
+    Options: `loaders` and `random` are qualified names (with `*`), `deterministic` exceptions to the latter;
+    `deterministic-when` says which of them draw nothing with `p=1`, or with one number for an argument;
+    `training-flags` are factories with the argument that asks for augmentation, `training-preprocess` factories with
+    the place of the training preprocess in what they return; `words` are the last names of all of them.
+    """
+    options = rule.rule.detector_options
+    transforms = Transforms(context.resolver, options)
+    names: set[str] = set()
+    makes = False
+    for scope in context.scopes:
+        for call in scope.calls:
+            if _may_make(str(last_name(call.func)), options["words"]):
+                makes = True
+                names |= enclosing_names(scope, call, context.resolver)
+    if not makes:
+        return
+    best: dict[Site, Finding] = {}
+    for found, use, confidence in [
+        *_through_loaders(context, transforms, names, options),
+        *_direct(context, transforms, names),
+    ]:
+        site = site_of(found.scope.module, found.node)
+        related = ((use, "reaches the model here"),) if use is not None and use.row != site.row else ()
+        known = best.get(site)
+        if known is None or confidence.rank < known.confidence.rank:
+            best[site] = Finding(site, {"what": found.what}, confidence, related=related)
+    yield from best.values()
+
+
+def _may_make(name: str, words: list[str]) -> bool:
+    return any(name == word or (word.endswith("*") and name.startswith(word[:-1])) for word in words)
+
+
+def _through_loaders(
+    context: FileContext, transforms: Transforms, names: set[str], options: Mapping[str, Any]
+) -> Iterator[Found]:
+
+    for loader in loaders(context, names, options["loaders"]):
+        uses = [use for use in loader.evaluates if not use.partly or use.sure]
+        dataset = loader.view.argument("dataset", 0)
+        if not uses or dataset is None:
+            continue
+        use = next((u for u in uses if u.sure), uses[0])
+        site = site_of(use.scope.module, use.place) if hasattr(use.place, "lineno") else None
+        for found in transforms.within(dataset):
+            yield found, site, Confidence.CERTAIN if use.sure else Confidence.LIKELY
+
+
+def _direct(context: FileContext, transforms: Transforms, names: set[str]) -> Iterator[Found]:
+    for module in context.consumptions.files_around(context.module, names):
+        for call, scope, activation in inference_forwards(context.resolver, module):
+            for given in [*call.args, *(keyword.value for keyword in call.keywords)]:
+                value = given.value if isinstance(given, ast.Starred) else given
+                for func in applied(context.resolver, Origin(value, scope, activation)):
+                    for found in transforms.within(func):
+                        yield found, site_of(scope.module, call), Confidence.CERTAIN

@@ -1,0 +1,127 @@
+"""Memory that nobody wrote to is given to a model."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from modellint.catalog import ActiveRule
+from modellint.static.context import FileContext, Finding
+from modellint.static.datapath.evidence import is_forward
+from modellint.static.guards import walk_own
+from modellint.static.origins import Origin
+from modellint.static.project import FunctionInfo
+from modellint.static.project.facts import last_name
+
+_VIEWS = frozenset(
+    "to cuda cpu float half double view reshape unsqueeze squeeze expand repeat type requires_grad_ permute".split()
+)
+_SHAPES = frozenset({"shape", "size", "dim", "ndim", "dtype", "device"})
+MAX_DEPTH = 8
+
+
+def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
+    """Report forwards of tensors that were allocated and never written, unless only the shape of the result is used.
+
+    Options: `allocators` are functions whose result is not initialised, `constructors` classes for which that holds
+    when they are given sizes.
+    """
+    options = rule.rule.detector_options
+    for scope in context.scopes:
+        for call in scope.calls:
+            if not is_forward(call) or _only_shape(scope, call):
+                continue
+            for given in [*call.args, *(k.value for k in call.keywords)]:
+                made = _allocation(context, Origin(given, scope), options, 0)
+                if made is None:
+                    continue
+                where = context.site(given)
+                written = ast.unparse(made.func)
+                yield Finding(where, {"made": f"{written}(...)", "model": ast.unparse(call.func)})
+
+
+def _allocation(context: FileContext, origin: Origin, options: Mapping[str, Any], depth: int) -> ast.Call | None:
+    """Return the call that allocated what `origin` holds, None where something may have been written to it."""
+    node = origin.node
+    if depth > MAX_DEPTH:
+        return None
+    if isinstance(node, ast.Name):
+        if _is_written(origin.scope, node.id):
+            return None
+        found = [
+            _allocation(context, one, options, depth + 1)
+            for one in context.resolver.origins(origin)
+            if one.node is not node
+        ]
+        return found[0] if found and None not in found else None
+    if not isinstance(node, ast.Call) or origin.path:
+        return None
+    if isinstance(node.func, ast.Attribute) and node.func.attr in _VIEWS:
+        return _allocation(context, origin.at(node.func.value), options, depth + 1)
+    name = context.qualified(origin.scope, node.func)
+    keywords = {k.arg: k.value for k in node.keywords}
+    device = keywords.get("device")
+    if isinstance(device, ast.Constant) and device.value == "meta":
+        return None
+
+    if name in options["allocators"]:
+        return node
+    if name in options["constructors"] and node.args and all(_is_size(a) for a in node.args):
+        return node
+    return None
+
+
+def _is_size(node: ast.expr) -> bool:
+    """Tell whether an argument is a size, not data: a number, or sizes unpacked."""
+    if isinstance(node, ast.Starred):
+        return isinstance(node.value, (ast.Name, ast.Attribute)) and any(
+            word in (last_name(node.value) or "") for word in ("shape", "size", "dim")
+        )
+    return isinstance(node, ast.Constant) and isinstance(node.value, int)
+
+
+def _is_written(scope: FunctionInfo, name: str) -> bool:
+    """Tell whether something may write to the tensor in the variable `name`."""
+    for node in walk_own(scope):
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and _is_name(node.value, name):
+            return True
+        if isinstance(node, ast.AugAssign) and (_is_name(node.target, name)):
+            return True
+        if not isinstance(node, ast.Call):
+            continue
+        func = node.func
+        if isinstance(func, ast.Attribute) and _root_is(func.value, name):
+            if func.attr.endswith("_") and func.attr not in _VIEWS:
+                return True
+        given = [*node.args, *(k.value for k in node.keywords)]
+        if not is_forward(node) and any(_root_is(value, name) for value in given):
+            return True
+    return False
+
+
+def _is_name(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _root_is(node: ast.expr, name: str) -> bool:
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    return _is_name(node, name)
+
+
+def _only_shape(scope: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether nothing but the shape of what `call` returns is used, or nothing at all."""
+    variable: str | None = None
+    for node in walk_own(scope):
+        if isinstance(node, ast.Expr) and node.value is call:
+            return True
+        if isinstance(node, ast.Attribute) and node.value is call:
+            return node.attr in _SHAPES
+        if isinstance(node, ast.Assign) and node.value is call and isinstance(node.targets[0], ast.Name):
+            variable = node.targets[0].id
+    if variable is None:
+        return False
+    uses = [n for n in walk_own(scope) if isinstance(n, ast.Name) and n.id == variable and isinstance(n.ctx, ast.Load)]
+    shapes = {id(n.value) for n in walk_own(scope) if isinstance(n, ast.Attribute) and n.attr in _SHAPES}
+    return all(id(use) in shapes for use in uses)
