@@ -155,10 +155,9 @@ def assignments(function: FunctionInfo) -> Iterator[tuple[str, ast.expr]]:
 
 def walk_own(function: FunctionInfo) -> Iterator[ast.AST]:
     """Walk the nodes of a function without those of the functions inside it."""
-    stack: list[ast.AST] = list(reversed(function.body))
+    inner = (*_FUNCTIONS, ast.ClassDef)
+    stack: list[ast.AST] = [node for node in reversed(function.body) if not isinstance(node, inner)]
     while stack:
         node = stack.pop()
         yield node
-        for child in ast.iter_child_nodes(node):
-            if not isinstance(child, (*_FUNCTIONS, ast.ClassDef)):
-                stack.append(child)
+        stack += [child for child in ast.iter_child_nodes(node) if not isinstance(child, inner)]

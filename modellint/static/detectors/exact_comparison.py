@@ -15,7 +15,7 @@ from modellint.static.project.facts import last_name
 _KEEPS = frozenset(
     "detach cpu numpy float double half to cuda clone squeeze unsqueeze flatten view reshape contiguous".split()
 )
-_OUTPUTS = frozenset({"logits", "last_hidden_state", "pooler_output", "sample", "data", "T"})
+_OUTPUTS = frozenset({"logits", "last_hidden_state", "pooler_output", "sample", "data", "T", "out", "features"})
 _WHOLE = frozenset({"all", "any", "sum", "mean"})
 MAX_DEPTH = 12
 
@@ -75,6 +75,9 @@ def _forwards(context: FileContext, origin: Origin, depth: int) -> set[int]:
     if isinstance(node, ast.Attribute) and node.attr in _OUTPUTS:
         return _forwards(context, origin.at(node.value), depth + 1)
     if isinstance(node, ast.Subscript):
+        key = node.slice.value if isinstance(node.slice, ast.Constant) else None
+        if isinstance(key, str) and key not in _OUTPUTS:
+            return set()  # a mask, labels, positions
         return _forwards(context, origin.at(node.value), depth + 1)
     if isinstance(node, ast.Name):
         found = [one for one in context.resolver.origins(origin) if one.symbol is None]

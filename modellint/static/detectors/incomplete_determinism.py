@@ -16,7 +16,8 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     """Report calls that ask for determinism in a file that lacks one of the settings it takes.
 
     Options: `asks` are functions that ask for it with a true first argument; `needs` maps what is missing, as
-    the message says it, to words any of which settles it; `contradictions` are attributes with the value that takes it back.
+    the message says it, to words any of which settles it; `contradictions` are attributes with the value that takes it
+    back.
     """
     options = rule.rule.detector_options
     text = context.module.text

@@ -22,8 +22,8 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     """Report switches of a backend away from determinism, where the code beside them claims determinism.
 
     Options: `switches` are attributes and the constant that makes them vary from run to run, `claims` attributes and
-    the constant that asks for determinism, `seeds` qualified names of functions that seed, `seed-helpers` a pattern of the
-    names of functions that do, `arguments` pairs of keyword arguments that contradict each other.
+    the constant that asks for determinism, `seeds` qualified names of functions that seed, `seed-helpers` a pattern of
+    the names of functions that do, `arguments` pairs of keyword arguments that contradict each other.
     """
     options = rule.rule.detector_options
     for scope in context.scopes:
