@@ -89,7 +89,20 @@ def _statements_before(outer: ast.AST | FunctionInfo, inner: ast.AST) -> list[as
 
 def tied_to_mode(function: FunctionInfo, target: ast.AST) -> bool:
     """Tell whether `target` runs only in training mode, or only when an argument asks for it."""
-    return any(speaks_of_mode(function, test) for test, _ in conditions(function, target))
+    return any(
+        speaks_of_mode(function, test) or _names_mode(function, test) for test, _ in conditions(function, target)
+    )
+
+
+def _names_mode(function: FunctionInfo, test: ast.expr) -> bool:
+    """Tell whether `test` asks for a variable that was computed from `self.training`."""
+    names = {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}
+    return any(
+        name in names
+        and any(isinstance(node, ast.Attribute) and node.attr == "training" for node in ast.walk(value))
+        and speaks_of_mode(function, value)
+        for name, value in assignments(function)
+    )
 
 
 def runs_in_eval_only(function: FunctionInfo, target: ast.AST) -> bool:

@@ -17,11 +17,13 @@ from modellint.static.project.facts import last_name, parameters
 _JOB = re.compile(
     r"Diffus|DDPM|DDIM|Ddpm|Ddim|SDE|Langevin|Sampler|Sampling|Generator|Polic|Actor|Agent|Augment|Random[A-Z]|^Random$|"
     r"Jitter|Crop|Flip|Mix[Uu]p|CutMix|Cutmix|Cutout|Bayes|MonteCarlo|^MC|Loss|Criterion|Flow|Discriminator|Env|EBM|"
-    r"LSH|MAE|Mask|MIM|Pretrain|Contrastive|CLR|MoCo|BYOL|Distribution|Prior|Latent|Denois|Initiali[sz]|Memory|Schedul"
+    r"LSH|MAE|Mask|MIM|Pretrain|Contrastive|CLR|MoCo|BYOL|Distribution|Prior|Latent|Denois|Initiali[sz]|Memory|Schedul|"
+    r"Explain|Sample|Resize|Transform$|Dummy"
 )
 _JOB_METHOD = re.compile(
     r"sampl|generat|random|mask|augment|loss|negative|shuffle|init|reset|select_action|act$|permut"
 )
+_CORRUPTS = re.compile(r"(^|_)(neg\w*|corrupt\w*|shuffled?|perm\w*)(_|$)")
 _WORK = re.compile(r"loss|criterion|cross_entropy|nll")
 
 
@@ -94,6 +96,8 @@ def _guarded(method: FunctionInfo, call: ast.Call) -> bool:
         return False
     if any(isinstance(node, ast.Attribute) and node.attr == "training" for node in ast.walk(statement)):
         return True  # `x + noise * self.training`
+    if isinstance(statement, ast.Assign) and _CORRUPTS.search(ast.unparse(statement.targets[0])):
+        return True  # negative examples of a contrastive loss
     if isinstance(statement, ast.Assign) and all(isinstance(target, ast.Name) for target in statement.targets):
         names = {target.id for target in statement.targets if isinstance(target, ast.Name)}
         return _used_in_training_only(method, names, statement)

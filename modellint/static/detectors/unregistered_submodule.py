@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from modellint.catalog import ActiveRule
 from modellint.static.classes import NO
 from modellint.static.context import FileContext, Finding
-from modellint.static.guards import walk_own
+from modellint.static.guards import assignments, walk_own
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import last_name, parameters
 
@@ -36,6 +36,7 @@ class _ClassReader:
             last_name(call) in _REGISTERS for method in cls.methods.values() for call in method.calls
         )
         self.registered = self._mentioned_in_containers()
+        self._asked: list[FunctionInfo] = []
 
     def _mentioned_in_containers(self) -> set[str]:
         """Return the attributes and locals whose elements some ModuleList, ModuleDict or Sequential takes in."""
@@ -58,26 +59,56 @@ class _ClassReader:
             if method.name.startswith("forward"):
                 continue
             yield from self._in_method(method, method.self_name)
+            yield from self._too_early(method, method.self_name)
+
+    def _too_early(self, method: FunctionInfo, me: str) -> Iterator[Finding]:
+        """Yield modules assigned before `super().__init__()` has made the place where they are registered."""
+        begun = [call for call in method.calls if last_name(call) == "__init__"]
+        if method.name != "__init__" or not begun:
+            return
+        first = min(call.lineno for call in begun)
+        for node in method.body:
+            if isinstance(node, ast.Assign) and node.lineno < first:
+                attribute = next((a for target in node.targets if (a := _attribute(target, me))), None)
+                if attribute is not None and self._is_module(method, node.value, set()):
+                    message = f"`self.{attribute}` is set before super().__init__(): torch cannot register it yet"
+                    yield Finding(self.context.site(node), message=message)
 
     def _in_method(self, method: FunctionInfo, me: str) -> Iterator[Finding]:
         local: dict[str, str] = {}  # local variable -> why its elements are modules out of torch's sight
         named = _annotated_modules(method)  # local variables that hold one module
+        kept = _kept_in_attributes(method, me)
         reported: set[str] = set()
         for node in sorted(walk_own(method), key=lambda n: getattr(n, "lineno", 0)):
             if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                if isinstance(targets[0], ast.Tuple) and isinstance(node.value, ast.Tuple):
+                    pairs = zip(targets[0].elts, node.value.elts, strict=False)
+                    for item, part in pairs:
+                        attribute = _attribute(item, me)
+                        what = self._holds_modules(method, part, local, named)
+                        if attribute is not None and what and f"self.{attribute}" not in self.registered:
+                            if not self._only_aliases(part):
+                                reported.add(attribute)
+                                yield self._finding(node, attribute, what)
+                    continue
                 what = self._holds_modules(method, node.value, local, named)
                 for target in targets:
                     if isinstance(target, ast.Name):
                         if what:
                             local[target.id] = what
-                        elif self._is_module(method, node.value, named):
+                        elif self._is_module(method, node.value, named) and target.id not in kept:
                             named.add(target.id)
                     attribute = _attribute(target, me)
                     if attribute is not None and what and f"self.{attribute}" not in self.registered:
                         if not self._only_aliases(node.value):
                             reported.add(attribute)
                             yield self._finding(node, attribute, what)
+                    elif isinstance(target, ast.Attribute) and (space := _attribute(target.value, me)) is not None:
+                        if self._is_plain(space, me) and space not in reported:
+                            if what or self._is_module(method, node.value, named):
+                                reported.add(space)
+                                yield self._finding(node, space, "a namespace")
                     elif isinstance(target, ast.Subscript):
                         attribute = _attribute(target.value, me)
                         if attribute is not None and self._is_plain(attribute, me) and attribute not in reported:
@@ -121,7 +152,15 @@ class _ClassReader:
     def _holds_modules(self, method: FunctionInfo, value: ast.expr, local: dict[str, str], named: set[str]) -> str:
         """Return what kind of plain container of modules `value` is, or an empty text."""
         if isinstance(value, ast.Name):
+            inner = method.functions.get(value.id)
+            if inner is not None and inner.node is not None:
+                read = {n.id for n in ast.walk(inner.node) if isinstance(n, ast.Name)}
+                return "a function" if read & named else ""
             return local.get(value.id, "") if value.id not in self.registered else ""
+        if isinstance(value, ast.IfExp):
+            return self._holds_modules(method, value.body, local, named) or self._holds_modules(
+                method, value.orelse, local, named
+            )
         if isinstance(value, (ast.ListComp, ast.GeneratorExp, ast.SetComp)):
             return "a list" if self._is_module(method, value.elt, named) else ""
         if isinstance(value, ast.DictComp):
@@ -163,9 +202,14 @@ class _ClassReader:
             return self._is_module(method, node.func.value, named)
         symbol = self.context.project.resolve_in(method, node.func)
         if symbol is None:
-            return False
+            func = node.func
+            mine = func.attr if isinstance(func, ast.Attribute) and _attribute(func, method.self_name or "") else None
+            maker = self.context.project.method(self.cls, mine) if mine is not None else None
+            return maker is not None and self._makes_module(maker)
         if isinstance(symbol.target, ClassInfo):
             return self.context.classes.is_module(symbol.target)
+        if isinstance(symbol.target, FunctionInfo):
+            return self._makes_module(symbol.target)
         if symbol.target is not None or not symbol.dotted.startswith("torch.nn."):
             return False
         name = symbol.dotted.rsplit(".", 1)[-1]
@@ -176,6 +220,19 @@ class _ClassReader:
                 isinstance(a, ast.Starred) for a in node.args
             )
         return self.context.classes.of_external(symbol.dotted, node).answer != NO or _has_weights(name)
+
+    def _makes_module(self, maker: FunctionInfo) -> bool:
+        """Tell whether a function or method of the project returns, each time, a module that it constructs."""
+        returned = [node.value for node in walk_own(maker) if isinstance(node, ast.Return)]
+        if not returned or maker in self._asked:
+            return False
+        self._asked.append(maker)
+        try:
+            made = dict(assignments(maker))
+            values = [made.get(value.id, value) if isinstance(value, ast.Name) else value for value in returned]
+            return all(value is not None and self._is_module(maker, value, set()) for value in values)
+        finally:
+            self._asked.remove(maker)
 
     def _is_registered(self, method: FunctionInfo, node: ast.expr) -> bool:
         """Tell whether `node` is an attribute of self that is no plain container."""
@@ -236,6 +293,16 @@ def _hides_on_purpose(item: ast.expr) -> bool:
         and isinstance(item.func, ast.Attribute)
         and item.func.attr in ("eval", "requires_grad_")
     )
+
+
+def _kept_in_attributes(method: FunctionInfo, me: str) -> set[str]:
+    """Return the local variables that are attributes of `self` as well: torch sees what they hold."""
+    return {
+        node.value.id
+        for node in walk_own(method)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name)
+        if any(_attribute(target, me) is not None for target in node.targets)
+    }
 
 
 def _attribute(node: ast.expr, me: str) -> str | None:

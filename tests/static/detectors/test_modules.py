@@ -77,6 +77,74 @@ SILENT = {
                 self.by_name = {"one": self.layer1, "two": self.layer2}
                 self.parts = list(self.children())
         """,
+    "registered under its own name as well": """
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                first, last = nn.Linear(4, 4), nn.Linear(4, 4)
+                head = nn.Linear(4, 2)
+                self.head = head
+                self.layers = [head]
+                self.run = lambda x: head(x)
+        """,
+    "a factory that returns no module": """
+        from torch import nn
+
+        def width(n):
+            return 2 * n
+
+        class Net(nn.Module):
+            def __init__(self, depth):
+                super().__init__()
+                self.widths = [width(i) for i in range(depth)]
+                self.names = [self.name(i) for i in range(depth)]
+
+            def name(self, i):
+                return f"layer{i}"
+        """,
+    "made by a factory, registered": """
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self, depth):
+                super().__init__()
+                self.layers = nn.ModuleList([self.make(i) for i in range(depth)])
+
+            def make(self, i):
+                return nn.Linear(4, 4)
+        """,
+    "numbers before super().__init__()": """
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self, width):
+                self.width = width
+                self.sizes = [width, 2 * width]
+                super().__init__()
+                self.fc = nn.Linear(width, width)
+        """,
+    "a namespace of numbers": """
+        from types import SimpleNamespace
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self, width):
+                super().__init__()
+                self.options = SimpleNamespace()
+                self.options.width = width
+                self.fc = nn.Linear(width, width)
+        """,
+    "a list that empties itself": """
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self, extra):
+                super().__init__()
+                self.sizes = [4, 4] if extra else []
+                self.body, self.tail = nn.Linear(4, 4), nn.Linear(4, 4)
+        """,
     "setattr, then getattr": """
         from torch import nn
 
@@ -227,6 +295,59 @@ FOUND = {
             def train(self, mode=True):  # ML107
                 super().train(True)
                 return self
+        """,
+    "grown by addition": """
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self, depth):
+                super().__init__()
+                self.layers = []
+                for _ in range(depth):
+                    self.layers = self.layers + [nn.Linear(4, 4)]  # ML106
+        """,
+    "before super().__init__()": """
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self):
+                self.fc = nn.Linear(4, 4)  # ML106
+                super().__init__()
+        """,
+    "in a function that closes over it, and in a namespace": """
+        from types import SimpleNamespace
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                layer = nn.Linear(4, 4)
+
+                def run(x):
+                    return layer(x)
+
+                self.run = run  # ML106
+                self.parts = SimpleNamespace()
+                self.parts.a = nn.Linear(4, 4)  # ML106
+                self.parts.b = nn.Linear(4, 4)
+        """,
+    "made by a method, made by a function": """
+        from torch import nn
+
+        def block(n):
+            layers = nn.Sequential(nn.Linear(n, n), nn.ReLU())
+            return layers
+
+        class Net(nn.Module):
+            def __init__(self, depth, extra):
+                super().__init__()
+                self.a = [self.make(i) for i in range(depth)]  # ML106
+                self.b = [block(i) for i in range(depth)]  # ML106
+                self.c = [nn.Linear(2, 2), nn.Linear(2, 2)] if extra else []  # ML106
+                self.d, self.e = (nn.Linear(2, 2), nn.Linear(2, 2)), nn.Linear(2, 2)  # ML106
+
+            def make(self, i):
+                return nn.Linear(i, i)
         """,
     "lists, by every road": """
         from torch import nn
