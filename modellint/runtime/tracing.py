@@ -24,6 +24,8 @@ from modellint.runtime.trace import Failure, Trace, failure_from_json, to_json, 
 TIMEOUT = 300.0
 """Seconds that one target may take, unless said otherwise."""
 
+_WITHOUT_DATA = 20.0
+"""Seconds for a forward without data, after one with data took too much time or memory."""
 _OTHER_MODE = "mode-dependent-graph"
 """The detector for whose sake a forward in the other mode is recorded."""
 
@@ -123,6 +125,10 @@ def _trace(
     reply = outcome.reply or {}
     if "problem" in reply:
         return TargetReport(request, problem=reply["problem"], output=outcome.output)
+    if "trace" not in reply or (reply["trace"].get("failure") or {}).get("kind") == "memory":
+        if (trace := _without_data(job, _why(outcome, request, memory), request, pool, cancelled)) is not None:
+            found = tuple(inspect_trace(trace, active))
+            return TargetReport(request, found, None, trace.notes, outcome.output, trace)
     if "trace" in reply:
         trace = trace_from_json(reply["trace"])
         found = tuple(inspect_trace(trace, active))
@@ -131,6 +137,23 @@ def _trace(
     failure = failed(outcome, request, memory)
     diagnostics = tuple(inspect_failure(target, failure, active))
     return TargetReport(request, diagnostics, f"{target.text}: {failure.message}", output=outcome.output)
+
+
+def _why(outcome: Outcome, request: Request, memory: int | None) -> Failure:
+    """Return why a real forward gave no trace."""
+    failure = (outcome.reply or {}).get("trace", {}).get("failure")
+    return failure_from_json(failure) if failure else failed(outcome, request, memory)
+
+
+def _without_data(
+    job: dict[str, Any], why: Failure, request: Request, pool: Pool, cancelled: threading.Event
+) -> Trace | None:
+    """Try once more on the meta device where memory or time ran out; return None where that brings nothing either."""
+    if why.kind not in ("memory", "hung") or cancelled.is_set():
+        return None
+    second = pool.run({**job, "without_data": why.message}, min(request.timeout, _WITHOUT_DATA), cancelled)
+    reply = second.reply or {}
+    return trace_from_json(reply["trace"]) if "trace" in reply else None
 
 
 def job_of(

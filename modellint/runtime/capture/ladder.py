@@ -100,7 +100,7 @@ def capture(
         recorded = _record(subject, found, given=given, second_forward=second_forward)
     if recorded is not None:
         found.ops = [replace(op, grad=0) for op in recorded.ops] if recorded.uses_gradients else recorded.ops
-        facts = _merge(facts, recorded.calls)
+        facts = merge(facts, recorded.calls)
     if found.levels[-1].answered:
         if subject is not None and subject.leaves_out():
             found.levels.append(_follow(model, sites, built, found, facts, method, extra=True))
@@ -113,7 +113,8 @@ def capture(
     return found
 
 
-def _merge(facts: dict[str, ModuleFact], calls: Mapping[str, ModuleFact]) -> dict[str, ModuleFact]:
+def merge(facts: dict[str, ModuleFact], calls: Mapping[str, ModuleFact]) -> dict[str, ModuleFact]:
+    """Return the facts of a walk with what a forward added to them."""
     merged = dict(facts)
     for path, call in calls.items():
         before = merged.get(path)

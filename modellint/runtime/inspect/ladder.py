@@ -9,6 +9,7 @@ from modellint.runtime.inspect.finding import Finding
 from modellint.runtime.trace import Site, Trace
 
 _RUNGS = {
+    "meta": "a forward without data (on the meta device) answered instead of a real one",
     "export": "an exported graph answered instead of a recorded forward",
     "fx": "a symbolic graph answered instead of a recorded forward",
     "walk": "only the modules were read, no forward was followed",

@@ -71,28 +71,33 @@ def _trace(job: Mapping[str, Any], target: Target, cwd: Path, sites: Any, stage:
     import torch
 
     from modellint.runtime.capture.ladder import accepts, capture
+    from modellint.runtime.capture.without_data import capture_without_data
     from modellint.runtime.probes.result import ProbeResult
     from modellint.runtime.probes.run import run_probes
     from modellint.runtime.trace import Trace
     from modellint.runtime.worker import derive, inputs
     from modellint.runtime.worker.lazy import count_lazy
     from modellint.runtime.worker.load import load_again
-    from modellint.runtime.worker.prepare import prepare
+    from modellint.runtime.worker.prepare import prepare, prepare_without_data
 
-    ready = prepare(job, target, sites, stage)
+    without_data = job.get("without_data")
+    ready = (prepare_without_data if without_data else prepare)(job, target, sites, stage)
     model, loaded, subject, arguments = ready.model, ready.loaded, ready.subject, ready.arguments
     described = inputs.describe_entry(ready.signature_of)
     why_not = f"no input was given for {described}"
-    found = capture(
-        subject,
-        model,
-        sites,
-        ready.built,
-        method=ready.method,
-        given=ready.given,
-        why_not=why_not,
-        second_forward=job["second_forward"],
-    )
+    if without_data and subject is not None:
+        found = capture_without_data(subject, without_data)
+    else:
+        found = capture(
+            subject,
+            model,
+            sites,
+            ready.built,
+            method=ready.method,
+            given=ready.given,
+            why_not=why_not,
+            second_forward=job["second_forward"],
+        )
     if found.failure is not None:
         message = found.failure.message + _hint(found.failure.kind, job)
         found.failure = replace(found.failure, message=message)
@@ -109,7 +114,7 @@ def _trace(job: Mapping[str, Any], target: Target, cwd: Path, sites: Any, stage:
         )
         probes = tuple(found_by)
     suggestion = ""
-    if not found.levels[0].answered and ready.method == "forward" and not count_lazy(model):
+    if not without_data and not found.levels[0].answered and ready.method == "forward" and not count_lazy(model):
         suggestion = derive.suggestion(
             model, ready.signature_of, lambda guess: accepts(model, guess.args, guess.kwargs)
         )

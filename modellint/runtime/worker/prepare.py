@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import nn
 
 from modellint.runtime.capture.sites import SiteTable
 from modellint.runtime.capture.subject import Subject
+from modellint.runtime.capture.without_data import to_meta
 from modellint.runtime.specs import InputSpec
 from modellint.runtime.target import Target
 from modellint.runtime.worker import derive, inputs
@@ -81,3 +83,21 @@ def prepare(
         if count_lazy(model) and (note := materialise(model, subject.call)):
             notes.append(f"{target.text}: {note}")
     return Prepared(loaded, method, signature_of, arguments, given, subject, built, alive, tuple(notes))
+
+
+def prepare_without_data(job: Mapping[str, Any], target: Target, sites: SiteTable, stage: list[str]) -> Prepared:
+    """Do as `prepare`, with a model and arguments on the meta device.
+
+    The model is built there where it can be: that takes neither memory nor time. Raises as `prepare` does, and
+    `InputProblem` where there is no input.
+    """
+    try:
+        with torch.device("meta"):
+            ready = prepare(job, target, sites, stage)
+    except Exception:
+        ready = prepare(job, target, sites, stage)
+    if ready.subject is None:
+        raise inputs.InputProblem(f"{target.text}: no input was given")
+    ready.model.to("meta")
+    args, kwargs = to_meta((ready.subject.args, ready.subject.kwargs))
+    return replace(ready, subject=replace(ready.subject, args=args, kwargs=kwargs))
