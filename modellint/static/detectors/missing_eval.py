@@ -20,7 +20,7 @@ from modellint.static.evidence import (
     wrong_call,
 )
 from modellint.static.flow.events import FORWARD, Event, Snapshot
-from modellint.static.flow.values import ENTRY, EVAL, LOADED, OFF, TRAIN, Site, kinds
+from modellint.static.flow.values import ENTRY, EVAL, LOADED, MIXED, OFF, TRAIN, Site, kinds
 from modellint.static.merge import merged
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.sites import Place, places
@@ -177,6 +177,9 @@ def _finding(event: Event, snapshot: Snapshot, site: Site, confidence: Confidenc
                 else "train() put it there"
             )
             related.append((fact.site, "put into training mode here"))
+        elif fact.mode == MIXED:
+            reason = f"{fact.how.removesuffix('()')} leaves parts of it in training mode and nothing calls eval()"
+            related.append((fact.site, "parts of it are in training mode from here on"))
         else:
             reason = f"{fact.how.removesuffix('()')} returns it in training mode and nothing calls eval()"
             related.append((fact.site, "created here, in training mode"))

@@ -45,6 +45,9 @@ from modellint.static.project import ClassInfo
 HELD = "model"
 """The attribute in which an object that runs a model keeps it."""
 
+SPREAD = "**"
+"""The attribute in which such an object keeps arguments of which the names are not known."""
+
 IDENTITY = "modellint.identity"
 """The outside name of a function that returns its argument."""
 
@@ -52,25 +55,42 @@ IDENTITY = "modellint.identity"
 def given_for(args: Args, argument: Argument) -> Value | None:
     """Return the value given for `argument`, None where the call leaves it out."""
     for name in argument.names:
-        if name in args.keywords:
-            return args.keywords[name]
+        owner = name.partition(".")[0]
+        if owner in args.keywords:
+            return args.keywords[owner]
     return args.get(None, argument.position)
 
 
-def known_of(args: Args, argument: Argument) -> Any:
-    """Return what is known of an argument: a constant, or one of the words of `settle`."""
+def known_of(args: Args, argument: Argument, state: State) -> Any:
+    """Return what is known of an argument: a constant, or one of the words of `settle`.
+
+    Behind a dot stands a keyword that the object given was made with: `config.dropout`.
+    """
+    made_with = argument.names[0].partition(".")[2] if argument.names else ""
     value = given_for(args, argument)
     if value is None:
         return ABSENT if args.starred is None else UNSURE
+    if made_with:
+        return _made_with(value, made_with, state)
     constant = only_constant(value)
     if constant is not None:
         return constant[0]
     return UNSURE if value.refs or value.consts is not None else SOMETHING
 
 
-def effect_of(fact: Fact, args: Args) -> Effect:
+def _made_with(value: Value, name: str, state: State) -> Any:
+    if len(value.refs) != 1:
+        return UNSURE
+    obj = state.heap[next(iter(value.refs))]
+    if obj.kind != INSTANCE or not isinstance(obj.cls, str) or SPREAD in obj.attrs:
+        return UNSURE
+    constant = only_constant(obj.attrs[name]) if name in obj.attrs else (ABSENT,)
+    return UNSURE if constant is None else constant[0]
+
+
+def effect_of(fact: Fact, args: Args, state: State) -> Effect:
     """Return what a call with `args` does."""
-    return settle(fact, lambda argument: known_of(args, argument))
+    return settle(fact, lambda argument: known_of(args, argument, state))
 
 
 def origins(machine: Machine, obj: Obj) -> Iterator[str]:
@@ -96,7 +116,7 @@ def load(
     machine: Machine, dotted: str, fact: Fact, args: Args, node: ast.Call, state: State, cls: ClassInfo | None = None
 ) -> Value:
     """A model comes from a library; `cls` is its class where that is in the project."""
-    effect = effect_of(fact, args)
+    effect = effect_of(fact, args, state)
     site = machine.site(node)
     whole = dotted == "torch.load"  # usually a state dict, sometimes a module
     depends = machine.classes.dependence(cls) if cls is not None else None
@@ -139,7 +159,7 @@ def _modes(machine: Machine, mode: str, dotted: str, node: ast.AST) -> Modes:
 
 def wrap(machine: Machine, dotted: str, fact: Fact, args: Args, node: ast.Call, state: State) -> Value:
     """A wrapper is taken for what it wraps: it hands calls, modes and weights on."""
-    effect = effect_of(fact, args)
+    effect = effect_of(fact, args, state)
     if effect.returns == ("arguments",):
         if args.starred is not None or not args.positional:
             return machine.out_of_sight(node, args, state)
@@ -190,7 +210,7 @@ def context(machine: Machine, fact: Fact, args: Args, node: ast.Call, state: Sta
     """Make a context manager that switches autograd or the mode of models; some act at once."""
     if args.positional and not fact.cases and fact.effect.mode == "same":  # `torch.no_grad(f)`
         return args.positional[0]
-    effect = effect_of(fact, args)
+    effect = effect_of(fact, args, state)
     site = machine.site(node)
     models: frozenset[int] = frozenset()
     if effect.mode != "same":
@@ -205,9 +225,13 @@ def context(machine: Machine, fact: Fact, args: Args, node: ast.Call, state: Sta
 
 def run_by(machine: Machine, dotted: str, fact: Fact, args: Args, node: ast.Call, state: State) -> Value:
     """Make an object that runs a model by itself: a trainer, a pipeline, a predictor."""
-    effect = effect_of(fact, args)
+    effect = effect_of(fact, args, state)
     given = given_for(args, fact.model) if fact.model is not None else None
-    attrs = {} if given is None else {HELD: given}
+    attrs = dict(args.keywords)
+    if given is not None:
+        attrs[HELD] = given
+    if args.starred is not None:
+        attrs[SPREAD] = args.starred
     for oid in _models(given, state):
         _leave(machine, oid, effect.mode, effect.weights, dotted, node, state)
     obj = Obj(INSTANCE, dotted, "", machine.site(node), dotted, UNKNOWN_MODES, UNKNOWN_WEIGHTS, attrs)
@@ -218,7 +242,7 @@ def act(
     machine: Machine, name: str, fact: Fact, args: Args, node: ast.Call, state: State, receiver: int | None = None
 ) -> Value:
     """Run, load into or switch a model: what the method belongs to, what that object holds, or an argument."""
-    effect = effect_of(fact, args)
+    effect = effect_of(fact, args, state)
     value: Value | None = None
     if fact.model is not None:
         value = given_for(args, fact.model)

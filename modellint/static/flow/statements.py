@@ -8,7 +8,7 @@ from typing import Any
 
 from modellint.static.flow.conditions import condition_key, implied, narrow, truth, truth_of
 from modellint.static.flow.contexts import run_with
-from modellint.static.flow.events import ACCUMULATE, FORWARD
+from modellint.static.flow.events import ACCUMULATE, FORWARD, Event
 from modellint.static.flow.machine import Machine, Statements
 from modellint.static.flow.state import State, agree, join_states, settle
 from modellint.static.flow.targets import assign, christen, class_home, delete, elements, iterate
@@ -18,6 +18,7 @@ from modellint.static.flow.values import (
     MODEL,
     NONE,
     NOTHING,
+    OFF,
     ON,
     Args,
     ClassValue,
@@ -109,6 +110,11 @@ def _augmented(machine: Machine, node: ast.AugAssign, state: State) -> list[Stat
     return [state]
 
 
+def _records(event: Event) -> bool:
+    """Tell whether a forward may have left a graph behind its result."""
+    return any(snapshot.grad.state != OFF for snapshot in event.snapshots)
+
+
 def _accumulated(
     machine: Machine, node: ast.Assign | ast.AugAssign, target: str, added: Value, state: State
 ) -> frozenset[int]:
@@ -117,7 +123,7 @@ def _accumulated(
     if not forwards or CUT in added.taint or state.grad.state not in (ON, ENTRY):
         return frozenset()
     events = machine.recorder.events
-    source = next((n for n in forwards if events[n].key.kind == FORWARD), None)
+    source = next((n for n in forwards if events[n].key.kind == FORWARD and _records(events[n])), None)
     if source is None:
         return frozenset()
     number = machine.note(ACCUMULATE, node, events[source].key.oid, state, target)

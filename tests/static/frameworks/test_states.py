@@ -6,7 +6,7 @@ import pytest
 
 from tests.static.conftest import Lint
 
-RULES = ["ML101", "ML103", "ML201", "ML202"]
+RULES = ["ML101", "ML103", "ML201", "ML202", "ML204"]
 
 SILENT = {
     "MONAI's eval_mode switches mode and gradients": """
@@ -63,6 +63,51 @@ SILENT = {
             model.eval()
             with torch.no_grad():
                 return model(**batch).logits.argmax(-1)
+    """,
+    "an adapter without dropout on a model in eval": """
+        import torch
+        from peft import LoraConfig, PromptTuningConfig, get_peft_model, set_peft_model_state_dict
+        from transformers import AutoModelForCausalLM
+
+        def predict(batch):
+            base = AutoModelForCausalLM.from_pretrained("gpt2")
+            model = get_peft_model(base, LoraConfig(r=8))
+            other = get_peft_model(base, PromptTuningConfig(num_virtual_tokens=8))
+            set_peft_model_state_dict(model, torch.load("adapter.pt", weights_only=True))
+            set_peft_model_state_dict(other, torch.load("prompt.pt", weights_only=True))
+            with torch.no_grad():
+                return model(**batch).logits.argmax(-1), other(**batch).logits.argmax(-1)
+    """,
+    "an adapter whose configuration is not in sight": """
+        import torch
+        from peft import LoraConfig, get_peft_model, set_peft_model_state_dict
+        from transformers import AutoModelForCausalLM
+
+        def predict(batch, **options):
+            model = get_peft_model(AutoModelForCausalLM.from_pretrained("gpt2"), LoraConfig(**options))
+            set_peft_model_state_dict(model, torch.load("adapter.pt", weights_only=True))
+            with torch.no_grad():
+                return model(**batch).logits.argmax(-1)
+    """,
+    "a sum of what was computed without gradients": """
+        import torch
+        from project.metrics import Accuracy
+        from torchvision.models import resnet18
+
+        def evaluate(model, loader, metric):
+            model.eval()
+            with torch.no_grad():
+                for x, y in loader:
+                    metric.update(model(x), y)
+            return metric.compute()
+
+        def main(folds):
+            total = 0
+            model = resnet18(weights="DEFAULT")
+            metric = Accuracy()
+            for loader in folds:
+                total += evaluate(model, loader, metric)
+            print(total / len(folds))
     """,
     "a head put in before eval()": """
         import torch
