@@ -315,7 +315,7 @@ class TestTrainOverride:
             from torch import nn
 
             class Net(nn.Module):
-                def train(self):
+                def train(self) -> None:
                     """Freeze the norms."""
                     self.head.train()
                     if self.frozen:

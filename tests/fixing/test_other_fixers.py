@@ -234,6 +234,11 @@ class TestUnsafeLoad:
                 return net.eval()
 
             other = torch.load("b.pt", weights_only=False).to("cpu")
+
+            try:
+                state = torch.load("c.pt", weights_only=True)
+            except TypeError:
+                state = torch.load("c.pt")
             """
         assert fixed(code, "ML403") == dedent(code)
 

@@ -37,6 +37,8 @@ def fix(document: Document, finding: Diagnostic, rule: Rule) -> Change | None:
     closing = not any(inner.value is not None for inner in returns)
     if closing:
         done.append("return self")
+        if method.returns is not None and dotted(method.returns.annotation) == "None":
+            rewrites[method] = lambda node: node.with_changes(returns=None)
         given_back = cst.Return(cst.Name(me))
         rewrites |= {inner: lambda _: given_back for inner in returns}
     if not done:
