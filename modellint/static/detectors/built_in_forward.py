@@ -22,8 +22,15 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 continue
             for call in method.calls:
                 found = _built(context, method, call, parametrised)
-                if found and not _kept(method, call) and not tied_to_mode(method, call):
+                if found and not _in_eval(method, call) and not _kept(method, call) and not tied_to_mode(method, call):
                     yield Finding(context.site(call), {"built": ast.unparse(call.func), "why": found})
+
+
+def _in_eval(method: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether `nn.Dropout(p).eval()` is what is written: it does nothing, in any mode."""
+    return any(
+        isinstance(node, ast.Attribute) and node.value is call and node.attr == "eval" for node in path_to(method, call)
+    )
 
 
 def _built(context: FileContext, method: FunctionInfo, call: ast.Call, parametrised: set[str]) -> str:

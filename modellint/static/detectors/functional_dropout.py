@@ -9,7 +9,14 @@ from typing import Any
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
-from modellint.static.guards import assignments, runs_in_eval_only, speaks_of_mode, tied_to_mode, value_tied_to_mode
+from modellint.static.guards import (
+    assignments,
+    runs_in_eval_only,
+    speaks_of_mode,
+    tied_to_mode,
+    value_tied_to_mode,
+    walk_own,
+)
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import last_name
 
@@ -27,6 +34,10 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     for scope in context.scopes:
         for call in scope.calls:
             name = last_name(call.func)
+            alias = _alias(context, scope, call.func, names) if name not in names else None
+            if alias is not None and alias in functions:
+                yield from _judge(context, scope, call, functions[alias])
+                continue
             if name in names:
                 qualified = context.qualified(scope, call.func)
                 entry = functions.get(qualified) if qualified else None
@@ -37,6 +48,34 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 if keyword.arg in keywords and _runs_in_forward(scope) and not (name or "A")[:1].isupper():
                     if _hands_on(context, scope, call) and _always_on(context, scope, call, keyword.value):
                         yield _finding(context, call, f"{keyword.arg}={ast.unparse(keyword.value)}", Confidence.LIKELY)
+
+
+def _alias(context: FileContext, scope: FunctionInfo, func: ast.expr, names: set[str]) -> str | None:
+    """Return the qualified name of the function that a local variable or an attribute of `self` is another name for."""
+    if isinstance(func, ast.Name):
+        if func.id not in scope.stores:
+            return None
+        values = [(scope, value) for name, value in assignments(scope) if name == func.id]
+    elif isinstance(func, ast.Attribute) and scope.cls is not None and isinstance(func.value, ast.Name):
+        if func.value.id != scope.self_name or func.attr in scope.cls.methods:
+            return None
+        init = scope.cls.methods.get("__init__")
+        values = [(init, value) for value in _stored_as(init, func.attr)] if init is not None else []
+    else:
+        return None
+    if len(values) != 1 or not isinstance(values[0][1], (ast.Name, ast.Attribute)):
+        return None
+    where, value = values[0]
+    return context.qualified(where, value) if last_name(value) in names else None
+
+
+def _stored_as(method: FunctionInfo, attribute: str) -> list[ast.expr]:
+    return [
+        node.value
+        for node in walk_own(method)
+        if isinstance(node, ast.Assign)
+        and any(isinstance(target, ast.Attribute) and target.attr == attribute for target in node.targets)
+    ]
 
 
 def _runs_in_forward(scope: FunctionInfo) -> bool:
@@ -106,6 +145,10 @@ def _judge(context: FileContext, scope: FunctionInfo, call: ast.Call, entry: Map
             )
     elif _always_true(scope, training):
         yield _finding(context, call, f"training={ast.unparse(training)}, which is always true,", Confidence.CERTAIN)
+    elif _turned_round(training):
+        yield _finding(
+            context, call, f"training={ast.unparse(training)}, which is true at inference,", Confidence.CERTAIN
+        )
 
 
 def _follows_flag(scope: FunctionInfo, chance: ast.expr) -> bool:
@@ -130,8 +173,16 @@ def _called_in_training_only(scope: FunctionInfo) -> bool:
     return bool(calls) and all(tied_to_mode(method, call) for method, call in calls)
 
 
+def _turned_round(node: ast.expr) -> bool:
+    """Tell whether `node` is `not self.training`."""
+    inner = node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not) else None
+    return isinstance(inner, ast.Attribute) and inner.attr == "training"
+
+
 def _always_true(scope: FunctionInfo, node: ast.expr) -> bool:
     """Tell whether `node` is `self.train`, the method, or `~self.training`, which is -1 or -2."""
+    if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
+        return any((isinstance(v, ast.Constant) and v.value is True) or _always_true(scope, v) for v in node.values)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
         return isinstance(node.operand, ast.Attribute) and node.operand.attr == "training"
     if isinstance(node, ast.Attribute) and node.attr == "train" and isinstance(node.value, ast.Name):
@@ -150,10 +201,14 @@ def _stored_attributes(scope: FunctionInfo) -> set[str]:
 
 def _always_on(context: FileContext, scope: FunctionInfo, call: ast.Call, chance: ast.expr) -> bool:
     """Tell whether a dropout probability keeps its value in evaluation mode."""
-    if tied_to_mode(scope, call) or (not isinstance(chance, ast.Constant) and value_tied_to_mode(scope, chance)):
+    inverted = isinstance(chance, ast.IfExp) and _turned_round(chance.test)
+    tied = not isinstance(chance, ast.Constant) and not inverted and value_tied_to_mode(scope, chance)
+    if tied or tied_to_mode(scope, call):
         return False
     if isinstance(chance, ast.Constant):
         return chance.value not in (0, 0.0, None, False)
+    if isinstance(chance, ast.IfExp) and _turned_round(chance.test):
+        return not _is_zero_attribute(scope, chance.body)
     if isinstance(chance, ast.IfExp):
         return not _is_zero_attribute(scope, chance.body) or not _is_zero_attribute(scope, chance.orelse)
     if isinstance(chance, ast.Name):

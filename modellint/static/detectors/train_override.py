@@ -46,6 +46,8 @@ def _problem(method: FunctionInfo) -> str:
                 passed_on = True
                 if mode and any(isinstance(a, ast.Constant) and a.value is True for a in inner.args):
                     return "switches training mode on whatever it is given, so that eval() has no effect"
+                if mode and any(_is_opposite(a, mode) for a in [*inner.args, *(k.value for k in inner.keywords)]):
+                    return f"passes the opposite of `{mode}` on, so that eval() switches training mode on"
                 if mode and not _gives(inner) and not _asks(method, mode):
                     return f"does not pass `{mode}` on to super().train(), so that eval() leaves it in training mode"
             elif _gives(inner):
@@ -56,7 +58,19 @@ def _problem(method: FunctionInfo) -> str:
         return "does not call super().train(mode), so that no submodule ever changes its mode"
     if not any(isinstance(inner, ast.Return) and inner.value is not None for inner in walk_own(method)):
         return "does not return self, so that `model = model.eval()` gives None"
+    if _falls_through(node.body):
+        return "does not return self in every case, so that `model = model.eval()` may give None"
     return ""
+
+
+def _falls_through(body: list[ast.stmt]) -> bool:
+    """Tell whether a body may end without a return, as far as its last statement tells."""
+    last = body[-1]
+    if isinstance(last, ast.If):
+        return not last.orelse or _falls_through(last.body) or _falls_through(last.orelse)
+    if isinstance(last, (ast.With, ast.Try)):
+        return _falls_through(last.body)
+    return not isinstance(last, (ast.Return, ast.Raise, ast.While))
 
 
 def _is_docstring(statement: ast.stmt) -> bool:
@@ -72,6 +86,15 @@ def _is_super(call: ast.Call, method: FunctionInfo) -> bool:
         return last_name(func.value) == "super"
     first = call.args[0] if call.args else None
     return isinstance(first, ast.Name) and first.id == method.self_name
+
+
+def _is_opposite(node: ast.expr, mode: str) -> bool:
+    return (
+        isinstance(node, ast.UnaryOp)
+        and isinstance(node.op, ast.Not)
+        and isinstance(node.operand, ast.Name)
+        and node.operand.id == mode
+    )
 
 
 def _gives(call: ast.Call) -> bool:

@@ -18,7 +18,10 @@ _JOB = re.compile(
     r"Diffus|DDPM|DDIM|Ddpm|Ddim|SDE|Langevin|Sampler|Sampling|Generator|Polic|Actor|Agent|Augment|Random[A-Z]|^Random$|"
     r"Jitter|Crop|Flip|Mix[Uu]p|CutMix|Cutmix|Cutout|Bayes|MonteCarlo|^MC|Loss|Criterion|Flow|Discriminator|Env|EBM|"
     r"LSH|MAE|Mask|MIM|Pretrain|Contrastive|CLR|MoCo|BYOL|Distribution|Prior|Latent|Denois|Initiali[sz]|Memory|Schedul|"
-    r"Explain|Sample|Resize|Transform$|Dummy"
+    r"Explain|Sample|Resize|Transform$|Dummy|Gumbel|Quanti[sz]|Codebook"
+)
+_JOB_FOLDER = re.compile(
+    r"^(augment\w*|data_aug\w*|transforms?|\w*_transforms|diffusion\w*|samplers?|sampling|explain\w*)$"
 )
 _JOB_METHOD = re.compile(
     r"sampl|generat|random|mask|augment|loss|negative|shuffle|init|reset|select_action|act$|permut"
@@ -33,7 +36,8 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     The detector's options: `functions` are qualified names (`*` at the end stands for the rest), `methods` the last
     names of methods of a tensor or a distribution that draw.
     """
-    if is_test_file(context.module.path):
+    path = context.module.path
+    if is_test_file(path) or any(_JOB_FOLDER.search(part) for part in (path.stem, *path.parts[-3:-1])):
         return
     functions: list[str] = rule.rule.detector_options["functions"]
     methods = set(rule.rule.detector_options["methods"])

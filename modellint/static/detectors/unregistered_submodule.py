@@ -137,6 +137,8 @@ class _ClassReader:
                         reported.add(attribute)
                         yield self._finding(node, attribute, "a list")
                 elif isinstance(owner, ast.Name) and holds and owner.id not in self.registered:
+                    if not _is_plain_local(method, owner.id):
+                        continue
                     local.setdefault(owner.id, "a list")
 
     def _only_aliases(self, value: ast.expr) -> bool:
@@ -292,6 +294,16 @@ def _hides_on_purpose(item: ast.expr) -> bool:
         isinstance(item, ast.Call)
         and isinstance(item.func, ast.Attribute)
         and item.func.attr in ("eval", "requires_grad_")
+    )
+
+
+def _is_plain_local(method: FunctionInfo, name: str) -> bool:
+    """Tell whether a local variable is a plain container, and no ModuleList that only grows like one."""
+    values = [value for assigned, value in assignments(method) if assigned == name]
+    return all(
+        isinstance(value, (ast.List, ast.Dict, ast.Tuple, ast.Set, ast.ListComp, ast.DictComp, ast.BinOp))
+        or (isinstance(value, ast.Call) and last_name(value) in _PLAIN)
+        for value in values
     )
 
 

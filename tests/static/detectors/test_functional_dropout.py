@@ -8,6 +8,24 @@ from tests.static.conftest import Lint
 
 HEADER = "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n\n\nclass Block(nn.Module):\n"
 SILENT = {
+    "under another name, with the flag": """
+    def __init__(self, p):
+        super().__init__()
+        self.p = p
+        self.drop = F.dropout
+
+    def forward(self, q, k, v):
+        attend = F.scaled_dot_product_attention
+        q = self.drop(q, self.p, self.training)
+        return attend(q, k, v, dropout_p=self.p if self.training else 0.0)
+    """,
+    "the flag has a name": """
+    def forward(self, x):
+        drops = self.p > 0 and self.training
+        if drops:
+            x = F.dropout(x, self.p)
+        return x
+    """,
     "a conjunction with the flag": """
     def forward(self, x):
         return F.dropout(x, self.p, self.training and self.enabled)
@@ -95,6 +113,32 @@ SILENT = {
     """,
 }
 FOUND = {
+    "guards that are always true": """
+    def forward(self, x):
+        if self.train:
+            x = F.dropout(x, 0.1)  # ML104
+        x = F.dropout(x, 0.1, training=self.train)  # ML104
+        x = F.dropout(x, 0.1, training=~self.training)  # ML104
+        return F.dropout(x, 0.1, training=self.training or True)  # ML104
+    """,
+    "guards turned round": """
+    def forward(self, q, k, v):
+        q = F.dropout(q, 0.1, training=not self.training)  # ML104
+        return F.scaled_dot_product_attention(q, k, v, dropout_p=0.0 if self.training else 0.0) + (
+            F.scaled_dot_product_attention(q, k, v, dropout_p=self.p if not self.training else 0.0)  # ML104
+        )
+    """,
+    "under another name": """
+    def __init__(self, p):
+        super().__init__()
+        self.p = p
+        self.drop = F.dropout
+
+    def forward(self, q, k, v):
+        attend = F.scaled_dot_product_attention
+        q = self.drop(q, self.p)  # ML104
+        return attend(q, k, v, dropout_p=self.p)  # ML104
+    """,
     "in a nested function": """
     def forward(self, x):
         def drop(a):

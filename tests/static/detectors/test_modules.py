@@ -145,6 +145,36 @@ SILENT = {
                 self.sizes = [4, 4] if extra else []
                 self.body, self.tail = nn.Linear(4, 4), nn.Linear(4, 4)
         """,
+    "a local ModuleList that grows": """
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self, depth):
+                super().__init__()
+                layers = nn.ModuleList([])
+                for _ in range(depth):
+                    layers.append(nn.Linear(4, 4))
+                self.layers = layers
+        """,
+    "a dropout that is switched off at once": """
+        from torch import nn
+
+        class Net(nn.Module):
+            def forward(self, x):
+                return nn.Dropout(0.5).eval()(x)
+        """,
+    "train that returns on both ways": """
+        from torch import nn
+
+        class Net(nn.Module):
+            def train(self, mode=True):
+                if not mode:
+                    return super().train(mode)
+                else:
+                    super().train(mode)
+                    self.norm.eval()
+                    return self
+        """,
     "setattr, then getattr": """
         from torch import nn
 
@@ -348,6 +378,22 @@ FOUND = {
 
             def make(self, i):
                 return nn.Linear(i, i)
+        """,
+    "train that returns self in one case only": """
+        from torch import nn
+
+        class Net(nn.Module):
+            def train(self, mode=True):  # ML107
+                super().train(mode)
+                if mode:
+                    return self
+        """,
+    "train turned round": """
+        from torch import nn
+
+        class Net(nn.Module):
+            def train(self, mode=True):  # ML107
+                return super().train(not mode)
         """,
     "lists, by every road": """
         from torch import nn
