@@ -22,7 +22,7 @@ from modellint.catalog.document import (
 from modellint.diagnostic import Applicability, Confidence, Severity
 
 SCHEMA = Path(__file__).parent / "schemas" / "rule.json"
-_MARK = re.compile(r"#\s*finding\s*(?::\s*(?P<severity>error|warning|info))?\s*$")
+_MARK = re.compile(r"(?:#|//)\s*finding\s*(?::\s*(?P<severity>error|warning|info))?\s*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +181,7 @@ def _inconsistencies(document: Document) -> Iterable[Problem]:
     for kind in ("good", "bad"):
         for index, example in enumerate(document.data["examples"][kind]):
             key: KeyPath = ("examples", kind, index)
-            built = _example(example, kind == "bad")
+            built = _example(example, kind == "bad", document.data["runs-on"])
             if built.check not in built.files:
                 yield document.problem((*key, "check"), f"{built.check!r} is none of the example's files")
                 continue
@@ -192,8 +192,9 @@ def _inconsistencies(document: Document) -> Iterable[Problem]:
                 yield document.problem(key, "marks a line with '# finding' although nothing may be found")
 
 
-def _example(data: Mapping[str, Any], bad: bool) -> Example:
-    files = data["files"] if "files" in data else {"example.py": data["code"]}
+def _example(data: Mapping[str, Any], bad: bool, runs_on: str) -> Example:
+    single = "example.rs" if runs_on == "rust" else "example.py"
+    files = data["files"] if "files" in data else {single: data["code"]}
     return Example(
         title=data["title"],
         bad=bad,
@@ -235,6 +236,8 @@ def _build(document: Document) -> Rule:
         triggers=tuple((t,) if isinstance(t, str) else tuple(t) for t in data.get("triggers", ())),
         detector=detect["detector"],
         detector_options=MappingProxyType(dict(detect.get("options", {}))),
-        examples=tuple(_example(example, kind == "bad") for kind in ("good", "bad") for example in examples[kind]),
+        examples=tuple(
+            _example(example, kind == "bad", data["runs-on"]) for kind in ("good", "bad") for example in examples[kind]
+        ),
         path=document.path,
     )

@@ -18,6 +18,7 @@ from modellint.sources import Prefilter, SourceError, SourceFile, absolute, disc
 from modellint.sources.suppressions import find_suppressions, has_suppressions
 
 CANNOT_PARSE = "ML002"
+_RUST_ROOTS = ("burn", "Tensor", "Backend", "utodiff", "ad_enabled")  # any of them in a Rust file that has to do with Burn
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,18 @@ def make_analyzer(settings: Settings, root: Path, checked: frozenset[Path]) -> C
     from modellint.static import Analyzer
 
     return Analyzer(settings.rules, settings.frameworks, root, checked, settings.deep)
+
+
+def make_burn_analyzer(settings: Settings) -> Checker:
+    """Return the pass over Rust files; it finds each file's crate and workspace by itself."""
+    from modellint.burn import Analyzer
+
+    return Analyzer(settings.rules)
+
+
+def language_of(path: Path) -> str:
+    """Return the kind of rules that read a file: `rust` or `python`."""
+    return "rust" if path.suffix == ".rs" else "python"
 
 
 def check_paths(
@@ -147,7 +160,8 @@ class Engine:
         self._checked = checked
         self._tops = sorted(tops)
         self._checkers: dict[tuple[int, Path], Checker] = {}
-        self._prefilters: dict[int, Prefilter] = {}
+        self._prefilters: dict[tuple[int, str], Prefilter] = {}
+        self._told_of_rust = False
 
     def check(self, path: Path, data: bytes | None, named: bool) -> FileReport:
         """Check one file, which is read unless `data` is its content; `named` if the user asked for just this."""
@@ -161,29 +175,35 @@ class Engine:
                     return FileReport(path, errors=(f"{shown(path)}: {problem}",))
                 found = visible(_cannot_parse(path, settings, problem), path, settings)
                 return FileReport(path, tuple(found))
-        if self._prefilter(settings).wants(data):
-            return self._analyse(path, data, settings)
+        if self._prefilter(settings, language_of(path)).wants(data):
+            return self._analyse(path, data, settings, named)
         if has_suppressions(data):
             return self._only_suppressions(path, data, settings)
         return FileReport(path)
 
-    def _prefilter(self, settings: Settings) -> Prefilter:
-        if id(settings) not in self._prefilters:
+    def _prefilter(self, settings: Settings, language: str) -> Prefilter:
+        key = (id(settings), language)
+        if key not in self._prefilters:
             roots = [root for framework in settings.frameworks for root in framework.roots]
-            rules = [active.rule for active in settings.rules.values() if active.rule.runs_on in ("python", "any")]
+            kinds = (language, "any") if language == "python" else (language,)
+            rules = [active.rule for active in settings.rules.values() if active.rule.runs_on in kinds]
             # ML001 is about comments, and those are looked for apart from the rest
             triggers = [rule.triggers for rule in rules if rule.detector != "unused-suppression"]
-            self._prefilters[id(settings)] = Prefilter(roots, triggers)
-        return self._prefilters[id(settings)]
+            self._prefilters[key] = Prefilter(roots if language == "python" else _RUST_ROOTS, triggers)
+        return self._prefilters[key]
 
     def _checker(self, path: Path, settings: Settings) -> Checker:
-        root = self._resolver.project_root(path.parent, self._tops)
-        key = (id(settings), root)
+        if language_of(path) == "rust":
+            key = (id(settings), Path())  # Cargo knows the projects
+            if key not in self._checkers:
+                self._checkers[key] = make_burn_analyzer(settings)
+            return self._checkers[key]
+        key = (id(settings), self._resolver.project_root(path.parent, self._tops))
         if key not in self._checkers:
-            self._checkers[key] = self._make_checker(settings, root, self._checked)
+            self._checkers[key] = self._make_checker(settings, key[1], self._checked)
         return self._checkers[key]
 
-    def _analyse(self, path: Path, data: bytes, settings: Settings) -> FileReport:
+    def _analyse(self, path: Path, data: bytes, settings: Settings, named: bool) -> FileReport:
         source = SourceFile(path, "")
         parsed = True
         errors: tuple[str, ...] = ()
@@ -198,6 +218,12 @@ class Engine:
         except SyntaxError as error:
             parsed = False
             found = _cannot_parse(path, settings, error.msg, error.lineno or 1, error.offset or 1)
+        except ImportError as error:  # tree-sitter, an extra
+            if named:
+                return FileReport(path, errors=(f"{shown(path)}: {error}",))
+            notes = () if self._told_of_rust else (f"{shown(path)}: {error}; Rust files are left out",)
+            self._told_of_rust = True
+            return FileReport(path, notes=notes)
         except Exception as error:
             # a crash of ours costs this file, not the run
             parsed = False
@@ -206,10 +232,10 @@ class Engine:
                 found = _cannot_parse(path, settings, "nested too deeply")
             else:
                 errors = (_internal_error(path, error),)
-        suppressions = find_suppressions(source.text)
+        suppressions = find_suppressions(source.text, rust=source.kind == "rust")
         found, used = suppress(found, suppressions)
         if parsed:
-            found += unused(path, suppressions, used, settings)
+            found += unused(path, suppressions, used, settings, language_of(path))
         return self._report(found, source, settings, errors, data)
 
     def _only_suppressions(self, path: Path, data: bytes, settings: Settings) -> FileReport:
@@ -218,7 +244,8 @@ class Engine:
             source = read_source(path, data)
         except SourceError:
             return FileReport(path)
-        found = list(unused(path, find_suppressions(source.text), set(), settings))
+        suppressions = find_suppressions(source.text, rust=source.kind == "rust")
+        found = list(unused(path, suppressions, set(), settings, language_of(path)))
         return self._report(found, source, settings, (), data)
 
     def _report(
@@ -248,7 +275,8 @@ def _cannot_parse(path: Path, settings: Settings, reason: str, row: int = 1, col
     active = settings.rules.get(CANNOT_PARSE)
     if active is None:
         return []
-    version = ".".join(platform.python_version_tuple()[:2])
+    version = "Python " + ".".join(platform.python_version_tuple()[:2])
+    parser = "tree-sitter" if language_of(path) == "rust" else version  # Rust comes here with bytes that are no text
     row, column = max(row, 1), max(column, 1)
     return [
         Diagnostic(
@@ -256,7 +284,7 @@ def _cannot_parse(path: Path, settings: Settings, reason: str, row: int = 1, col
             name=active.rule.name,
             severity=active.severity,
             confidence=active.rule.confidence,
-            message=active.rule.message.format(version=version, reason=reason),
+            message=active.rule.message.format(parser=parser, reason=reason),
             filename=str(path),
             span=Span.of(row, column, row, column + 1),
         )

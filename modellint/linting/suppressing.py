@@ -32,21 +32,23 @@ def suppress(diagnostics: Iterable[Diagnostic], suppressions: Sequence[Suppressi
     return kept, used
 
 
-def unused(path: Path, suppressions: Sequence[Suppression], used: Used, settings: Settings) -> Iterator[Diagnostic]:
-    """Yield an ML001 for each comment of `path` that silences nothing or names no rule."""
+def unused(
+    path: Path, suppressions: Sequence[Suppression], used: Used, settings: Settings, language: str = "python"
+) -> Iterator[Diagnostic]:
+    """Yield an ML001 for each comment of `path` that silences nothing or names no rule; `language` is the file's."""
     if UNUSED not in settings.rules:
         return
     judged = {
         word.upper()
         for rule in (active.rule for active in settings.rules.values())
-        if rule.runs_on == "python" and rule.code not in settings.ignored_in(path)
+        if rule.runs_on == language and rule.code not in settings.ignored_in(path)
         for word in (rule.code, rule.name)
     }
-    python = {rule.code for rule in settings.catalogue.values() if rule.runs_on == "python" and rule.enabled}
+    readers = {rule.code for rule in settings.catalogue.values() if rule.runs_on == language and rule.enabled}
     found: list[Diagnostic] = []
     for suppression in suppressions:
         found += _wrong_names(path, suppression, settings)
-        found += _idle(path, suppression, used, settings, judged, complete=python <= set(settings.rules))
+        found += _idle(path, suppression, used, settings, judged, complete=readers <= set(settings.rules))
     for diagnostic in found:
         if not any(s.covers(diagnostic.span) and s.names(UNUSED, diagnostic.name) for s in suppressions):
             yield diagnostic

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-SUFFIXES = (".py", ".ipynb")
+SUFFIXES = (".py", ".ipynb", ".rs")
 # Folders that hold no source of the project itself; `exclude` adds to them.
 DEFAULT_EXCLUDES = frozenset(
     {
@@ -35,7 +35,8 @@ def discover(
     """Yield the absolute paths of the files that `paths` mean, folder by folder in sorted order, none twice.
 
     A file named by the caller is yielded whatever its suffix and whatever `excluded` says. A folder is
-    walked: Python files and notebooks, without `DEFAULT_EXCLUDES`, what git ignores and what `excluded` names.
+    walked: Python files, notebooks and Rust files, without `DEFAULT_EXCLUDES`, folders that call themselves a cache (by
+    a `CACHEDIR.TAG`, as Cargo's `target` does), what git ignores and what `excluded` names.
     `missing` hears of named paths that are no file and no folder, `skipped` of such entries met on a walk.
     """
     seen: set[Path] = set()
@@ -84,6 +85,8 @@ def _walk(top: Path, excluded: Callable[[Path], bool], skipped: Report) -> Itera
         if (status.st_dev, status.st_ino) in visited:  # a link that leads back up
             continue
         visited.add((status.st_dev, status.st_ino))
+        if folder != top and any(entry.name == "CACHEDIR.TAG" for entry in entries):
+            continue
         ignores = ignores.inside(folder, any(entry.name == ".gitignore" for entry in entries))
         folders = []
         for entry in entries:

@@ -25,7 +25,7 @@ def read_notebook(path: Path, data: bytes) -> SourceFile:
     A notebook of another language is empty: there is nothing in it to check.
     """
     try:
-        notebook = json.loads(decode(data))
+        notebook = json.loads(decode(data, "utf-8-sig"))
     except json.JSONDecodeError as error:
         raise SourceError(f"no notebook: {error.msg}", error.lineno, error.colno) from None
     except RecursionError:

@@ -1,4 +1,4 @@
-"""What a file is to the static pass: Python text with `\\n` line ends, whatever it looked like on disk."""
+"""What a file is to the static passes: text with `\\n` line ends, whatever it looked like on disk."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class SourceError(ValueError):
 class SourceFile:
     """A file as it is analysed.
 
-    `path` is absolute. `text` is Python: for a notebook its code cells, one below the other, with what only
-    IPython understands replaced row by row. `cells` holds the first row of each code cell, in order.
+    `path` is absolute. `text` is Python, or Rust where `kind` says so: for a notebook its code cells, one below the
+    other, with what only IPython understands replaced row by row. `cells` holds the first row of each code cell, in order.
     """
 
     path: Path
     text: str
-    kind: Literal["python", "notebook"] = "python"
+    kind: Literal["python", "notebook", "rust"] = "python"
     cells: tuple[int, ...] = ()
 
     @property
@@ -60,15 +60,16 @@ def read_source(path: Path, data: bytes | None = None) -> SourceFile:
         from modellint.sources.notebook import read_notebook
 
         return read_notebook(path, data)
-    return SourceFile(path, decode(data))
+    if path.suffix == ".rs":
+        return SourceFile(path, decode(data, "utf-8-sig"), "rust")
+    return SourceFile(path, decode(data, encoding_of(data)))
 
 
-def decode(data: bytes) -> str:
-    """Return the text of a Python file: byte order mark, PEP 263 cookie and line ends are dealt with.
+def decode(data: bytes, encoding: str) -> str:
+    """Return the text of a file: byte order mark and line ends are dealt with.
 
     Raises `SourceError` with the place of the first byte that the encoding does not have.
     """
-    encoding = encoding_of(data)
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:

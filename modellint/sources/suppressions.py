@@ -18,6 +18,11 @@ _NOQA = re.compile(
 )
 _LOOKS_LIKE_CODE = re.compile(r"\s*[:=(]?\s*[A-Z]{2,6}[0-9]{1,4}\b")
 _WORD = re.compile(r"[^\s,]+")
+# Rust's line comments, and everything that may hold two slashes without being one.
+_RUST_TOKEN = re.compile(
+    r"""(?P<comment>//[^\n]*)|/\*.*?\*/|b?r(?P<hashes>#*)".*?"(?P=hashes)|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])'""",
+    re.DOTALL,
+)
 # What other linters call it: someone who writes this believes that it silences something.
 _OTHER_SPELLINGS = {"disable", "disable-file", "ignore-all", "ignore-line", "noqa", "off", "skip", "skip-file"}
 _SPELLINGS = ("ignore", "ignore-file")
@@ -92,12 +97,25 @@ def has_suppressions(text: str | bytes) -> bool:
     return "modellint:" in text or "noqa" in text or "NOQA" in text
 
 
-def find_suppressions(text: str) -> tuple[Suppression, ...]:
-    """Return the suppressions of a Python text, in its order; comments only, never the inside of a string.
+def find_suppressions(text: str, *, rust: bool = False) -> tuple[Suppression, ...]:
+    """Return the suppressions of a Python or Rust text, in its order; comments only, never the inside of a string.
 
-    In a text that does not parse, those in front of the first error that the tokenizer stumbles over.
+    In a Python text that does not parse, those in front of the first error that the tokenizer stumbles over.
     """
-    return tuple(_suppressions(text)) if has_suppressions(text) else ()
+    if not has_suppressions(text):
+        return ()
+    return tuple(_in_rust(text) if rust else _suppressions(text))
+
+
+def _in_rust(text: str) -> Iterator[Suppression]:
+    lines = text.split("\n")
+    for match in _RUST_TOKEN.finditer(text):
+        if match["comment"] is None:
+            continue
+        row = text.count("\n", 0, match.start()) + 1
+        offset = match.start() - (text.rfind("\n", 0, match.start()) + 1)
+        comment = "# " + match["comment"][2:]  # as wide as it was, so that every column stays
+        yield from (s for s in _parse(comment, row, offset, (row, row), lines[row - 1]) if s.kind != "noqa")
 
 
 def _suppressions(text: str) -> Iterator[Suppression]:

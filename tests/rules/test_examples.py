@@ -12,7 +12,7 @@ from modellint.catalog import Example, Rule, load_rules
 from modellint.linting import check_paths
 from modellint.settings import Resolver
 
-RULES = [rule for rule in load_rules().values() if rule.runs_on in ("python", "any")]
+RULES = [rule for rule in load_rules().values() if rule.runs_on in ("python", "rust", "any")]
 
 
 def examples() -> Iterator[object]:
@@ -25,7 +25,7 @@ def examples() -> Iterator[object]:
 def configuration(rule: Rule, example: Example) -> dict[str, object]:
     """Return a configuration in which `rule` runs alone; what runs on anything depends on the other rules."""
     settings: dict[str, object] = {"rules": {rule.code: {"options": dict(example.options)}}}
-    return settings | ({"select": [rule.code]} if rule.runs_on == "python" else {"extend-select": [rule.code]})
+    return settings | ({"select": [rule.code]} if rule.runs_on != "any" else {"extend-select": [rule.code]})
 
 
 @pytest.mark.parametrize(("rule", "example"), list(examples()))

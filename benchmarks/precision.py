@@ -1,0 +1,121 @@
+"""How often a finding is true: draw findings from public repositories, read them by hand, count.
+
+    python benchmarks/precision.py draw NAME=CHECKOUT ...    the sample, into precision.yaml; verdicts given before stay
+    python benchmarks/precision.py table                     the tables of docs/precision.md
+
+A verdict is written by a person into precision.yaml: `true`, or `false` with the reason why. Findings are the errors
+and warnings of ML1xx and ML2xx that a plain `modellint check` of the checkout's root shows.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+HERE = Path(__file__).parent
+SAMPLE = HERE / "precision.yaml"
+PAGE = HERE.parent / "docs" / "precision.md"
+SEED = 20261121
+DRAWN = 100
+MARKS = ("<!-- begin: benchmarks/precision.py table -->", "<!-- end -->")
+
+Row = dict[str, Any]
+
+
+def findings(name: str, checkout: Path) -> list[Row]:
+    """Return the errors and warnings of ML1xx and ML2xx in a checkout, in the order of the report."""
+    command = [sys.executable, "-m", "modellint", "check", "--no-cache", "--isolated", "--select", "ML1,ML2"]
+    finished = subprocess.run(
+        [*command, "--output-format", "json", "."], cwd=checkout, capture_output=True, text=True, check=False
+    )
+    if not finished.stdout:
+        sys.exit(f"{checkout}: {finished.stderr.strip() or 'no output'}")
+    rows = []
+    for item in json.loads(finished.stdout):
+        if item["severity"] == "info" or not item["code"].startswith(("ML1", "ML2")):
+            continue
+        file = Path(item["filename"]).relative_to(checkout.resolve()).as_posix()
+        place = f"cell {item['cell']}, row" if item["cell"] else "row"
+        at = f"{place} {item['location']['row']}"
+        rows.append({"repository": name, "file": file, "at": at, "code": item["code"]})
+    return rows
+
+
+def commit_of(checkout: Path) -> str:
+    """Return the commit a checkout stands at, or of which it is an export (a file COMMIT in its root)."""
+    note = checkout / "COMMIT"
+    if note.is_file():
+        return note.read_text(encoding="utf-8").strip()
+    command = ["git", "-C", str(checkout), "rev-parse", "HEAD"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def key(row: Row) -> tuple[str, ...]:
+    """Tell one finding from another across runs."""
+    return (row["repository"], row["file"], row["at"], row["code"])
+
+
+def draw(checkouts: dict[str, Path]) -> None:
+    """Draw the sample and keep the verdicts that were given before."""
+    known = {key(row): row for row in yaml.safe_load(SAMPLE.read_text("utf-8"))["findings"]} if SAMPLE.exists() else {}
+    repositories, pool = [], []
+    for name, checkout in sorted(checkouts.items()):
+        rows = findings(name, checkout)
+        repositories.append({"name": name, "commit": commit_of(checkout), "findings": len(rows)})
+        pool += rows
+    chosen = pool if len(pool) <= DRAWN else random.Random(SEED).sample(pool, DRAWN)
+    sample = [known.get(key(row), row | {"verdict": None}) for row in sorted(chosen, key=key)]
+    data = {"seed": SEED, "repositories": repositories, "findings": sample}
+    temporary = SAMPLE.with_suffix(".tmp")
+    temporary.write_text(yaml.safe_dump(data, sort_keys=False, width=160, allow_unicode=True), "utf-8")
+    temporary.replace(SAMPLE)
+    print(f"{len(sample)} of {len(pool)} findings drawn, {sum(r['verdict'] is None for r in sample)} to be read")
+
+
+def tables() -> str:
+    """Return the tables of the page, from the sample and its verdicts."""
+    data = yaml.safe_load(SAMPLE.read_text("utf-8"))
+    rows = data["findings"]
+    if unread := [key(row) for row in rows if row["verdict"] is None]:
+        sys.exit(f"{SAMPLE}: {len(unread)} findings have no verdict yet, the first: {' '.join(unread[0])}")
+    lines = ["| repository | commit | findings | read | true | false |", "|---|---|--:|--:|--:|--:|"]
+    for item in data["repositories"]:
+        own = [row for row in rows if row["repository"] == item["name"]]
+        good = sum(row["verdict"] is True for row in own)
+        lines.append(
+            f"| {item['name']} | {item['commit'][:10]} | {item['findings']} | {len(own)} | {good} | {len(own) - good} |"
+        )
+    good = sum(row["verdict"] is True for row in rows)
+    total = sum(item["findings"] for item in data["repositories"])
+    lines.append(f"| **all** | | **{total}** | **{len(rows)}** | **{good}** | **{len(rows) - good}** |")
+    lines += ["", "| rule | read | true |", "|---|--:|--:|"]
+    read, right = Counter(row["code"] for row in rows), Counter(row["code"] for row in rows if row["verdict"] is True)
+    lines += [f"| {code} | {read[code]} | {right[code]} |" for code in sorted(read)]
+    if wrong := [row for row in rows if row["verdict"] is not True]:
+        lines += ["", "The false ones, and why:", ""]
+        lines += [f"- {r['code']} {r['repository']}/{r['file']}, {r['at']}: {r['why']}" for r in wrong]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Run one of the two commands."""
+    match sys.argv[1:]:
+        case ["draw", *pairs] if pairs and all("=" in pair for pair in pairs):
+            draw({name: Path(path) for name, _, path in (pair.partition("=") for pair in pairs)})
+        case ["table"]:
+            before, _, rest = PAGE.read_text("utf-8").partition(MARKS[0])
+            _, _, after = rest.partition(MARKS[1])
+            PAGE.write_text(f"{before}{MARKS[0]}\n{tables()}\n{MARKS[1]}{after}", "utf-8")
+        case _:
+            sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,195 @@
+"""Cargo's view: which crate a file belongs to, which Burn it depends on, with which features."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib  # type: ignore[import-not-found,unused-ignore]
+
+Version = tuple[int, int, int]
+# Features of the crate `burn` whose backends are fused unless its default features are off
+# (crates/burn-wgpu/Cargo.toml and crates/burn-cuda/Cargo.toml, `default = [..., "fusion", ...]`, 0.13 to 0.21).
+FUSED_BACKENDS = frozenset({"wgpu", "cuda", "rocm", "vulkan", "webgpu", "metal"})
+
+
+@dataclass(frozen=True, slots=True)
+class Dependency:
+    """How a crate depends on Burn: the version where it is known, the features that are switched on."""
+
+    version: Version | None
+    features: frozenset[str]
+    default_features: bool
+    manifest: Path
+
+    @property
+    def fused(self) -> bool:
+        """Tell whether kernels are fused: a backend that does so by default, or the feature itself."""
+        backends = self.features & FUSED_BACKENDS
+        return bool(backends) and (self.default_features or "fusion" in self.features)
+
+
+@dataclass(frozen=True)
+class Crate:
+    """A package: its folder, the name its library has in other crates, its manifest."""
+
+    folder: Path
+    manifest: Mapping[str, Any]
+    workspace: Path
+    workspace_manifest: Mapping[str, Any]
+
+    @property
+    def library(self) -> str:
+        """The name under which other crates import the library."""
+        package = self.manifest.get("package")
+        library = self.manifest.get("lib")
+        name = (library.get("name") if isinstance(library, dict) else None) or (
+            package.get("name") if isinstance(package, dict) else None
+        )
+        return str(name or self.folder.name).replace("-", "_")
+
+    @cached_property
+    def dependencies(self) -> Mapping[str, Mapping[str, Any]]:
+        """Every dependency by its local name, `workspace = true` followed, as tables."""
+        shared = _table(_table(self.workspace_manifest, "workspace"), "dependencies")
+        found: dict[str, Mapping[str, Any]] = {}
+        for section in ("dependencies", "dev-dependencies", "build-dependencies"):
+            for name, value in _table(self.manifest, section).items():
+                entry: dict[str, Any] = dict(value) if isinstance(value, dict) else {"version": value}
+                if entry.get("workspace"):
+                    base = shared.get(name, {})
+                    base = dict(base) if isinstance(base, dict) else {"version": base}
+                    features = [*base.get("features", ()), *entry.get("features", ())]
+                    base.setdefault("default-features", entry.get("default-features", True))
+                    entry = {**base, "features": features, "folder": self.workspace}
+                else:
+                    entry["folder"] = self.folder
+                found.setdefault(name.replace("-", "_"), entry)
+        return found
+
+    @cached_property
+    def burn_names(self) -> frozenset[str]:
+        """The local names of Burn's crates, renamed ones among them."""
+        found = {"burn"}
+        for name, entry in self.dependencies.items():
+            package = str(entry.get("package", name)).replace("_", "-")
+            if package == "burn" or package.startswith("burn-"):
+                found.add(name)
+        return frozenset(found)
+
+    @cached_property
+    def burn(self) -> Dependency | None:
+        """How this crate depends on Burn; None where it does not, or is a part of Burn itself."""
+        for name, entry in self.dependencies.items():
+            if str(entry.get("package", name)) != "burn":
+                continue
+            features = {str(feature) for feature in entry.get("features", ())}
+            features |= self._forwarded(name)
+            default = entry.get("default-features", entry.get("default_features", True))
+            return Dependency(self._locked(entry), frozenset(features), bool(default), self.folder / "Cargo.toml")
+        return None
+
+    def _forwarded(self, name: str) -> set[str]:
+        """Return the features of a dependency that this crate's default features switch on."""
+        table = _table(self.manifest, "features")
+        queue, seen = ["default"], {"default"}
+        while queue:
+            for item in table.get(queue.pop(), ()):
+                if str(item) not in seen:
+                    seen.add(str(item))
+                    queue.append(str(item))
+        return {
+            item.split("/", 1)[1]
+            for item in seen
+            if item.split("/")[0].rstrip("?").replace("-", "_") == name and "/" in item
+        }
+
+    def _locked(self, entry: Mapping[str, Any]) -> Version | None:
+        for folder in (self.folder, self.workspace):
+            lock = _read(folder / "Cargo.lock")
+            for package in lock.get("package", ()):
+                if isinstance(package, dict) and package.get("name") == "burn":
+                    return parse_version(str(package.get("version", "")))
+        if isinstance(path := entry.get("path"), str):
+            other = load_crate(Path(entry["folder"]) / path)
+            return other.version if other is not None else None
+        return parse_version(str(entry.get("version", "")))
+
+    @property
+    def version(self) -> Version | None:
+        """The version of the package itself."""
+        package = _table(self.manifest, "package")
+        version = package.get("version")
+        if isinstance(version, dict):
+            version = _table(_table(self.workspace_manifest, "workspace"), "package").get("version")
+        return parse_version(str(version)) if version else None
+
+
+def parse_version(text: str) -> Version | None:
+    """Return the lowest version that a requirement such as `^0.17`, `=0.17.1` or `>=0.16, <0.18` admits."""
+    match = re.search(r"(\d+)(?:\.(\d+))?(?:\.(\d+))?", text)
+    return (int(match[1]), int(match[2] or 0), int(match[3] or 0)) if match else None
+
+
+def crate_of(path: Path) -> Crate | None:
+    """Return the crate that a file belongs to: that of the nearest Cargo.toml with a package."""
+    for folder in path.parents:
+        if (folder / "Cargo.toml").is_file() and (crate := load_crate(folder)) is not None:
+            return crate
+    return None
+
+
+def load_crate(folder: Path) -> Crate | None:
+    """Read the package in `folder`; None where there is none, or its manifest is broken."""
+    manifest = _read(folder / "Cargo.toml")
+    if "package" not in manifest:
+        return None
+    for above in (folder, *folder.parents):
+        outer = manifest if above == folder else _read(above / "Cargo.toml")
+        if "workspace" in outer:
+            return Crate(folder, manifest, above, outer)
+        if (above / ".git").exists():
+            break
+    return Crate(folder, manifest, folder, manifest)
+
+
+def siblings(crate: Crate) -> Iterator[Crate]:
+    """Yield the other packages that a crate can reach: members of its workspace and dependencies by path."""
+    workspace = _table(crate.workspace_manifest, "workspace")
+    folders: dict[Path, None] = {}
+    for pattern in workspace.get("members", ()):
+        if not Path(str(pattern)).is_absolute():
+            folders.update(dict.fromkeys(sorted(crate.workspace.glob(str(pattern)))))
+    for entry in crate.dependencies.values():
+        if isinstance(path := entry.get("path"), str):
+            folders[(Path(entry["folder"]) / path).resolve()] = None
+    for folder in folders:
+        if folder != crate.folder and (other := load_crate(folder)) is not None:
+            yield other
+
+
+def _table(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = data.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+_cache: dict[tuple[Path, float], Mapping[str, Any]] = {}
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    """Return a TOML file; what cannot be read or parsed tells nothing, and Cargo itself complains about it."""
+    try:
+        key = (path, path.stat().st_mtime)
+        if key not in _cache:
+            _cache[key] = tomllib.loads(path.read_text(encoding="utf-8"))
+        return _cache[key]
+    except (OSError, ValueError):
+        return {}

@@ -1,0 +1,1 @@
+"""One file a detector: `detect(context, rule)` yields findings."""
