@@ -18,7 +18,8 @@ from modellint.sources import Prefilter, SourceError, SourceFile, absolute, disc
 from modellint.sources.suppressions import find_suppressions, has_suppressions
 
 CANNOT_PARSE = "ML002"
-_RUST_ROOTS = ("burn", "Tensor", "Backend", "utodiff", "ad_enabled")  # any of them in a Rust file that has to do with Burn
+# One of them is in every Rust file that has to do with Burn.
+_RUST_ROOTS = ("burn", "Tensor", "Backend", "utodiff", "ad_enabled")
 
 
 @dataclass(frozen=True, slots=True)

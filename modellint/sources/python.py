@@ -28,7 +28,8 @@ class SourceFile:
     """A file as it is analysed.
 
     `path` is absolute. `text` is Python, or Rust where `kind` says so: for a notebook its code cells, one below the
-    other, with what only IPython understands replaced row by row. `cells` holds the first row of each code cell, in order.
+    other, with what only IPython understands replaced row by row. `cells` holds the first row of each code cell, in
+    order.
     """
 
     path: Path
