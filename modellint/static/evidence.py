@@ -142,8 +142,16 @@ def wants_randomness(event: Event) -> bool:
     return any(_MONTE_CARLO.search(snake(name)) for name in (*names_around(event), *turns))
 
 
+_ACTING = re.compile(r"(^|_)(select|choose|get|sample|take|pick)_actions?(_|$)|^act$")
+
+
 def acts(event: Event) -> bool:
-    """Tell whether the loop around an event steps through an environment: a policy that acts explores."""
+    """Tell whether the loop around an event steps through an environment, or the code is named for that.
+
+    A policy that acts explores.
+    """
+    if any(_ACTING.search(snake(name)) for name in names_around(event)):
+        return True
     return bool(event.loops) and "step" in event.loops[-1].calls and "zero_grad" not in event.loops[-1].calls
 
 

@@ -29,9 +29,11 @@ from modellint.static.flow.values import (
     TRAIN,
     UNKNOWN,
     UNKNOWN_MODES,
+    UNKNOWN_WEIGHTS,
     Args,
     Children,
     ClassValue,
+    Facts,
     FunctionValue,
     Grad,
     GradContext,
@@ -157,6 +159,9 @@ def call_on(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, s
     cls = class_of(obj)
     method = machine.project.method(cls, name) if cls is not None else None
     if method is not None:
+        if cls is not None and (method.is_static or method.is_classmethod):
+            owner = Value(symbols=(ClassValue(cls, cls.name),)) if method.is_classmethod else None
+            return machine.call(FunctionValue(method, None, name), owner, args, node, state)
         if obj.kind == MODEL:
             return _own_method(machine, oid, method, args, node, state)
         return machine.call(FunctionValue(method, None, name), me, args, node, state)
@@ -280,7 +285,7 @@ def _builtin(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, 
         return me
     if name == "load_state_dict":
         if not _is_optimizer(obj):
-            _load_weights(machine, oid, node, state)
+            _load_weights(machine, oid, _weights_given(machine, node, state), node, state)
         return NOTHING
     if name in ("parameters", "named_parameters"):
         state.heap[oid] = obj._replace(proven=True)
@@ -334,7 +339,17 @@ def _train_argument(machine: Machine, obj: Obj, args: Args, node: ast.Call) -> M
     return frozenset({ModeFact(UNKNOWN, site, "train(...)")})
 
 
-def _load_weights(machine: Machine, oid: int, node: ast.Call, state: State) -> None:
+def _weights_given(machine: Machine, node: ast.Call, state: State) -> Facts:
+    """Return what `load_state_dict` loads: the weights of another model are no better than they were there."""
+    given = node.args[0] if node.args else None
+    if isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute) and given.func.attr == "state_dict":
+        owners = [state.heap[oid] for oid in machine.eval(given.func.value, state).refs]
+        if owners and any(owner.weights != frozenset({LOADED}) for owner in owners):
+            return UNKNOWN_WEIGHTS
+    return frozenset({LOADED})
+
+
+def _load_weights(machine: Machine, oid: int, weights: Facts, node: ast.Call, state: State) -> None:
     touch(machine, oid, state)
     obj = state.heap[oid]
     modes = obj.modes
@@ -342,7 +357,7 @@ def _load_weights(machine: Machine, oid: int, node: ast.Call, state: State) -> N
         # what a factory out of sight returned and still needs its weights was just built: in training mode
         modes = training_from(obj.born or machine.site(node), "built here")
     state.heap[oid] = obj._replace(
-        kind=MODEL if obj.kind == OPAQUE else obj.kind, weights=frozenset({LOADED}), proven=True, modes=modes
+        kind=MODEL if obj.kind == OPAQUE else obj.kind, weights=weights, proven=True, modes=modes
     )
 
 

@@ -172,6 +172,8 @@ class Relevance:
                     continue
                 if MODEL_NAME.match(name) or FORWARD_METHOD.match(name) or name in _EXPORTS or name == "module":
                     return True
+                if switches and call.args and isinstance(func.value, ast.Name) and func.value.id in variables:
+                    return True
                 if (
                     isinstance(func.value, ast.Name)
                     and func.value.id == function.self_name

@@ -303,13 +303,13 @@ SILENT: dict[str, str | Mapping[str, str]] = {
         def select_action(state, eps):
             if random.random() > eps:
                 with torch.no_grad():
-                    return policy_net(state).max(1).indices.view(1, 1)  # ML101:info
+                    return policy_net(state).max(1).indices.view(1, 1)
             return torch.tensor([[random.randrange(2)]])
 
         def optimize_model(batch):
             q = policy_net(batch.state).gather(1, batch.action)
             with torch.no_grad():
-                nxt = target_net(batch.next_state).max(1).values  # ML101:info
+                nxt = target_net(batch.next_state).max(1).values
             loss = nn.functional.smooth_l1_loss(q, (nxt * 0.99 + batch.reward).unsqueeze(1))
             optimizer.zero_grad()
             loss.backward()
