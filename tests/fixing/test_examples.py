@@ -21,6 +21,12 @@ RULES = [rule for rule in load_rules().values() if rule.fix is not None and rule
 BY_HAND = {
     ("ML105", "New random weights in every call"),
     ("ML105", "A module of the project with weights"),
+    ("ML305", "Left in the pipeline of the test set"),
+    ("ML305", "A data set of one's own"),
+    ("ML305", "Built in another file"),
+    ("ML306", "By phase"),
+    ("ML306", "A random sampler"),
+    ("ML307", "A batch sampler that drops"),
 }
 
 

@@ -268,3 +268,34 @@ class TestUnsafeLoad:
             d = torch.load(*a)
             """
         )
+
+
+class TestLoadersAndPreprocesses:
+    def test_a_call_that_builds_the_training_loader_too(self, fixed: Fixed) -> None:
+        code = """
+            import torch
+            from torch.utils.data import DataLoader
+
+            def make(data):
+                return DataLoader(data, batch_size=8, shuffle=True)
+
+            @torch.no_grad()
+            def evaluate(model, data):
+                model.eval()
+                return [model(x).argmax(1) for x, _ in make(data)]
+            """
+        assert fixed(code, "ML306") == dedent(code)
+
+    def test_both_preprocesses_are_in_use(self, fixed: Fixed) -> None:
+        code = """
+            import open_clip
+            import torch
+
+            def embed(image):
+                model, augment, prepare = open_clip.create_model_and_transforms("RN50", pretrained="openai")
+                model.eval()
+                print(prepare)
+                with torch.no_grad():
+                    return model.encode_image(augment(image).unsqueeze(0))
+            """
+        assert fixed(code, "ML305") == dedent(code).replace("augment(image)", "prepare(image)")

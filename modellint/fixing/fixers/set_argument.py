@@ -1,0 +1,47 @@
+"""Set an argument of the call that the finding marks: `torch.load(path)` gets `weights_only=True`."""
+
+from __future__ import annotations
+
+import re
+
+import libcst as cst
+
+from modellint.catalog import Rule
+from modellint.diagnostic import Diagnostic
+from modellint.fixing.arguments import argument, has_stars, with_argument
+from modellint.fixing.document import Change, Document
+from modellint.fixing.names import words
+
+_HELD_OUT = re.compile(r"test|val|eval|dev|pred|infer|holdout", re.I)
+
+
+def fix(document: Document, finding: Diagnostic, rule: Rule) -> Change | None:
+    """Set the argument `argument` to the expression `value`, both options of the fixer.
+
+    With the option `position` (0-based) it may have been given without its name. With `held-out-only` there is no fix
+    for a call that seems to serve training, too: one in a loop, or one returned that nothing names for evaluation.
+    """
+    assert rule.fix is not None
+    options = rule.fix.options
+    call = document.at(finding.span, cst.Call)
+    name = options["argument"]
+    if call is None or (has_stars(call) and argument(call, name) is None):
+        return None
+    if options.get("held-out-only") and _may_serve_training(document, call):
+        return None
+    value = cst.parse_expression(str(options["value"]))
+    fresh = with_argument(call, name, value, options.get("position"))
+    return Change(document.replaced(call, fresh), f"Set `{name}={options['value']}`", safe=True)
+
+
+def _may_serve_training(document: Document, call: cst.Call) -> bool:
+    scope = document.scope(call)
+    returned = False
+    for parent in document.ancestors(call):
+        if parent is scope:
+            break
+        if isinstance(parent, (cst.For, cst.While, cst.BaseComp)):
+            return True
+        returned = returned or isinstance(parent, cst.Return)
+    name = scope.name.value if isinstance(scope, cst.FunctionDef) else ""
+    return returned and not any(_HELD_OUT.search(word) for word in {name, *words(call)})
