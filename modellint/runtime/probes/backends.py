@@ -37,7 +37,7 @@ class Prepared:
 
 def compare_backend(bench: Bench, name: str, prepare: Callable[[Bench], Prepared]) -> ProbeResult:
     """Run the model by other means, and find where it parts from eager."""
-    reference = bench.run()
+    reference = bench.reference()
     try:
         with preserved(bench.model, copies=True):
             prepared = prepare(bench)

@@ -61,6 +61,12 @@ class Bench:
         with preserved(self.model, copies=self.forwards == 0):
             return self.call(lambda run: run.call(), args, kwargs, tape=tape, as_they_are=as_they_are)
 
+    def reference(self) -> Any:
+        """Return the outputs for the subject's own inputs, run once for all probes."""
+        if "reference" not in self.kept:
+            self.kept["reference"] = self.run()
+        return self.kept["reference"]
+
     def step(
         self, args: Any = None, kwargs: Any = None, *, tape: Tape | None = None, model: nn.Module | None = None
     ) -> Any:

@@ -62,7 +62,7 @@ _EXPANDED = "expanded"
 def layout(bench: Bench) -> ProbeResult:
     """Run the probe."""
     inputs = (bench.subject.args, bench.subject.kwargs)
-    reference = bench.run()
+    reference = bench.reference()
     limit = tolerance(leaf for _, leaf in leaves(reference) if isinstance(leaf, torch.Tensor))
     found: dict[str, tuple[Difference, Any]] = {}
     refused: dict[str, str] = {}

@@ -15,7 +15,6 @@ from modellint.runtime.probes.samples import Axis, cut, fixed_plan, plan
 STYLES = (("wide", 0), ("wide", -1), ("near", 0), ("near", -1), ("still", 0), ("copy", -1))
 MORE_STYLES = (("still", -1), ("copy", 0), ("opposite", 0), ("opposite", -1))
 """What is done to the others, and which sample is kept: a causal model couples only one way."""
-_SIZES = (3, 5, 7, 9, 11)
 
 
 @dataclass(slots=True)
@@ -52,17 +51,16 @@ def batch_samples(bench: Bench) -> Samples:
 
 def samples_of(bench: Bench, batch: Batch, wanted: int | None = None) -> Samples:
     """Run the batch, and one of another size to see which output axis counts samples. Raises `NoBatch`."""
-    taken = {dim for tensor in _tensors(batch) for axis, dim in enumerate(tensor.shape) if axis != batch.axis}
-    size = wanted or batch.size
-    if wanted is None and (size < 3 or size in taken):
-        size = next(odd for odd in _SIZES if odd not in taken)
-    chosen, outputs = batch, None
+    size = wanted or max(batch.size, 2)
+    last = ""
     for candidate in dict.fromkeys((size, batch.size)):
         if candidate < 2:
             continue
         try:
             chosen = batch if candidate == batch.size else batch.resized(candidate)
-            outputs = bench.run(chosen.args, chosen.kwargs)
+            outputs = (
+                bench.reference() if chosen is batch and not batch.stacked else bench.run(chosen.args, chosen.kwargs)
+            )
             break
         except OutOfTime:
             raise
@@ -78,12 +76,6 @@ def samples_of(bench: Bench, batch: Batch, wanted: int | None = None) -> Samples
     except Exception:
         return Samples(chosen, outputs, fixed_plan(outputs, chosen.size), False)
     return Samples(chosen, outputs, plan(outputs, second, (chosen.size, other.size)), True)
-
-
-def _tensors(batch: Batch) -> list[Any]:
-    from modellint.runtime.probes.tree import leaves
-
-    return [leaf for path, leaf in leaves(batch.held) if path in batch.paths]
 
 
 def neighbours(bench: Bench) -> ProbeResult:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -18,6 +18,8 @@ from modellint.runtime.probes.tape import Tape
 from modellint.runtime.probes.tree import leaves, rebuilt
 
 _SEED = 20260104
+_READS_IDS = ("argmax", "argmin", "eq", "ne", "ge", "gt", "le", "lt", "index", "nonzero")
+_CACHES = ("cache", "past", "mems")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,7 @@ class _Padded:
     inputs: Any
     masks: frozenset[str]
     contents: frozenset[str]
+    size: int
     length: int
     kept: int
     marks: int
@@ -63,6 +66,18 @@ class _Padded:
 
         return rebuilt(self.marked(), change)
 
+    def neutral(self) -> Any:
+        """Return `marked` with each sequence's first value repeated under the mask: no end of a sequence is there."""
+
+        def change(path: str, tensor: torch.Tensor) -> torch.Tensor:
+            if path not in self.contents:
+                return tensor
+            tensor = tensor.clone()
+            tensor[:, self.kept :] = tensor[:, :1].clone()
+            return tensor
+
+        return rebuilt(self.marked(), change)
+
     def cropped(self) -> Any:
         """Return the inputs without the padding."""
         together = self.masks | self.contents
@@ -75,16 +90,19 @@ class _Padded:
     def counted(self, outputs: Any) -> dict[str, Any]:
         """Return the outputs at the positions that count."""
 
-        def cut(tensor: Any) -> Any:
-            if isinstance(tensor, torch.Tensor) and tensor.dim() > 1 and tensor.shape[1] in (self.length, self.kept):
-                return tensor[:, : self.kept]
+        def cut(tensor: torch.Tensor) -> torch.Tensor:
+            for axis in range(min(2, tensor.dim())):
+                if tensor.shape[axis] in (self.length, self.kept) and tensor.shape[axis] != self.size:
+                    return tensor.narrow(axis, 0, self.kept)
             return tensor
 
-        # Attention weights and cached keys have the padding on axes of their own.
+        # Attention weights have the padding on axes of their own, and a cache holds what followed the last position.
         return {
             path: cut(leaf)
             for path, leaf in leaves(outputs)
-            if not isinstance(leaf, torch.Tensor) or self.length not in leaf.shape[2:]
+            if isinstance(leaf, torch.Tensor)
+            and self.length not in leaf.shape[2:]
+            and not any(word in path.lower() for word in _CACHES)
         }
 
 
@@ -106,7 +124,7 @@ def padding(bench: Bench) -> ProbeResult:
     return results[first] if results[first].verdict == FAILED else results[1 - first]
 
 
-def _find(inputs: Any) -> tuple[frozenset[str], frozenset[str], int, int] | str:
+def _find(inputs: Any) -> tuple[frozenset[str], frozenset[str], int, int, int] | str:
     tensors = [(path, leaf) for path, leaf in leaves(inputs) if isinstance(leaf, torch.Tensor) and leaf.dim() > 1]
     masks = [(path, tensor) for path, tensor in tensors if tensor.dim() == 2 and is_mask(path, tensor)]
     if not masks:
@@ -122,7 +140,7 @@ def _find(inputs: Any) -> tuple[frozenset[str], frozenset[str], int, int] | str:
         return "no input has a value for each position of the mask"
     if shape[1] < 3:
         return "the sequence is too short to have padding"
-    return same, contents, shape[1], shape[1] - max(1, shape[1] // 3)
+    return same, contents, shape[0], shape[1], shape[1] - max(1, shape[1] // 3)
 
 
 def _is_positions(path: str) -> bool:
@@ -147,7 +165,7 @@ def _content(bench: Bench, padded: _Padded) -> ProbeResult:
 
 def _length(bench: Bench, padded: _Padded, passed: ProbeResult) -> ProbeResult:
     """Compare padded sequences with the same sequences as long as they are."""
-    first, second = padded.marked(), padded.cropped()
+    first, second = padded.neutral(), padded.cropped()
     try:
         outputs = padded.counted(_run(bench, first)), padded.counted(_run(bench, second))
     except OutOfTime:
@@ -174,9 +192,13 @@ def _judge(
     def anew(run: Callable[[Any, Any], Any]) -> Difference:
         return difference(padded.counted(run(*first)), padded.counted(run(*second)))
 
-    if is_rounding(bench, anew):
+    # With equal shapes nothing is rounded in another way.
+    same = tuple(t.shape for t in _tensors(first)) == tuple(t.shape for t in _tensors(second))
+    if not same and is_rounding(bench, anew):
         return result
-    parting = _part(bench, padded, first, second, limit.limit)
+    parting = _part(bench, padded, first, second, limit.limit) if same else Parting()
+    if parting.culprits and all(culprit.op.split(".")[1] in _READS_IDS for culprit in parting.culprits):
+        return replace(result, reason="the ids themselves say where the sequence ends, which the padding must not")
     return ProbeResult(
         "padding", FAILED, f"{cause}: {found.what}", cause, found.relative, limit.limit, limit.origin,
         culprits=parting.culprits, layers=parting.layers, details={**details, "output": found.where},
@@ -191,15 +213,16 @@ def _part(bench: Bench, padded: _Padded, first: Any, second: Any, limit: float) 
         before = padded.counted(_run(bench, first, reference))
         return difference(before, padded.counted(_run(bench, second, other()))).relative > limit
 
-    if tuple(t.shape for t in _tensors(first)) != tuple(t.shape for t in _tensors(second)):
-        return Parting()
     return part(bench, pair, limit, fit=fit, region=lambda tensor: _counting(tensor, padded))
 
 
 def _counting(tensor: torch.Tensor, padded: _Padded) -> torch.Tensor:
     """Return the part of a value that belongs to the positions that count, where an axis of positions is in sight."""
-    for axis in range(1, tensor.dim()):
-        if tensor.shape[axis] == padded.length:
+    for axis in range(tensor.dim()):
+        if tensor.shape[axis] == padded.size * padded.length:
+            shape = (*tensor.shape[:axis], padded.size, padded.length, *tensor.shape[axis + 1 :])
+            tensor = tensor.reshape(shape).narrow(axis + 1, 0, padded.kept)
+        elif tensor.shape[axis] == padded.length:
             tensor = tensor.narrow(axis, 0, padded.kept)
     return tensor
 

@@ -45,7 +45,7 @@ def reload(bench: Bench) -> ProbeResult:
         return ProbeResult(
             "reload", FAILED, f"load_state_dict() refuses: {lines[min(1, len(lines) - 1)][:200]}", "other keys"
         )
-    reference = bench.run()
+    reference = bench.reference()
     with preserved(bench.model):
         other = bench.step(model=fresh)
     found = difference(reference, other)

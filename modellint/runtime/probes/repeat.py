@@ -18,7 +18,7 @@ from modellint.runtime.probes.tree import leaves
 def repeat(bench: Bench) -> ProbeResult:
     """Run the probe."""
     with preserved(bench.model, copies=True):
-        first = bench.step()
+        first = bench.kept["reference"] = bench.step()
         second = bench.step()
         found = difference(first, second)
         warm = not found.exact and difference(second, bench.step()).exact
