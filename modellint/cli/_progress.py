@@ -29,14 +29,16 @@ class Progress:
         if self._shown:
             self._write("")
 
-    def show(self, done: int, total: int) -> None:
-        """Say that `done` of `total` are done."""
+    def show(self, done: int, total: int, now_at: str = "") -> None:
+        """Say that `done` of `total` are done, and what is going on."""
         now = time.monotonic()
         if not self._enabled or now < self._next:
             return
         self._next = now + _INTERVAL
         filled = _WIDTH * done // max(total, 1)
-        self._write(f"{self._verb} [{'#' * filled}{'.' * (_WIDTH - filled)}] {done}/{total}")
+        self._write(
+            f"{self._verb} [{'#' * filled}{'.' * (_WIDTH - filled)}] {done}/{total}{' ' + now_at if now_at else ''}"
+        )
 
     def _write(self, text: str) -> None:
         sys.stderr.write("\r" + text.ljust(self._shown) + ("\r" if not text else ""))

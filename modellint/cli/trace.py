@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,12 +11,16 @@ import click
 from modellint.cli._common import complain, exit_status, fail, overrides, settings_here, shared_options, write
 from modellint.cli._progress import Progress
 from modellint.cli._running import call_options, configured, given, limit_options
+from modellint.cli._verdicts import verdicts
 from modellint.diagnostic import Diagnostic
 from modellint.linting import refine
 from modellint.report import Report
 from modellint.runtime import DETECTORS, PoolError, Request, TargetReport, default_jobs, trace_targets
 from modellint.runtime.probes.names import DEFAULT, PROBES, ProbeNameError, parse_probes
 from modellint.settings import Resolver, Settings
+
+_INTERRUPTED = 130
+"""Exit status after Ctrl-C, as shells have it."""
 
 
 @click.command()
@@ -55,8 +59,11 @@ def trace(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> No
     ]
     if not requests:
         fail("no target: name one (package.module:name or path/file.py:name), or list `models:` in .modellint.yaml")
-    reports = _run(requests, settings, options)
+    reports, interrupted = _run(requests, settings, options)
     for report in reports:
+        if not options["quiet"]:
+            for line in verdicts(report):
+                click.echo(line, err=True)
         for note in report.notes:
             if not options["quiet"]:
                 complain(note)
@@ -74,6 +81,8 @@ def trace(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> No
         unit="model",
     )
     write(shown, options["output_format"], options["output_file"], quiet=options["quiet"])
+    if interrupted:
+        ctx.exit(_INTERRUPTED)
     ctx.exit(
         exit_status(
             ((diagnostic, settings.fail_on) for diagnostic in diagnostics),
@@ -83,18 +92,26 @@ def trace(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> No
     )
 
 
-def _run(requests: list[Request], settings: Settings, options: dict[str, Any]) -> list[TargetReport]:
+def _run(requests: list[Request], settings: Settings, options: dict[str, Any]) -> tuple[list[TargetReport], bool]:
+    """Return the reports, and whether Ctrl-C ended the work before all of it was done."""
     reports: list[TargetReport] = []
     jobs = options["jobs"] or default_jobs(len(requests))
     with Progress("tracing", enabled=not options["quiet"]) as progress:
+
+        def listen(part: Mapping[str, Any]) -> None:
+            if "probe" in part:
+                progress.show(len(reports), len(requests), f"probe {part['probe']}")
+
         progress.show(0, len(requests))
         try:
-            for report in trace_targets(requests, settings.rules, jobs=jobs):
+            for report in trace_targets(requests, settings.rules, jobs=jobs, listener=listen):
                 reports.append(report)
                 progress.show(len(reports), len(requests))
         except PoolError as error:
             fail(error)
-    return reports
+        except KeyboardInterrupt:
+            return reports, True
+    return reports, False
 
 
 def _rows_that_ran(reports: Iterable[TargetReport], judged: set[str]) -> dict[str, set[int]]:

@@ -15,8 +15,10 @@ from modellint.catalog import ActiveRule
 from modellint.diagnostic import Diagnostic
 from modellint.runtime.inspect import inspect_failure, inspect_trace
 from modellint.runtime.nondeterminism import find
+from modellint.runtime.probes.result import SKIPPED, ProbeResult
 from modellint.runtime.process.limits import available_memory
 from modellint.runtime.process.pool import Outcome, Pool
+from modellint.runtime.process.reply import Listener
 from modellint.runtime.specs import InputSpec, SpecError, parse_specs
 from modellint.runtime.target import Target, TargetError, parse_target
 from modellint.runtime.trace import Failure, Trace, failure_from_json, to_json, trace_from_json
@@ -90,20 +92,37 @@ class TargetReport:
 
 
 def trace_targets(
-    requests: Sequence[Request], rules: Mapping[str, ActiveRule], *, jobs: int = 1, pool: Pool | None = None
+    requests: Sequence[Request],
+    rules: Mapping[str, ActiveRule],
+    *,
+    jobs: int = 1,
+    pool: Pool | None = None,
+    listener: Listener | None = None,
 ) -> Iterator[TargetReport]:
     """Trace the models of `requests`, `jobs` at a time, and yield the reports in the order of the requests.
 
-    A request whose own `rules` are set is judged by those instead. Raises `PoolError` where no child process
-    can be started at all.
+    A request whose own `rules` are set is judged by those instead. `listener` is told what the children report on
+    their way. After Ctrl-C what is known so far is yielded before `KeyboardInterrupt` goes on. Raises `PoolError` where
+    no child process can be started at all.
     """
     own = Pool() if pool is None else None
     runner = pool or own
     assert runner is not None
     cancelled = threading.Event()
     threads = ThreadPoolExecutor(max(1, jobs))
+    work = [threads.submit(_trace, request, rules, runner, jobs, cancelled, listener) for request in requests]
+    done = 0
     try:
-        yield from threads.map(lambda request: _trace(request, rules, runner, jobs, cancelled), requests)
+        for future in work:
+            report = future.result()
+            done += 1
+            yield report
+    except KeyboardInterrupt:
+        cancelled.set()
+        for future in work[done:]:
+            if not future.cancel():
+                yield future.result()
+        raise
     finally:
         # Also on Ctrl-C, and when the caller has had enough: nobody waits for a model that hangs.
         cancelled.set()
@@ -113,7 +132,12 @@ def trace_targets(
 
 
 def _trace(
-    request: Request, rules: Mapping[str, ActiveRule], pool: Pool, jobs: int, cancelled: threading.Event
+    request: Request,
+    rules: Mapping[str, ActiveRule],
+    pool: Pool,
+    jobs: int,
+    cancelled: threading.Event,
+    listener: Listener | None,
 ) -> TargetReport:
     root = (request.root or Path.cwd()).resolve()
     active = rules if request.rules is None else request.rules
@@ -121,7 +145,7 @@ def _trace(
         job, target, memory = job_of(request, root, active, jobs)
     except (TargetError, SpecError) as error:
         return TargetReport(request, problem=str(error))
-    outcome = pool.run(job, request.timeout, cancelled)
+    outcome = pool.run(job, request.timeout, cancelled, listener)
     reply = outcome.reply or {}
     if "problem" in reply:
         return TargetReport(request, problem=reply["problem"], output=outcome.output)
@@ -131,12 +155,23 @@ def _trace(
             return TargetReport(request, found, None, trace.notes, outcome.output, trace)
     if "trace" in reply:
         trace = trace_from_json(reply["trace"])
-        found = tuple(inspect_trace(trace, active))
         problem = f"{target.text}: {trace.failure.message}" if trace.failure else None
+        if reply.get("unfinished"):
+            # The child went away in the middle of the probes.
+            why = failed(replace(outcome, reply=None), request, memory)
+            trace = replace(trace, probes=_with_the_rest(trace.probes, request.probes, why.message))
+            problem = f"{target.text}: {why.message}, in the middle of the probes"
+        found = tuple(inspect_trace(trace, active))
         return TargetReport(request, found, problem, trace.notes, outcome.output, trace)
     failure = failed(outcome, request, memory)
     diagnostics = tuple(inspect_failure(target, failure, active))
     return TargetReport(request, diagnostics, f"{target.text}: {failure.message}", output=outcome.output)
+
+
+def _with_the_rest(results: Sequence[ProbeResult], names: Sequence[str], why: str) -> tuple[ProbeResult, ...]:
+    """Return the results with those that are missing as skipped."""
+    known = {result.probe for result in results}
+    return (*results, *(ProbeResult(name, SKIPPED, why) for name in names if name not in known))
 
 
 def _why(outcome: Outcome, request: Request, memory: int | None) -> Failure:
@@ -202,6 +237,8 @@ def _job(
 def _gone(outcome: Outcome, request: Request, memory: int | None) -> Failure:
     """Say how a child went away without an answer."""
     last = _last_line(outcome.output)
+    if outcome.ended == "cancelled":
+        return Failure("interrupted", "was interrupted")
     if outcome.ended == "timeout":
         return Failure("hung", f"gave no answer within {request.timeout:g} s and was stopped (--timeout){last}")
     kind, _, number = outcome.ended.partition(" ")

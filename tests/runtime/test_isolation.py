@@ -240,3 +240,39 @@ def test_a_caller_that_has_had_enough_does_not_wait_for_a_model_that_hangs(fork:
         reports.close()  # type: ignore[attr-defined]
 
     assert time.monotonic() - started < 10
+
+
+PROBED = """
+import time
+from torch import nn
+class Slow(nn.Module):
+    calls = 0
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 2)
+    def forward(self, x):
+        Slow.calls += 1
+        if Slow.calls > 6:
+            time.sleep(60)
+        return self.fc(x)
+def build():
+    return Slow().eval()
+"""
+
+
+def test_what_the_probes_found_before_the_time_was_up_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text(PROBED)
+    started: list[str] = []
+    request = Request(
+        "slow.py:build", ("float32[2,4]",), root=tmp_path, timeout=20, probes=("repeat", "neighbours"), quick=True
+    )
+
+    (report,) = trace_targets([request], RULES, listener=lambda part: started.append(part.get("part", "")))
+
+    assert report.trace is not None
+    assert [(result.probe, result.verdict) for result in report.trace.probes] == [
+        ("repeat", "passed"),
+        ("neighbours", "skipped"),
+    ]
+    assert report.problem is not None and "in the middle of the probes" in report.problem
+    assert started.count("starting") == 2

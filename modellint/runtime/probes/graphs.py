@@ -72,7 +72,7 @@ def part_graphs(bench: Bench, graphs: Graphs, limit: float) -> tuple[Culprit, ..
     """Return the first operations of the other run that disagree with eager although their inputs agree."""
     reference = bench.tape()
     bench.run(tape=reference)
-    other = bench.tape(keep=True)
+    other = bench.tape(model=graphs.model, keep=True)
     if graphs.whole is not None and isinstance(graphs.model, fx.GraphModule):
         run = bench.subject.fresh()
         flat = _flat_inputs(graphs.model, run.args, run.kwargs)

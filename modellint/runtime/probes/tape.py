@@ -158,7 +158,10 @@ class Tape:
             result = self._judge(index, entry, result, outputs, written)
             outputs = list(adapter.tensors(result)) + [t for t in written if all(t is not o for o in outputs)]
         if self._keep:
-            entry.values = [self._kept(tensor) for tensor in outputs]
+            entry.values = [
+                None if ".empty" in entry.name or "new_empty" in entry.name else self._kept(tensor)
+                for tensor in outputs
+            ]
         for tensor in outputs:
             setattr(tensor, _MARK, (self._number, index, entry.own))
             if isinstance(tensor, nn.Parameter) or not self._stack:

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from modellint.runtime.process.reply import Listener, Reply
+
 _BOOT = (
     "import sys; sys.path[:1] = [] if sys.path[:1] == [''] else sys.path[:1]; sys.path.append(sys.argv.pop(1)); "
     "from modellint.runtime.{module} import main; main(*sys.argv[1:])"
@@ -37,7 +39,7 @@ class PoolError(RuntimeError):
 class Outcome:
     """How a job ended: `reply` where the child answered, else `ended` says how it went away.
 
-    `ended` is `timeout`, `exit N` or `signal N`. `output` is the tail of what the child printed.
+    `ended` is `timeout`, `cancelled`, `exit N` or `signal N`. `output` is the tail of what the child printed.
     """
 
     reply: Mapping[str, Any] | None
@@ -111,18 +113,26 @@ class Pool:
             if self._server.stderr:
                 self._server.stderr.close()
 
-    def run(self, job: Mapping[str, Any], timeout: float, cancelled: threading.Event | None = None) -> Outcome:
+    def run(
+        self,
+        job: Mapping[str, Any],
+        timeout: float,
+        cancelled: threading.Event | None = None,
+        listener: Listener | None = None,
+    ) -> Outcome:
         """Run one job in a child of its own for at most `timeout` seconds, or until `cancelled` is set.
 
-        Raises `PoolError`.
+        `listener` is told what the child reports on its way. Raises `PoolError`.
         """
         cancelled = cancelled or threading.Event()
         if self._fork:
             self.start()
-            return self._run_forked(job, timeout, cancelled)
-        return _run_spawned(job, timeout, cancelled)
+            return self._run_forked(job, timeout, cancelled, listener)
+        return _run_spawned(job, timeout, cancelled, listener)
 
-    def _run_forked(self, job: Mapping[str, Any], timeout: float, cancelled: threading.Event) -> Outcome:
+    def _run_forked(
+        self, job: Mapping[str, Any], timeout: float, cancelled: threading.Event, listener: Listener | None
+    ) -> Outcome:
         channel, theirs = socket.socketpair()
         output_read, output_write = os.pipe()
         status_read, status_write = os.pipe()
@@ -137,7 +147,7 @@ class Pool:
             theirs.close()
             os.close(output_write)
             os.close(status_write)
-            return _Conversation(channel, output_read, status_read, timeout, cancelled).hold(job)
+            return _Conversation(channel, output_read, status_read, timeout, cancelled, Reply(listener)).hold(job)
         finally:
             channel.close()
             os.close(output_read)
@@ -148,14 +158,21 @@ class _Conversation:
     """One job with one forked child, until it has answered or is gone."""
 
     def __init__(
-        self, channel: socket.socket, output: int, status: int, timeout: float, cancelled: threading.Event
+        self,
+        channel: socket.socket,
+        output: int,
+        status: int,
+        timeout: float,
+        cancelled: threading.Event,
+        reply: Reply,
     ) -> None:
         self._cancelled = cancelled
         self._channel = channel
         self._output = output
         self._status = status
         self._deadline = time.monotonic() + timeout
-        self._reply = bytearray()
+        self._reply = reply
+        self._received = 0
         self._printed = bytearray()
         self._told = bytearray()
 
@@ -168,10 +185,10 @@ class _Conversation:
                 selector.register(self._channel, selectors.EVENT_READ | selectors.EVENT_WRITE)
                 selector.register(self._output, selectors.EVENT_READ)
                 selector.register(self._status, selectors.EVENT_READ)
-                while not ended and not self._reply.endswith(b"\n"):
+                while not ended and not self._reply.finished:
                     left = self._deadline - time.monotonic()
                     if left <= 0 or self._cancelled.is_set():
-                        ended = "timeout"
+                        ended = "cancelled" if self._cancelled.is_set() else "timeout"
                         break
                     for key, events in selector.select(min(left, _PATIENCE)):
                         if key.fileobj is self._channel:
@@ -186,17 +203,14 @@ class _Conversation:
                                 selector.unregister(self._output)
                         else:
                             ended = self._listen()
-            while ended and ended != "timeout" and self._receive():
+            while ended and ended not in ("timeout", "cancelled") and self._receive():
                 pass
         finally:
             self._kill()
         os.set_blocking(self._output, False)
         while self._print():
             pass
-        reply = None
-        if self._reply.endswith(b"\n"):
-            reply = json.loads(self._reply)
-        return Outcome(reply, ended or "exit 0", self._printed.decode(errors="replace"))
+        return Outcome(self._reply.answer(), ended or "exit 0", self._printed.decode(errors="replace"))
 
     def _send(self, pending: bytes) -> bytes:
         try:
@@ -213,8 +227,9 @@ class _Conversation:
             return False
         except OSError:
             data = b""
-        self._reply += data
-        return bool(data) and len(self._reply) < _REPLY_LIMIT
+        self._reply.feed(data)
+        self._received += len(data)
+        return bool(data) and self._received < _REPLY_LIMIT
 
     def _print(self) -> bool:
         try:
@@ -255,7 +270,9 @@ def select_readable(descriptor: int, seconds: float = 1.0) -> bool:
         return bool(selector.select(seconds))
 
 
-def _run_spawned(job: Mapping[str, Any], timeout: float, cancelled: threading.Event) -> Outcome:
+def _run_spawned(
+    job: Mapping[str, Any], timeout: float, cancelled: threading.Event, listener: Listener | None
+) -> Outcome:
     """Run a job in a fresh interpreter: slower by the import of torch, and works everywhere."""
     child = subprocess.Popen(
         [sys.executable, "-c", _BOOT.format(module="worker.spawned"), _PACKAGE_PARENT],
@@ -270,14 +287,13 @@ def _run_spawned(job: Mapping[str, Any], timeout: float, cancelled: threading.Ev
     except subprocess.TimeoutExpired:
         child.kill()
         answer, printed = child.communicate()
-        ended = "timeout"
+        ended = "cancelled" if cancelled.is_set() else "timeout"
     finally:
         with contextlib.suppress(AttributeError, ProcessLookupError, PermissionError):
             os.killpg(child.pid, signal.SIGKILL)
-    reply = None
-    if answer.endswith(b"\n"):
-        reply = json.loads(answer)
-    return Outcome(reply, ended, printed[-_OUTPUT_KEPT:].decode(errors="replace"))
+    reply = Reply(listener)
+    reply.feed(answer)
+    return Outcome(reply.answer(), ended, printed[-_OUTPUT_KEPT:].decode(errors="replace"))
 
 
 def _communicate(

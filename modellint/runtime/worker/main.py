@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ def run(job: Mapping[str, Any], reply: Reply) -> None:
 
             reply({"fingerprint": fingerprint(job, target, sites, stage).to_json()})
         else:
-            reply({"trace": _trace(job, target, cwd, sites, stage)})
+            reply({"trace": _trace(job, target, cwd, sites, stage, reply)})
     except (LoadProblem, InputProblem) as problem:
         reply({"problem": str(problem)})
     except SystemExit as error:
@@ -67,13 +68,13 @@ def _target(data: Mapping[str, Any]) -> Target:
     return Target(data["text"], data["name"], data["module"], Path(data["file"]) if data["file"] else None)
 
 
-def _trace(job: Mapping[str, Any], target: Target, cwd: Path, sites: Any, stage: list[str]) -> dict[str, Any]:
+def _trace(
+    job: Mapping[str, Any], target: Target, cwd: Path, sites: Any, stage: list[str], reply: Reply
+) -> dict[str, Any]:
     import torch
 
     from modellint.runtime.capture.ladder import accepts, capture
     from modellint.runtime.capture.without_data import capture_without_data
-    from modellint.runtime.probes.result import ProbeResult
-    from modellint.runtime.probes.run import run_probes
     from modellint.runtime.trace import Trace
     from modellint.runtime.worker import derive, inputs
     from modellint.runtime.worker.lazy import count_lazy
@@ -101,18 +102,6 @@ def _trace(job: Mapping[str, Any], target: Target, cwd: Path, sites: Any, stage:
     if found.failure is not None:
         message = found.failure.message + _hint(found.failure.kind, job)
         found.failure = replace(found.failure, message=message)
-    probes: tuple[ProbeResult, ...] = ()
-    if subject is not None and found.mode is not None and job["probes"]:
-        found_by = run_probes(
-            subject,
-            job["probes"],
-            found.mode,
-            job["budget"],
-            lambda name: None,
-            lambda: load_again(target, job["mode"], cwd, loaded),
-            quick=job["quick"],
-        )
-        probes = tuple(found_by)
     suggestion = ""
     if not without_data and not found.levels[0].answered and ready.method == "forward" and not count_lazy(model):
         suggestion = derive.suggestion(
@@ -137,10 +126,41 @@ def _trace(job: Mapping[str, Any], target: Target, cwd: Path, sites: Any, stage:
             suggestion=suggestion,
             mode_changes=tuple(found.mode_changes),
             graph_bytes=found.graph_bytes,
-            probes=probes,
         )
     )
+    if subject is not None and found.mode is not None and job["probes"]:
+        stage[0] = "a probe"
+        again = partial(load_again, target, job["mode"], cwd, loaded)
+        _probe(job, subject, found.mode, again, trace, reply)
     return trace
+
+
+def _probe(
+    job: Mapping[str, Any], subject: Any, mode: str, again: Callable[[], Any], trace: dict[str, Any], reply: Reply
+) -> None:
+    """Run the probes and add them to the trace; each is sent at once, so that it is known whatever comes after."""
+    from modellint.runtime.probes.run import run_probes
+
+    sites = subject.sites
+    reply({"part": "trace", "trace": trace})
+    told = len(trace.get("sites", ()))
+    results = run_probes(
+        subject,
+        job["probes"],
+        mode,
+        job["budget"],
+        lambda name: reply({"part": "starting", "probe": name}),
+        again,
+        quick=job["quick"],
+    )
+    trace["probes"] = []
+    for result in results:
+        found = to_json(result)
+        trace["probes"].append(found)
+        fresh = sites.sites[told:]
+        told += len(fresh)
+        reply({"part": "probe", "result": found, "sites": to_json(fresh)})
+    trace["sites"] = to_json(sites.sites)
 
 
 def main(job_fd: int, reply_fd: int) -> None:
