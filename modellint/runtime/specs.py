@@ -7,6 +7,9 @@ batch.mask=bool[2,16]           the entry (or field) `mask` of the argument `bat
 images.0=float32[3,64,64]       the first element of the list `images`
 steps=20   task='caption'       a Python literal
 inputs.pt   ids=inputs.pt       saved tensors (read with weights_only), also .npy, .npz and .safetensors
+cat.png | prep.py:transform     an image file that goes through a transform (or a factory of one) that the user names
+image[224,224] | prep.py:f      a generated image of that height and width; also a text: 'a cat' | prep.py:f
+'a cat' | tokenizer:./bert      a text, or a list of them, that goes through the tokenizer in that folder
 """
 
 from __future__ import annotations
@@ -26,11 +29,15 @@ INTEGERS = ("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "in
 DTYPES = (*FLOATS, *COMPLEX, *INTEGERS, "bool")
 _ALIASES = {"float": "float32", "double": "float64", "half": "float16", "int": "int64", "long": "int64"}
 FILES = (".pt", ".pth", ".npy", ".npz", ".safetensors")
+IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".webp")
+TOKENIZER = "tokenizer:"
 FREE_SIZE = 3
 """What a named size becomes: odd, so that the batch axis can be told from most others."""
 
 _NAMED = re.compile(r"(?P<name>[^\W\d]\w*(?:\.\w+)*)\s*=(?P<value>.*)", re.DOTALL)
 _TENSOR = re.compile(r"(?P<dtype>[A-Za-z]\w*)\s*\[(?P<dims>[^\[\]]*)\](?P<range>\s*:.*)?", re.DOTALL)
+_PROCESSED = re.compile(r"(?P<source>.+?)\s*\|\s*(?P<processor>tokenizer:.+|[^|'\"]+:[^\W\d][\w.]*)", re.DOTALL)
+_IMAGE = re.compile(r"image\s*\[\s*(?P<height>\d+)\s*,\s*(?P<width>\d+)\s*\]")
 _NUMBER = r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?)"
 _RANGE = re.compile(rf":\s*(?P<low>{_NUMBER})\s*\.\.\s*(?P<high>{_NUMBER})")
 
@@ -45,7 +52,8 @@ class InputSpec:
 
     `path` is empty for the next positional argument, else the argument's name followed by keys inside it.
     Exactly one of `dtype` (with `shape`: elements), `file` and `literal` (with `is_literal`) says what it is.
-    `low` is inclusive, `high` exclusive; both None: the dtype's own habit.
+    `low` is inclusive, `high` exclusive; both None: the dtype's own habit. With a `processor`, a target or
+    `tokenizer:FOLDER`, the literal, the image file or the generated image (`shape`: height, width) goes through it.
     """
 
     text: str
@@ -57,6 +65,7 @@ class InputSpec:
     file: str | None = None
     literal: Any = None
     is_literal: bool = False
+    processor: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return what crosses to the worker."""
@@ -87,6 +96,8 @@ def parse_spec(text: str, root: Path) -> InputSpec:
         value = match["value"].strip()
     if not value:
         raise SpecError(f"input {text!r}: says nothing; write for example float32[2,3,224,224]")
+    if match := _PROCESSED.fullmatch(value):
+        return _processed(text, path, match["source"], match["processor"].strip(), root)
     if value.endswith(FILES):
         file = Path(root, value).resolve()
         if not file.is_file():
@@ -101,6 +112,27 @@ def parse_spec(text: str, root: Path) -> InputSpec:
             f"input {text!r}: neither a tensor like 'float32[2,3,224,224]', nor a file ({', '.join(FILES)}), "
             "nor a Python literal"
         ) from None
+
+
+def _processed(text: str, path: tuple[str, ...], source: str, processor: str, root: Path) -> InputSpec:
+    is_tokenizer = processor.startswith(TOKENIZER)
+    if is_tokenizer and not Path(root, processor.removeprefix(TOKENIZER)).exists():
+        raise SpecError(f"input {text!r}: there is no folder {processor.removeprefix(TOKENIZER)}")
+    if not is_tokenizer and source.lower().endswith(IMAGES):
+        file = Path(root, source).resolve()
+        if not file.is_file():
+            raise SpecError(f"input {text!r}: there is no file {source}")
+        return InputSpec(text, path, file=str(file), processor=processor)
+    if not is_tokenizer and (image := _IMAGE.fullmatch(source)):
+        return InputSpec(text, path, shape=(int(image["height"]), int(image["width"])), processor=processor)
+    try:
+        literal = _plain(ast.literal_eval(source))
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        allowed = (
+            "a text in quotes" if is_tokenizer else f"image[224,224], an image file ({', '.join(IMAGES)}) or a text"
+        )
+        raise SpecError(f"input {text!r}: before the bar stands {allowed}") from None
+    return InputSpec(text, path, literal=literal, is_literal=True, processor=processor)
 
 
 def _plain(value: Any) -> Any:

@@ -16,6 +16,7 @@ from torch import nn
 from modellint.catalog.document import suggestion
 from modellint.runtime.capture.adapter import tensors
 from modellint.runtime.specs import COMPLEX, FLOATS, InputSpec
+from modellint.runtime.worker.processors import ProcessorProblem, processed
 
 _SEED = 20260101
 
@@ -42,6 +43,8 @@ def from_specs(specs: Sequence[InputSpec], entry: Callable[..., Any], device: to
         value = _value(spec, generator, device)
         if not spec.path and spec.file is not None and isinstance(value, (tuple, list)):
             args += value
+        elif not spec.path and spec.processor is not None and isinstance(value, dict):
+            kwargs |= _accepted(value, entry)
         elif not spec.path and spec.file is not None and _is_keywords(value, entry):
             kwargs |= value
         elif not spec.path:
@@ -97,6 +100,11 @@ def batch_size(arguments: Arguments) -> int | None:
 
 
 def _value(spec: InputSpec, generator: torch.Generator, device: torch.device) -> Any:
+    if spec.processor is not None:
+        try:
+            return moved(processed(spec), device)
+        except ProcessorProblem as error:
+            raise InputProblem(f"input {spec.text!r}: {error}") from None
     if spec.is_literal:
         return spec.literal
     if spec.file is not None:
@@ -178,6 +186,15 @@ def _annotation(entry: Callable[..., Any], name: str) -> Any:
     if options and not isinstance(wanted, type):
         wanted = options[0]
     return wanted if isinstance(wanted, type) else None
+
+
+def _accepted(values: dict[str, Any], entry: Callable[..., Any]) -> dict[str, Any]:
+    """Return what the method takes of a tokenizer's tensors: not every model knows them all."""
+    try:
+        parameters = inspect.signature(entry).parameters
+    except (TypeError, ValueError):
+        return values
+    return {name: value for name, value in values.items() if name in parameters}
 
 
 def _is_keywords(value: Any, entry: Callable[..., Any]) -> bool:

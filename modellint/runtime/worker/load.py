@@ -125,6 +125,11 @@ def load_again(target: Target, mode: str, cwd: Path, first: Loaded) -> nn.Module
             sys.modules[first.module.__name__] = before
 
 
+def lookup(target: Target, cwd: Path) -> Any:
+    """Import the target's module and return what the target names. Raises `LoadProblem`, and what the import raises."""
+    return _lookup(_import(target, cwd), target)
+
+
 def _import(target: Target, cwd: Path) -> ModuleType:
     if target.file is None:
         assert target.module is not None
