@@ -124,3 +124,35 @@ def test_a_model_that_fails_only_under_inference_mode_is_recorded_all_the_same()
 
     assert found.levels[0].answered
     assert found.levels[0].reason == "under no_grad"
+
+
+class Rewriting(nn.Module):
+    """Puts other memory behind its weights, and keeps what cannot be compared."""
+
+    def __init__(self, fail: bool) -> None:
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+        self.fail = fail
+        self.register_buffer("edges", torch.eye(4).to_sparse())
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.fc.weight.data = self.fc.weight.data * 1.5
+        if self.fail:
+            raise RuntimeError("after the damage")
+        return self.fc(torch.sparse.mm(self.edges, x.T).T)
+
+
+@pytest.mark.parametrize("fail", [False, True], ids=["the forward returns", "the forward raises"])
+def test_memory_put_behind_a_weight_is_taken_out_again(fail: bool) -> None:
+    model = Rewriting(fail).eval()
+    weight, before, place = model.fc.weight, model.fc.weight.detach().clone(), model.fc.weight.data_ptr()
+
+    subject = Subject(model, model, (torch.ones(3, 4),), {}, SiteTable(()), {})
+    found = capture(subject, model, subject.sites, {}, method="forward", given=True, why_not="", second_forward=9.0)
+
+    assert found.levels[0].answered is not fail
+    assert model.fc.weight is weight
+    assert weight.data_ptr() == place
+    assert torch.equal(weight, before)
+    model.fail = False
+    model(torch.ones(3, 4)).sum().backward()

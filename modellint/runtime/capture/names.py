@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from functools import partial
+from itertools import islice
 from types import MethodType
 from typing import Any
 
@@ -42,7 +44,7 @@ class Names:
         self._refresh()
         if (found := self._registered.get(key)) is not None:
             return found, True
-        name = self._locate(module, parent)
+        name = self._unused(self._locate(module, parent))
         self._strays[key] = name
         # Held, so that another module cannot be given the same id while the names are in use.
         self._alive.append(module)
@@ -50,6 +52,13 @@ class Names:
             if below:
                 self._strays.setdefault(id(child), f"{name}.{below}")
         return name, False
+
+    def _unused(self, name: str) -> str:
+        """Return `name`, numbered where another unregistered module is called that already."""
+        taken, number, found = set(self._strays.values()), 2, name
+        while found in taken:
+            found, number = f"{name}#{number}", number + 1
+        return found
 
     def _locate(self, module: nn.Module, parent: nn.Module | None) -> str:
         holders: list[nn.Module] = [parent] if parent is not None else []
@@ -77,8 +86,8 @@ def _inside(value: Any, depth: int) -> Iterator[tuple[str, nn.Module]]:
         for key, item in list(value.items())[:_WIDTH]:
             for below, module in _inside(item, depth + 1):
                 yield f"[{key!r}]{below}", module
-    elif depth < _DEPTH and isinstance(value, (list, tuple)):
-        for index, item in enumerate(value[:_WIDTH]):
+    elif depth < _DEPTH and isinstance(value, (list, tuple, deque)):
+        for index, item in enumerate(islice(value, _WIDTH)):
             for below, module in _inside(item, depth + 1):
                 yield f"[{index}]{below}", module
     elif depth < _DEPTH and type(value).__name__ == "SimpleNamespace":

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 from torch.nn.parameter import is_lazy
 
+from modellint.runtime.capture.operands import storage
 from modellint.runtime.capture.random_sources import RandomState, sources
 
 _TABLES = ("_parameters", "_buffers", "_modules")
@@ -34,6 +35,8 @@ class Snapshot:
         self._parameters = [
             (parameter, parameter._version, parameter.requires_grad, parameter.grad) for parameter in model.parameters()
         ]
+        # The same memory under another name: what `parameter.data = ...` puts in its place can be taken out again.
+        self._data = [(parameter, parameter.detach()) for parameter in model.parameters() if not is_lazy(parameter)]
         self._saved: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
         self._random = RandomState(sources(model))
         self._flags = _flags()
@@ -67,6 +70,9 @@ class Snapshot:
         for value, before in self._containers:
             value.clear()
             value.extend(before) if isinstance(value, list) else value.update(before)
+        for parameter, data in self._data:
+            if is_lazy(parameter) or _place(parameter) != _place(data):
+                parameter.data = data
         with torch.no_grad():
             for tensor, before in (*self._buffers, *self._saved.values()):
                 if tensor.shape == before.shape and not _same(tensor, before):
@@ -75,6 +81,13 @@ class Snapshot:
             parameter.requires_grad_(requires_grad)
             parameter.grad = grad
         self._random.restore()
+
+
+def _place(tensor: torch.Tensor) -> tuple[Any, ...]:
+    """Return what tells the memory behind a tensor, and how it is read, from any other."""
+    if tensor.layout is not torch.strided or tensor.is_nested:
+        return (tensor.layout,)
+    return (storage(tensor), tensor.is_inference(), tensor.dtype, tuple(tensor.shape), tensor.stride())
 
 
 def _same(tensor: torch.Tensor, before: torch.Tensor) -> bool:
