@@ -200,6 +200,19 @@ class TestMissingNoGrad:
             """
         assert "@torch.no_grad()\n    def" not in fixed(code, "ML201")
 
+    def test_what_else_runs_between_two_forwards_keeps_its_gradients(self, fixed: Fixed) -> None:
+        code = """
+            from attacks import attack
+            from torchvision.models import resnet18
+
+            model = resnet18(weights="DEFAULT").eval()
+            x = load()
+            print(model(x).argmax(1))
+            x = attack(x)
+            print(model(x).argmax(1))
+            """
+        assert fixed(code, "ML201") == dedent(code)
+
 
 class TestStringForBool:
     def test_a_text_that_is_used_elsewhere(self, fixed: Fixed) -> None:

@@ -52,7 +52,7 @@ def _is_inference(function: cst.FunctionDef) -> bool:
 def _statements(document: Document, node: cst.BaseExpression) -> list[Statement]:
     """Return the statements from that of `node` to the last one that runs the same model in this scope.
 
-    They stand in one block; where one would have to leave it, or definitions stand between, only the first.
+    They stand in one block; where one would have to leave it, or something else is run between, only the first.
     """
     around = list(document.statements(node))
     if not around or not isinstance(node, cst.Call):
@@ -71,5 +71,8 @@ def _statements(document: Document, node: cst.BaseExpression) -> list[Statement]
         if all(holding):
             chosen = block[: 1 + max(max(numbers) for numbers in holding)]
             defines = (cst.Import, cst.ImportFrom, cst.FunctionDef, cst.ClassDef)
-            return around[:1] if any(holds(inner, *defines) for inner in chosen) else chosen
+            running = {number for numbers in holding for number in numbers}
+            between = [inner for number, inner in enumerate(chosen) if number not in running]
+            apart = any(holds(inner, cst.Call) for inner in between) or any(holds(inner, *defines) for inner in chosen)
+            return around[:1] if apart else chosen
     return around[:1]

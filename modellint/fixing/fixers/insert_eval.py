@@ -83,6 +83,8 @@ def _place(document: Document, node: cst.CSTNode, name: str) -> tuple[str, State
             reached = around[: 1 + next(n for n, inner in enumerate(around) if inner is statement)]
             return _before_evaluation(reached, owner)
     made = _made_elsewhere(document, node, name)
+    if made is None and "." in name and name.split(".")[0] not in ("self", "cls"):
+        return None  # a method of a model, perhaps, or an entry of some namespace
     return made if made is not None else _before_evaluation(around, name)
 
 
