@@ -73,7 +73,14 @@ def _thrown_away(scope: FunctionInfo, call: ast.Call) -> bool:
 def _handled(scope: FunctionInfo, call: ast.Call) -> bool:
     """Tell whether the author knows what does not fit: keys were compared or picked, or the fallback is told."""
     state = call.args[0] if call.args else None
-    words = [scope.name, *(ast.unparse(argument) for argument in call.args), ast.unparse(call.func)]
+    owner = scope.cls.name if scope.cls is not None else ""
+    words = [
+        scope.name,
+        owner,
+        scope.module.path.stem,
+        *(ast.unparse(argument) for argument in call.args),
+        ast.unparse(call.func),
+    ]
     if any(_ON_PURPOSE.search(snake(word.replace(".", "_"))) for word in words):
         return True
     if isinstance(state, ast.DictComp):

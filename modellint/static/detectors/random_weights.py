@@ -141,6 +141,8 @@ def _taught_elsewhere(context: FileContext, event: Event) -> bool:
     )
     others: Iterable[FunctionInfo]
     if root.cls is not None:
+        if context.classes.is_module(root.cls) and not reached:
+            return True  # a part of a model: whoever loads the whole loads it
         others = [m for cls in _family(context, root.cls) for m in cls.methods.values()]
         if not reached and len(context.project.mentioning(root.cls.name)) > 1:
             return True  # whoever builds the object may load its model

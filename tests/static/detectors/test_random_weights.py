@@ -228,6 +228,21 @@ SILENT = {
         def predict(x):
             return Net().eval()(x).argmax(-1).item()
         """,
+    "a part, run by a method of the whole": """
+        import torch
+        from torch import nn
+        from net import Net
+
+        class Tagger(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.net = Net().eval()
+                self.requires_grad_(False)
+
+            @torch.no_grad()
+            def predict(self, x):
+                return self.net(x).argmax(-1)
+        """,
     "a fixed filter": """
         import torch
         from torch import nn
