@@ -352,6 +352,16 @@ class TestNotebooks:
         ((found,),) = [report.diagnostics for report in check(tmp_path)]
         assert (found.code, found.cell, found.span.start) == ("ML101", 3, At(8, 16))
 
+    def test_a_cell_that_does_not_parse_costs_only_itself(self, tmp_path: Path) -> None:
+        self.write(tmp_path, "import torch", "print 'old'", *self.CELLS)
+        ((broken, found),) = [report.diagnostics for report in check(tmp_path)]
+        assert (broken.code, broken.cell, broken.span.start.row) == ("ML002", 2, 1)
+        assert (found.code, found.cell) == ("ML101", 5)
+
+    def test_a_notebook_of_another_python_is_one_finding(self, tmp_path: Path) -> None:
+        self.write(tmp_path, "import torch", "print 'old'", "print 'older'", "exec 'model.eval()'")
+        assert [(d.code, d.cell) for report in check(tmp_path) for d in report.diagnostics] == [("ML002", 2)]
+
     def test_related_places_and_fixes_do_so_too(self, tmp_path: Path) -> None:
         def answer(source: SourceFile) -> list[Diagnostic]:
             related = (Related(str(source.path), At(1, 3), "created here"), Related("/b.py", At(9, 1), "called"))

@@ -15,6 +15,7 @@ from modellint.linting.refining import into_cells, visible
 from modellint.linting.suppressing import suppress, unused
 from modellint.settings import Resolver, Settings
 from modellint.sources import Prefilter, SourceError, SourceFile, absolute, discover, read_source, shown
+from modellint.sources.notebook import without_broken_cells
 from modellint.sources.suppressions import find_suppressions, has_suppressions
 
 CANNOT_PARSE = "ML002"
@@ -204,6 +205,21 @@ class Engine:
             self._checkers[key] = self._make_checker(settings, key[1], self._checked)
         return self._checkers[key]
 
+    def _findings(self, source: SourceFile, settings: Settings) -> list[Diagnostic]:
+        """Return the raw findings of a file; of a notebook in which single cells do not parse, those of the others too.
+
+        Raises `SyntaxError` if it does not parse.
+        """
+        checker = self._checker(source.path, settings)
+        try:
+            return checker.check(source)
+        except SyntaxError:
+            readable, errors = without_broken_cells(source)
+            if not errors:
+                raise
+        found = [_cannot_parse(source.path, settings, e.msg, e.lineno or 1, e.offset or 1) for e in errors]
+        return [diagnostic for group in found for diagnostic in group] + checker.check(readable)
+
     def _analyse(self, path: Path, data: bytes, settings: Settings, named: bool) -> FileReport:
         source = SourceFile(path, "")
         parsed = True
@@ -212,7 +228,7 @@ class Engine:
             source = read_source(path, data)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # what Python thinks of the user's string escapes
-                found = self._checker(path, settings).check(source)
+                found = self._findings(source, settings)
         except SourceError as error:
             parsed = False
             found = _cannot_parse(path, settings, error.message, error.row, error.column)

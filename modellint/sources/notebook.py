@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from collections.abc import Iterator
@@ -15,8 +16,12 @@ _PYTHON_CELLS = {"capture", "debug", "ipytest", "prun", "python", "python3", "ti
 _MAGIC = re.compile(r"\s*(?:[%!?]|[\w.]+\s*\?{1,2}\s*$)")
 _ASSIGNED = re.compile(r"(\s*[\w.,\s\[\]'\"]+?=\s*)[%!](?!=)")
 _HELP = re.compile(r"[^#'\"]*\?\s*$")
+_AUTOCALL = re.compile(r"\s*[,;/]")
+_TIMED = re.compile(r"(\s*)%time(\s+)(?=[\w(\[{*])")
 # What moves the bracket depth or opens a string; longest alternatives first.
 _LEXEME = re.compile(r"'''|\"\"\"|'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|#.*|[\[({]|[\])}]")
+
+_ONLY_AST = 0x400  # ast.PyCF_ONLY_AST
 
 
 def read_notebook(path: Path, data: bytes) -> SourceFile:
@@ -40,6 +45,29 @@ def read_notebook(path: Path, data: bytes) -> SourceFile:
                 starts.append(len(rows) + 1)
                 rows += python_rows(_text(cell))
     return SourceFile(path, "".join(f"{row}\n" for row in rows), "notebook", tuple(starts))
+
+
+def without_broken_cells(source: SourceFile) -> tuple[SourceFile, list[SyntaxError]]:
+    """Return a notebook without the cells that do not parse, and one error, with its row of `source`, for each.
+
+    A notebook most of whose cells do not parse is none of this Python; then, as for a file without cells, the errors
+    are empty.
+    """
+    if not source.cells:
+        return source, []
+    rows = source.text.split("\n")
+    errors: list[SyntaxError] = []
+    for first, following in zip(source.cells, (*source.cells[1:], len(rows)), strict=True):
+        try:
+            compile("\n".join(rows[first - 1 : following - 1]), str(source.path), "exec", _ONLY_AST, dont_inherit=True)
+        except (SyntaxError, ValueError) as error:
+            broken = error if isinstance(error, SyntaxError) else SyntaxError(str(error))
+            broken.lineno = (broken.lineno or 1) + first - 1
+            errors.append(broken)
+            rows[first - 1 : following - 1] = [""] * (following - first)
+    if 2 * len(errors) > len(source.cells):
+        return source, []
+    return dataclasses.replace(source, text="\n".join(rows)), errors
 
 
 def _cells(notebook: dict[str, Any]) -> Any:
@@ -88,11 +116,13 @@ def _without_magics(rows: list[str]) -> Iterator[str]:
             if row.lstrip().startswith("%%"):
                 yield ""
                 continue
-            if _MAGIC.match(row) or _HELP.match(row):
+            if match := _TIMED.match(row):  # runs the statement behind it, which keeps its column
+                row = f"{match[1]}if 1:{' ' * len(match[2])}{row[match.end() :]}"
+            elif _MAGIC.match(row) or _HELP.match(row) or _AUTOCALL.match(row):
                 magic = row.endswith("\\")
                 yield f"{indent}pass"
                 continue
-            if match := _ASSIGNED.match(row):
+            elif match := _ASSIGNED.match(row):
                 magic = row.endswith("\\")
                 yield f"{match[1]}None"
                 continue
