@@ -96,7 +96,10 @@ class Knowledge:
 
     def hook(self, base: str, method: str) -> Hook | None:
         """Return what a library does before it calls `method` of a subclass of `base`, None if it does not call it."""
-        return next((hook for hook in self._hooks.get(base) or () if method in hook.methods), None)
+        for hook in self._hooks.get(base) or ():
+            if any(fnmatch.fnmatchcase(method, name) for name in hook.methods):
+                return hook
+        return None
 
     def is_library(self, dotted: str) -> bool:
         """Tell whether `dotted` belongs to a known library."""

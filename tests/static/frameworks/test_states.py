@@ -202,6 +202,18 @@ SILENT = {
                 self.log({"accuracy": accuracy})
                 return outputs.loss
     """,
+    "a pipeline of one's own, under the no_grad of its base": """
+        from diffusers import StableDiffusionXLPipeline
+        from transformers import T5EncoderModel
+
+        class Own(StableDiffusionXLPipeline):
+            def __init__(self, *args, **kwargs):
+                super().__init__(*args, **kwargs)
+                self.t5 = T5EncoderModel.from_pretrained("t5-base")
+
+            def encode_prompt(self, ids):
+                return self.t5(ids).last_hidden_state.cpu().numpy()
+    """,
     "a Brain of speechbrain": """
         import speechbrain as sb
 
@@ -327,6 +339,18 @@ FOUND = {
             def prediction_step(self, model, inputs, prediction_loss_only, ignore_keys=None):
                 logits = model(**inputs).logits  # ML201
                 return None, logits.argmax(-1), inputs["labels"]
+    """,
+    "a pipeline of one's own that forgets no_grad": """
+        from diffusers import DiffusionPipeline
+        from transformers import T5EncoderModel
+
+        class Own(DiffusionPipeline):
+            def __init__(self):
+                super().__init__()
+                self.t5 = T5EncoderModel.from_pretrained("t5-base")
+
+            def __call__(self, ids):
+                return self.t5(ids).last_hidden_state.cpu().numpy()  # ML201
     """,
     "a step called by hand": """
         import lightning as L
