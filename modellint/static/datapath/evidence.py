@@ -25,7 +25,7 @@ LOOKS = re.compile(
 )
 """Names of code that wants a few samples, random ones, or augmented ones."""
 
-_TRAINS = frozenset({"backward", "zero_grad", "manual_backward", "minimize"})
+_TRAINS = frozenset({"backward", "manual_backward", "minimize"})
 _NO_GRAD = frozenset({"no_grad", "inference_mode"})
 
 
@@ -53,14 +53,17 @@ def looks_at_samples(scope: FunctionInfo) -> bool:
 
 def trains(resolver: Resolver, scope: FunctionInfo, root: ast.AST, activation: Activation) -> bool:
     """Tell whether the code below `root` computes gradients or steps an optimizer."""
+    steps: list[ast.Call] = []
+    clears: list[ast.Call] = []
     for node in ast.walk(root):
-        if not isinstance(node, ast.Call):
-            continue
-        name = last_name(node.func)
-        if name in _TRAINS or (name == "step" and _is_optimizer(node.func)) or trains_by_name(name):
-            if resolver.runs(scope, node, activation):
-                return True
-    return False
+        if isinstance(node, ast.Call):
+            name = last_name(node.func)
+            if name in _TRAINS or (name == "step" and _is_optimizer(node.func)) or trains_by_name(name):
+                steps.append(node)
+            elif name == "zero_grad":
+                clears.append(node)
+    # gradients are often cleared in both phases of a loop; what counts is whether they are computed
+    return any(resolver.runs(scope, call, activation) for call in steps or clears)
 
 
 def trains_by_name(name: str | None) -> bool:

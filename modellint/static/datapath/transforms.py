@@ -61,6 +61,7 @@ class Transforms:
         if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
             for item in node.elts:
                 yield from self._value(origin.at(item), depth + 1)
+            yield from self._grown(origin, used, depth)
         elif isinstance(node, (ast.ListComp, ast.GeneratorExp)):
             yield from self._value(origin.at(node.elt), depth + 1)
         elif isinstance(node, ast.BinOp):

@@ -32,10 +32,11 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Definitions:
-    """The assignments of one function by variable, the places of its statements, and those to attributes of names."""
+    """The assignments of one function: to variables, to attributes and items of them; what it returns, its loops."""
 
     names: dict[str, list[Definition]]
     attributes: dict[tuple[str, str], list[Definition]]
+    items: dict[str, list[tuple[Step, Definition]]]
     returns: list[ast.expr]
     loops: list[tuple[ast.For | ast.AsyncFor | ast.comprehension, tuple[tuple[int, str], ...]]]
     statements: list[tuple[Position, Position, tuple[tuple[int, str], ...]]]
@@ -86,7 +87,7 @@ def _end(node: ast.AST) -> Position:
 
 def definitions(function: FunctionInfo) -> Definitions:
     """Collect the assignments of `function`, in the order of the text."""
-    found = Definitions({}, {}, [], [], [])
+    found = Definitions({}, {}, {}, [], [], [])
     _block(found, function.body, ())
     return found
 
@@ -166,6 +167,13 @@ def _bind(
     elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
         key = (target.value.id, target.attr)
         found.attributes.setdefault(key, []).append(Definition(value, path, end, blocks, extent))
+    elif isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
+        index = target.slice
+        key: Step = ELEMENT
+        if isinstance(index, ast.Constant):
+            key = index.value if isinstance(index.value, int) else repr(index.value)
+        definition = Definition(value, path, end, blocks, extent)
+        found.items.setdefault(target.value.id, []).append((key, definition))
     elif isinstance(target, (ast.Tuple, ast.List)):
         starred = any(isinstance(item, ast.Starred) for item in target.elts)
         for index, item in enumerate(target.elts):

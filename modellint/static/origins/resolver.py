@@ -141,6 +141,8 @@ class Resolver:
                 yield current.receiver.like(origin)
                 return
             known = self.definitions(scope).reaching(name, use)
+            if known and origin.path:
+                yield from self._items(origin, scope, current, name)
             if known:
                 for definition in known:
                     holds, sure = self._holds(scope, definition.value, current, use)
@@ -168,6 +170,16 @@ class Resolver:
             yield from self._global(symbol.target, symbol.variable, origin)
         else:
             yield replace(origin, symbol=symbol)
+
+    def _items(self, origin: Origin, scope: FunctionInfo, current: Activation, name: str) -> Iterator[Origin]:
+        """Yield what was stored under the first step of the path: `loaders["val"] = ...`."""
+        step, rest = origin.path[0], origin.path[1:]
+        for key, definition in self.definitions(scope).items.get(name, ()):
+            if key == step or ELEMENT in (key, step):
+                holds, sure = self._holds(scope, definition.value, current, None)
+                if holds:
+                    made = Origin(definition.value, scope, current, definition.path, None, frozenset({name}), not sure)
+                    yield made.along(rest, origin.names | {str(step).strip("'")}, origin.unsure)
 
     def _global(self, module: ModuleInfo, name: str, origin: Origin) -> Iterator[Origin]:
         for definition in self.definitions(module.body).reaching(name, None):
