@@ -10,6 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from modellint.catalog import detect as vocabulary
 from modellint.catalog.document import (
     Document,
     DocumentError,
@@ -175,6 +176,7 @@ def fixers() -> list[str]:
 
 def _inconsistencies(document: Document) -> Iterable[Problem]:
     """Yield what a schema cannot say."""
+    yield from vocabulary.problems(document)
     fixer = document.data.get("fix", {}).get("fixer")
     if fixer is not None and fixer not in (known := fixers()):
         yield document.problem(("fix", "fixer"), f"no fixer {fixer!r}{suggestion(fixer, known)}")
@@ -212,7 +214,7 @@ def _fix(data: Mapping[str, Any]) -> FixInfo:
 
 def _build(document: Document) -> Rule:
     data = document.data
-    detect = data["detect"]
+    detector, detector_options = vocabulary.options_of(data["detect"])
     examples = data["examples"]
     return Rule(
         code=data["code"],
@@ -234,8 +236,8 @@ def _build(document: Document) -> Rule:
         references=tuple((r["title"], r["url"]) for r in data.get("references", ())),
         runs_on=data["runs-on"],
         triggers=tuple((t,) if isinstance(t, str) else tuple(t) for t in data.get("triggers", ())),
-        detector=detect["detector"],
-        detector_options=MappingProxyType(dict(detect.get("options", {}))),
+        detector=detector,
+        detector_options=MappingProxyType(dict(detector_options)),
         examples=tuple(
             _example(example, kind == "bad", data["runs-on"]) for kind in ("good", "bad") for example in examples[kind]
         ),

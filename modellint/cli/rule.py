@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -10,10 +11,10 @@ from typing import Any
 
 import click
 
-from modellint.catalog import Example, Rule
+from modellint.catalog import DocumentError, Example, Problem, Rule, load_rule, load_rules, load_yaml
 from modellint.catalog.document import suggestion
-from modellint.cli._common import settings_here, wants_color
-from modellint.settings import Overrides, Resolver
+from modellint.cli._common import fail, settings_here, wants_color
+from modellint.settings import Overrides, Resolver, SettingsError
 
 _INDENT = "    "
 _PASSES = {
@@ -28,17 +29,28 @@ _PASSES = {
 @click.command()
 @click.argument("names", nargs=-1, metavar="[CODE|NAME]...")
 @click.option("--all", "every", is_flag=True, help="Explain every rule.")
+@click.option(
+    "--check", type=click.Path(path_type=Path), metavar="FILE", help="Validate a rule file, run its examples."
+)
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How.")
 @click.option("--isolated", is_flag=True, help="Ignore all configuration files.")
 @click.option("--config", type=click.Path(path_type=Path), help="Use this configuration file.")
-def rule(names: tuple[str, ...], every: bool, output_format: str, isolated: bool, config: Path | None) -> None:
+def rule(
+    names: tuple[str, ...], every: bool, check: Path | None, output_format: str, isolated: bool, config: Path | None
+) -> None:
     """Explain rules by code or name; without any, list all of them.
 
-    Rules of your own that the configuration names are among them.
+    Rules of your own that the configuration names are among them. With --check, FILE need not be named there: it is
+    read, its examples are run, and whatever is wrong is said with the file's line and key (exit status 2).
     """
     if names and every:
         raise click.UsageError("--all explains every rule already")
+    if check is not None and (names or every):
+        raise click.UsageError("--check takes a file, and no rules beside it")
     here = Resolver(Overrides(isolated=isolated, config=config.absolute() if config else None))
+    if check is not None:
+        sys.stdout.write(_checked(check, here))
+        return
     rules = settings_here(here).catalogue
     chosen = [_find(name, rules.values()) for name in names] if names else list(rules.values())
     if output_format == "json":
@@ -50,6 +62,41 @@ def rule(names: tuple[str, ...], every: bool, output_format: str, isolated: bool
     else:
         text = "".join(f"{line}\n" for line in table(chosen))
     sys.stdout.write(text)
+
+
+def _checked(path: Path, resolver: Resolver) -> str:
+    """Return what to say of a rule file that is right; leave with exit status 2 where it is not."""
+    from modellint.linting import prove
+
+    try:
+        found = load_rule(path)
+        taken = _taken(found, resolver)
+        if taken:
+            raise DocumentError(taken)
+        wrong = list(prove(found)) if found.runs_on == "python" else []
+        if wrong:
+            raise DocumentError(wrong)
+    except DocumentError as error:
+        fail(error)
+    count = len(found.examples)
+    if found.runs_on != "python":
+        return f"{path}: {found.code} {found.name} is well formed; its {count} examples need `modellint trace`\n"
+    return f"{path}: {found.code} {found.name}: {count} examples, all as marked\n"
+
+
+def _taken(found: Rule, resolver: Resolver) -> list[Problem]:
+    """Return an error for a code or a name that a rule of another file has."""
+    document = load_yaml(found.path)
+    others = {**load_rules()}
+    with contextlib.suppress(DocumentError, SettingsError):  # the file may be what breaks the configuration
+        others.update(resolver.for_folder(Path.cwd()).catalogue)
+    return [
+        document.problem((key,), f"{word} is already used by {other.path}")
+        for other in others.values()
+        if other.path.resolve() != found.path.resolve()
+        for key, word, theirs in (("code", found.code, other.code), ("name", found.name, other.name))
+        if word == theirs
+    ]
 
 
 def _find(name: str, rules: Iterable[Rule]) -> Rule:

@@ -2,6 +2,7 @@
 
 from modellint.linting.applying import FixedFile, fix_paths, fix_text, unified_diff
 from modellint.linting.engine import Checker, Engine, FileReport, check_paths, check_text
+from modellint.linting.proving import prove
 from modellint.linting.refining import refine
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "check_text",
     "fix_paths",
     "fix_text",
+    "prove",
     "refine",
     "unified_diff",
 ]

@@ -37,7 +37,7 @@ class RuleCrash(Exception):
 
 @cache
 def detector(name: str) -> Detector:
-    """Return the detector that a rule's `detect.detector` names: one module of `modellint.static.detectors`."""
+    """Return the detector that a rule's `detect` names: one module of `modellint.static.detectors`."""
     module = importlib.import_module(f"modellint.static.detectors.{name.replace('-', '_')}")
     found: Detector = module.detect
     return found

@@ -169,13 +169,13 @@ def _bind(
         found.attributes.setdefault(key, []).append(Definition(value, path, end, blocks, extent))
     elif isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
         index = target.slice
-        key: Step = ELEMENT
+        entry: Step = ELEMENT
         if isinstance(index, ast.Constant):
-            key = index.value if isinstance(index.value, int) else repr(index.value)
-        definition = Definition(value, path, end, blocks, extent)
-        found.items.setdefault(target.value.id, []).append((key, definition))
+            entry = index.value if isinstance(index.value, int) else repr(index.value)
+        stored = Definition(value, path, end, blocks, extent)
+        found.items.setdefault(target.value.id, []).append((entry, stored))
     elif isinstance(target, (ast.Tuple, ast.List)):
         starred = any(isinstance(item, ast.Starred) for item in target.elts)
-        for index, item in enumerate(target.elts):
-            step: Step = ELEMENT if starred else index
+        for place, item in enumerate(target.elts):
+            step: Step = ELEMENT if starred else place
             _bind(found, item, value, (*path, step), end, blocks, extent)

@@ -118,7 +118,8 @@ SILENT = {
                     print((model(x).argmax(1) == y).sum())
 
         def main(model):
-            train_loader = DataLoader(datasets.MNIST(".", train=True, transform=transforms.RandomRotation(5)), shuffle=True)
+            tf = transforms.RandomRotation(5)
+            train_loader = DataLoader(datasets.MNIST(".", train=True, transform=tf), shuffle=True)
             test_loader = DataLoader(datasets.MNIST(".", train=False))
             check_accuracy(train_loader, model)
             check_accuracy(test_loader, model)
@@ -267,7 +268,7 @@ FOUND = {
             "val": transforms.Compose([transforms.RandomResizedCrop(224), transforms.ToTensor()]),  # ML305
         }
         image_datasets = {x: datasets.ImageFolder(x, data_transforms[x]) for x in ["train", "val"]}
-        dataloaders = {x: DataLoader(image_datasets[x], batch_size=4, drop_last=True) for x in ["train", "val"]}  # ML307
+        dataloaders = {x: DataLoader(image_datasets[x], drop_last=True) for x in ["train", "val"]}  # ML307
 
         def train_model(model, criterion, optimizer):
             for epoch in range(25):
@@ -384,7 +385,7 @@ FOUND = {
         import open_clip
 
         def zero_shot(root):
-            model, preprocess_train, preprocess_val = open_clip.create_model_and_transforms("ViT-B-32", pretrained="openai")
+            model, preprocess_train, _ = open_clip.create_model_and_transforms("ViT-B-32", pretrained="openai")
             model.eval()
             dataset = datasets.ImageFolder(root, transform=preprocess_train)  # ML305
             with torch.no_grad():

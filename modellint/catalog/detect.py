@@ -1,0 +1,119 @@
+"""What a rule's `detect` may say: which detectors there are, what options they take, what a pattern can ask."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from string import Formatter
+from typing import Any
+
+from modellint.catalog.document import Document, KeyPath, Problem, suggestion
+
+DETECTORS = Path(__file__).parent / "schemas" / "detectors.json"
+PATTERN = "pattern"
+PLACEHOLDERS = frozenset({"call", "name", "value"})
+"""What the message of a rule with patterns may name, beside the words under `say`."""
+
+
+@cache
+def detectors() -> Mapping[str, Mapping[str, str]]:
+    """Return {detector: {option: what it is}} of every detector that a rule may name."""
+    known: dict[str, dict[str, str]] = json.loads(DETECTORS.read_text(encoding="utf-8"))
+    return known
+
+
+def options_of(detect: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    """Return the detector that `detect` names, and its options; patterns are one of them."""
+    if "detector" in detect:
+        return detect["detector"], detect.get("options", {})
+    return PATTERN, {"patterns": [detect["pattern"]] if "pattern" in detect else detect["patterns"]}
+
+
+def problems(document: Document) -> Iterator[Problem]:
+    """Yield what a schema cannot say about `detect` and about the message that its findings fill."""
+    detect = document.data["detect"]
+    if "detector" in detect:
+        yield from _detector_problems(document, detect)
+        return
+    single = "pattern" in detect
+    for index, pattern in enumerate([detect["pattern"]] if single else detect["patterns"]):
+        key: KeyPath = ("detect", "pattern") if single else ("detect", "patterns", index)
+        yield from _pattern_problems(document, pattern, key)
+        known = PLACEHOLDERS | set(pattern.get("say", {}))
+        for name in _placeholders(document.data["message"]):
+            if name not in known:
+                hint = suggestion(name, known) or f"; there are {', '.join(sorted(known))}"
+                yield document.problem(("message",), f"{{{name}}} is nothing that this pattern fills{hint}")
+
+
+def _is_shipped(path: Path) -> bool:
+    package = Path(__file__).resolve().parent.parent
+    return any(folder in path.resolve().parents for folder in (package / "rules", package.parent / "rules"))
+
+
+def _placeholders(message: str) -> list[str]:
+    try:
+        return [name for _, name, _, _ in Formatter().parse(message) if name is not None]
+    except ValueError:
+        return []
+
+
+def _detector_problems(document: Document, detect: Mapping[str, Any]) -> Iterator[Problem]:
+    name = detect["detector"]
+    known = detectors()
+    if name not in known:
+        if _is_shipped(document.path):  # its own tests see to it
+            return
+        yield document.problem(("detect", "detector"), f"there is no detector {name!r}{suggestion(name, known)}")
+        return
+    for option in detect.get("options", {}):
+        if option not in known[name]:
+            hint = suggestion(option, known[name]) or f"; it has {', '.join(sorted(known[name])) or 'none'}"
+            yield document.problem(("detect", "options", option), f"is no option of {name}{hint}")
+
+
+def _pattern_problems(document: Document, pattern: Mapping[str, Any], key: KeyPath) -> Iterator[Problem]:
+    heads = [head for head in ("call", "method", "assign") if head in pattern]
+    if len(heads) != 1:
+        given = " and ".join(heads) or "none"
+        yield document.problem(key, f"takes one of call, method and assign, not {given}")
+        return
+    for allowed, head in (("value", "assign"), ("arguments", "call or method"), ("of", "method")):
+        if allowed in pattern and heads[0] not in head:
+            yield document.problem((*key, allowed), f"goes with {head}, not with {heads[0]}")
+    for name, wanted in pattern.get("arguments", {}).items():
+        place = (*key, "arguments", name)
+        conditions = set(wanted) - {"position"}
+        if not conditions:
+            yield document.problem(place, "asks for nothing")
+        if wanted.get("missing") is True and len(conditions) > 1:
+            others = ", ".join(sorted(conditions - {"missing"}))
+            yield document.problem(place, f"cannot be met: a missing argument has no {others}")
+        yield from _value_problems(document, wanted, place)
+    if "value" in pattern:
+        yield from _value_problems(document, pattern["value"], (*key, "value"))
+    for side in ("inside", "outside"):
+        if "function" in pattern.get(side, {}):
+            yield from _regex_problems(document, pattern[side]["function"], (*key, side, "function"))
+    for name in set(pattern.get("inside", {})) & set(pattern.get("outside", {})):
+        if pattern["inside"][name] == pattern["outside"][name]:
+            yield document.problem((*key, "outside", name), "cannot be met: `inside` asks for the same")
+
+
+def _value_problems(document: Document, wanted: Mapping[str, Any], key: KeyPath) -> Iterator[Problem]:
+    if "matches" in wanted:
+        yield from _regex_problems(document, wanted["matches"], (*key, "matches"))
+    if "equals" in wanted and "not-equals" in wanted:
+        yield document.problem((*key, "not-equals"), "says nothing beside `equals`")
+    if "matches" in wanted and "type" in wanted and "string" not in wanted["type"]:
+        yield document.problem((*key, "type"), "cannot be met: only strings match a regular expression")
+
+
+def _regex_problems(document: Document, text: str, key: KeyPath) -> Iterator[Problem]:
+    try:
+        re.compile(text)
+    except re.error as error:
+        yield document.problem(key, f"is no regular expression: {error}")

@@ -1,0 +1,78 @@
+"""Runs the examples of one rule: the marked lines are reported, and no other line."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from modellint.catalog import Example, Problem, Rule, load_rules, load_yaml
+from modellint.catalog.document import Document, KeyPath
+from modellint.linting.engine import check_paths
+from modellint.settings import Resolver
+
+
+def prove(rule: Rule) -> Iterator[Problem]:
+    """Yield what the examples of a rule on Python source show to be wrong, with the rows of the rule's file."""
+    document = load_yaml(rule.path)
+    seen = {"good": 0, "bad": 0}
+    for example in rule.examples:
+        kind = "bad" if example.bad else "good"
+        key: KeyPath = ("examples", kind, seen[kind])
+        seen[kind] += 1
+        yield from _example_problems(document, rule, example, key)
+
+
+def _example_problems(document: Document, rule: Rule, example: Example, key: KeyPath) -> Iterator[Problem]:
+    if example.bad and rule.triggers:
+        if not any(all(word in example.code for word in group) for group in rule.triggers):
+            yield document.problem(
+                ("triggers",), f"none of them is in the example {example.title!r}: it would be skipped"
+            )
+            return
+    with tempfile.TemporaryDirectory() as folder:
+        found, errors = _run(rule, example, Path(folder))
+    for error in errors:
+        yield document.problem(key, error)
+    marked = example.findings()
+    for name, row in sorted(marked.keys() - found.keys()):
+        yield _problem(document, example, key, name, row, "is marked '# finding', and nothing is found")
+    for name, row in sorted(found.keys() - marked.keys()):
+        yield _problem(document, example, key, name, row, f"is not marked, and is found: {found[name, row][1]}")
+    for place in sorted(marked.keys() & found.keys()):
+        wanted = marked[place]
+        if wanted is not None and wanted != found[place][0]:
+            yield _problem(document, example, key, *place, f"is marked {wanted}, and is reported as {found[place][0]}")
+
+
+def _problem(document: Document, example: Example, key: KeyPath, name: str, row: int, message: str) -> Problem:
+    text: KeyPath = (*key, "code") if (*key, "code") in document.rows else (*key, "files", name)
+    where = f"line {row}" if len(example.files) == 1 else f"line {row} of {name}"
+    shown = example.files[name].splitlines()[row - 1].strip()
+    problem = document.problem(text, f"{example.title!r}, {where}: `{shown}` {message}")
+    return Problem(problem.path, problem.row + row, problem.key, problem.message)
+
+
+def _run(rule: Rule, example: Example, folder: Path) -> tuple[dict[tuple[str, int], tuple[str, str]], list[str]]:
+    """Check an example as a project of its own, with `rule` alone; return {(file, row): (severity, message)}."""
+    settings: dict[str, object] = {"select": [rule.code], "rules": {rule.code: {"options": dict(example.options)}}}
+    shipped = load_rules().get(rule.code)
+    if shipped is None or shipped.path.resolve() != rule.path.resolve():
+        settings["local-rules"] = [str(rule.path.resolve())]
+    (folder / ".modellint.yaml").write_text(json.dumps(settings), encoding="utf-8")
+    for name, text in example.files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    reports = list(check_paths([folder / example.check], Resolver()))
+    found = {
+        (Path(d.filename).resolve().relative_to(folder.resolve()).as_posix(), d.span.start.row): (
+            d.severity.value,
+            d.message,
+        )
+        for report in reports
+        for d in report.diagnostics
+        if d.code == rule.code
+    }
+    return found, [error for report in reports for error in report.errors]

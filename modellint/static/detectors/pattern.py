@@ -1,0 +1,216 @@
+"""Calls and assignments that a rule's YAML describes, without any code of its own."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from modellint.catalog import ActiveRule
+from modellint.diagnostic import Confidence
+from modellint.static.context import FileContext, Finding
+from modellint.static.datapath.evidence import evaluates_by_name, infers, is_test_scope, trains
+from modellint.static.guards import path_to, walk_own
+from modellint.static.origins import EVERYWHERE, Origin
+from modellint.static.project import FunctionInfo, Symbol
+from modellint.static.project.facts import dotted_name, last_name
+from modellint.static.requirements import required
+
+_LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_TYPES = {"bool": bool, "int": int, "float": float, "string": str, "none": type(None), "tuple": tuple}
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A place that fits the head of a pattern: a call, or an assignment to an attribute."""
+
+    scope: FunctionInfo
+    node: ast.Call | ast.Assign
+    name: str
+    written: str
+
+
+def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
+    """Report what fits one of the patterns of the rule; docs/writing-rules.md describes them."""
+    for pattern in rule.rule.detector_options["patterns"]:
+        for match in _heads(context, pattern):
+            fitting = _fits(context, pattern, match)
+            if fitting is not None:
+                details = {"call": match.written, "name": match.name, "value": fitting, **pattern.get("say", {})}
+                confidence = Confidence(pattern.get("confidence", "certain"))
+                yield Finding(context.site(match.node), details, confidence)
+
+
+def _heads(context: FileContext, pattern: Mapping[str, Any]) -> Iterator[Match]:
+    for scope in context.scopes:
+        if "assign" in pattern:
+            for node in walk_own(scope):
+                if isinstance(node, ast.Assign):
+                    for target in node.targets:
+                        name = _matching(context, scope, target, pattern["assign"])
+                        if name is not None:
+                            yield Match(scope, node, name, ast.unparse(target))
+            continue
+        for call in scope.calls:
+            if "call" in pattern:
+                name = _matching(context, scope, call.func, pattern["call"])
+                if name is not None:
+                    yield Match(scope, call, name, ast.unparse(call.func))
+            elif isinstance(call.func, ast.Attribute) and call.func.attr in pattern["method"]:
+                owner = Origin(call.func.value, scope)
+                if "of" not in pattern or _made_by(context, owner, pattern["of"]):
+                    yield Match(scope, call, call.func.attr, ast.unparse(call.func))
+
+
+def _matching(context: FileContext, scope: FunctionInfo, node: ast.expr, names: Iterable[str]) -> str | None:
+    """Return the qualified name of `node` where it is one of `names`."""
+    if dotted_name(node) is None:
+        return None
+    last = last_name(node)
+    symbol = context.project.resolve_in(scope, node)
+    if symbol is None or last is None:
+        return None
+    for name in _names_of(context, symbol):
+        if any(fnmatchcase(name, wanted) for wanted in names):
+            return name
+    return None
+
+
+def _names_of(context: FileContext, symbol: Symbol) -> Iterator[str]:
+    """Yield the names of a symbol: the one it was imported by, and for a definition the one of its place."""
+    yield symbol.dotted
+    module = getattr(symbol.target, "module", None)
+    if module is not None:
+        yield f"{context.project.dotted(module.path)}.{symbol.target.name}"  # type: ignore[union-attr]
+
+
+def _made_by(context: FileContext, value: Origin, names: Iterable[str]) -> bool:
+    """Tell whether a value may come from a call of one of `names`."""
+    names = tuple(names)
+    for origin in context.resolver.origins(value):
+        if isinstance(origin.node, ast.Call):
+            for view in context.resolver.views(origin):
+                symbol = view.callee.symbol
+                if symbol is not None and any(fnmatchcase(n, w) for n in _names_of(context, symbol) for w in names):
+                    return True
+    return False
+
+
+def _fits(context: FileContext, pattern: Mapping[str, Any], match: Match) -> str | None:
+    """Return the text of the value that the conditions are about, if any; None where one of them is not met."""
+    shown = ""
+    if "value" in pattern:
+        assert isinstance(match.node, ast.Assign)
+        if not _value_fits(context, pattern["value"], Origin(match.node.value, match.scope)):
+            return None
+        shown = ast.unparse(match.node.value)
+    for name, wanted in pattern.get("arguments", {}).items():
+        assert isinstance(match.node, ast.Call)
+        if any(keyword.arg is None for keyword in match.node.keywords) or any(
+            isinstance(a, ast.Starred) for a in match.node.args
+        ):
+            return None  # what is passed cannot be read off
+        given = _argument(match.node, name, wanted.get("position"))
+        if given is None:
+            if wanted.get("missing") is not True:
+                return None
+            continue
+        if wanted.get("missing") is True:
+            return None
+        if not _value_fits(context, wanted, Origin(given, match.scope)):
+            return None
+        shown = shown or f"{name}={ast.unparse(given)}"
+    if not all(_stands(context, match, key, wanted) for key, wanted in pattern.get("inside", {}).items()):
+        return None
+    if any(_stands(context, match, key, wanted) for key, wanted in pattern.get("outside", {}).items()):
+        return None
+    if "inference" in pattern and _is_inference(context, match) is not pattern["inference"]:
+        return None
+    if "unless-required" in pattern and required(
+        context.project.root, context.module.path.parent, pattern["unless-required"]
+    ):
+        return None
+    return shown
+
+
+def _argument(call: ast.Call, name: str, position: int | None) -> ast.expr | None:
+    for keyword in call.keywords:
+        if keyword.arg == name:
+            return keyword.value
+    return call.args[position] if position is not None and position < len(call.args) else None
+
+
+def _value_fits(context: FileContext, wanted: Mapping[str, Any], value: Origin) -> bool:
+    """Tell whether a value meets every condition: which constant it is, of which type, where it comes from."""
+    known = context.resolver.constant(value)
+    if "equals" in wanted and (known is None or not _is_one_of(known[0], wanted["equals"])):
+        return False
+    if "not-equals" in wanted and (known is None or _is_one_of(known[0], wanted["not-equals"])):
+        return False
+    if "type" in wanted and (known is None or not _has_type(known[0], wanted["type"])):
+        return False
+    if "matches" in wanted and not (known and isinstance(known[0], str) and re.search(wanted["matches"], known[0])):
+        return False
+    if "from" in wanted and not _made_by(context, value, wanted["from"]):
+        return False
+    return not ("not-from" in wanted and _made_by(context, value, wanted["not-from"]))
+
+
+def _is_one_of(value: object, wanted: object) -> bool:
+    """Compare constants by type, too: `True` is not 1."""
+    listed = wanted if isinstance(wanted, list) else [wanted]
+    return any(value == item and type(value) is type(item) for item in listed)
+
+
+def _has_type(value: object, names: Iterable[str]) -> bool:
+    return any(type(value) is _TYPES[name] for name in names)
+
+
+def _stands(context: FileContext, match: Match, key: str, wanted: Any) -> bool:
+    """Tell whether a match stands inside what `key` describes."""
+    scope = match.scope
+    if key == "function":
+        return any(re.search(wanted, function.name) for function in _functions(scope))
+    if key == "class":
+        return any(_derives(context, function, wanted) for function in _functions(scope))
+    if key == "forward":
+        inside = any(
+            f.name == "forward" and f.cls is not None and context.classes.is_module(f.cls) for f in _functions(scope)
+        )
+        return inside is wanted
+    if key == "loop":
+        return any(isinstance(node, _LOOPS) for node in path_to(scope, match.node)[:-1]) is wanted
+    decorators = [d for f in _functions(scope) if f.node is not None for d in f.node.decorator_list]
+    around = [
+        i.context_expr for n in path_to(scope, match.node) if isinstance(n, (ast.With, ast.AsyncWith)) for i in n.items
+    ]
+    used = [node.func if isinstance(node, ast.Call) else node for node in [*decorators, *around]]
+    return any(_matching(context, scope, node, wanted) is not None for node in used)
+
+
+def _functions(scope: FunctionInfo) -> Iterator[FunctionInfo]:
+    """Yield the functions around a place, innermost first."""
+    inner: FunctionInfo | None = scope
+    while inner is not None and not inner.is_body:
+        yield inner
+        inner = inner.parent
+
+
+def _derives(context: FileContext, function: FunctionInfo, bases: Iterable[str]) -> bool:
+    if function.cls is None:
+        return False
+    names = context.project.ancestry(function.cls)[1]
+    return any(fnmatchcase(name, base) for name in names for base in bases)
+
+
+def _is_inference(context: FileContext, match: Match) -> bool:
+    """Tell whether the code around a match shows to be inference: by a mode, by autograd, or by its name."""
+    scope = match.scope
+    root = scope.node if scope.node is not None else match.node
+    if is_test_scope(scope) or trains(context.resolver, scope, root, EVERYWHERE):
+        return False
+    named = not scope.is_body and evaluates_by_name(scope.name)
+    return named or infers(context.resolver, scope, match.node, EVERYWHERE)
