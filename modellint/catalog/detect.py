@@ -14,6 +14,7 @@ from modellint.catalog.document import Document, KeyPath, Problem, suggestion
 
 DETECTORS = Path(__file__).parent / "schemas" / "detectors.json"
 PATTERN = "pattern"
+_QUALIFIED = re.compile(r"^([A-Za-z_]\w*)\.[\w.*]+$")
 PLACEHOLDERS = frozenset({"call", "name", "value"})
 """What the message of a rule with patterns may name, beside the words under `say`."""
 
@@ -49,9 +50,20 @@ def problems(document: Document) -> Iterator[Problem]:
                 yield document.problem(("message",), f"{{{name}}} is nothing that this pattern fills{hint}")
 
 
-def _is_shipped(path: Path) -> bool:
+def is_shipped(path: Path) -> bool:
+    """Tell whether a rule file is one of the shipped catalogue."""
     package = Path(__file__).resolve().parent.parent
     return any(folder in path.resolve().parents for folder in (package / "rules", package.parent / "rules"))
+
+
+def packages(options: object) -> frozenset[str]:
+    """Return the first parts of the qualified names in the options of a detector."""
+    if isinstance(options, Mapping):
+        return packages(list(options)) | packages(list(options.values()))
+    if isinstance(options, (list, tuple)):
+        return frozenset().union(*map(packages, options)) if options else frozenset()
+    name = _QUALIFIED.match(options) if isinstance(options, str) else None
+    return frozenset({name[1]}) if name is not None else frozenset()
 
 
 def _placeholders(message: str) -> list[str]:
@@ -65,7 +77,7 @@ def _detector_problems(document: Document, detect: Mapping[str, Any]) -> Iterato
     name = detect["detector"]
     known = detectors()
     if name not in known:
-        if _is_shipped(document.path):  # its own tests see to it
+        if is_shipped(document.path):  # its own tests see to it
             return
         yield document.problem(("detect", "detector"), f"there is no detector {name!r}{suggestion(name, known)}")
         return

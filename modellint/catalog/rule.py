@@ -103,6 +103,11 @@ class Rule:
     examples: tuple[Example, ...]
     path: Path
 
+    @property
+    def roots(self) -> frozenset[str]:
+        """The packages that a rule of one's own speaks of: a file that names one is read, library or not."""
+        return frozenset() if vocabulary.is_shipped(self.path) else vocabulary.packages(self.detector_options)
+
 
 @dataclass(frozen=True, slots=True)
 class ActiveRule:

@@ -187,6 +187,7 @@ class Engine:
         key = (id(settings), language)
         if key not in self._prefilters:
             roots = [root for framework in settings.frameworks for root in framework.roots]
+            roots += [root for active in settings.rules.values() for root in active.rule.roots]
             kinds = (language, "any") if language == "python" else (language,)
             rules = [active.rule for active in settings.rules.values() if active.rule.runs_on in kinds]
             # ML001 is about comments, and those are looked for apart from the rest

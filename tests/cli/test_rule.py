@@ -57,3 +57,107 @@ def test_rules_of_ones_own_are_among_them(run: Run, project: Path) -> None:
 
 def test_all_and_a_name_exclude_each_other(run: Run) -> None:
     assert run("rule", "--all", "ML101").status == 2
+
+
+# -- rules of one's own -----------------------------------------------------------------------------------------
+
+OURS = """\
+code: ACME001
+name: house-load
+family: local
+severity: error
+summary: A rule of the house.
+message: "`{call}` found"
+what-it-does: It finds.
+why-is-this-bad: It is.
+runs-on: python
+triggers: [fetch]
+detect:
+  pattern:
+    call: [acme.hub.fetch]
+examples:
+  good:
+    - title: Another
+      code: |
+        from acme import hub
+        import torch
+
+        hub.look("fetch")
+  bad:
+    - title: Here
+      code: |
+        from acme import hub
+        import torch
+
+        hub.fetch("x")  # finding
+"""
+
+
+def test_a_right_rule_is_said_to_be_right(run: Run, project: Path) -> None:
+    (project / "ours.yaml").write_text(OURS)
+    outcome = run("rule", "--check", "ours.yaml")
+    assert (outcome.status, outcome.out) == (0, "ours.yaml: ACME001 house-load: 2 examples, all as marked\n")
+
+
+def test_a_rule_that_the_configuration_names_is_no_duplicate_of_itself(run: Run, project: Path) -> None:
+    (project / "rules").mkdir()
+    (project / "rules" / "ours.yaml").write_text(OURS)
+    (project / ".modellint.yaml").write_text("rules: ['rules/*.yaml']\n")
+    assert run("rule", "--check", "rules/ours.yaml").status == 0
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("code: ACME001", "code: ML101", "ours.yaml:1: code: ML101 is already used by "),
+        ("name: house-load", "name: missing-eval", "ours.yaml:2: name: missing-eval is already used by "),
+        ("call:", "cal:", "ours.yaml:13: detect.pattern.cal: unknown key; did you mean 'call'?"),
+        (
+            "hub.fetch]",
+            "hub.fetsh]",
+            "line 4: `hub.fetch(\"x\")  # finding` is marked '# finding', and nothing is found",
+        ),
+        ('hub.look("fetch")', 'hub.fetch("y")', "is not marked, and is found: `hub.fetch` found"),
+        ("triggers: [fetch]", "triggers: [fetched]", "ours.yaml:10: triggers: none of them is in the example 'Here'"),
+        ("severity: error", "severity: fatal", "ours.yaml:4: severity: 'fatal' is none of error, warning, info"),
+    ],
+)
+def test_what_is_wrong_with_a_rule_is_said_with_line_and_key(
+    run: Run, project: Path, before: str, after: str, said: str
+) -> None:
+    assert before in OURS
+    (project / "ours.yaml").write_text(OURS.replace(before, after))
+    outcome = run("rule", "--check", "ours.yaml")
+    assert outcome.status == 2
+    assert said in outcome.err
+    assert "Traceback" not in outcome.err
+
+
+def test_an_example_is_named_by_its_row_in_the_file(run: Run, project: Path) -> None:
+    (project / "ours.yaml").write_text(OURS.replace("hub.fetch]", "hub.other]"))
+    row = OURS.splitlines().index('        hub.fetch("x")  # finding') + 1
+    assert f"ours.yaml:{row}: examples.bad[0].code: 'Here', line 4" in run("rule", "--check", "ours.yaml").err
+
+
+def test_a_broken_local_rule_stops_the_check(run: Run, project: Path) -> None:
+    (project / "ours.yaml").write_text(OURS.replace("call:", "cal:"))
+    (project / ".modellint.yaml").write_text("rules: [ours.yaml]\n")
+    (project / "app.py").write_text("import torch\n")
+    outcome = run("check", "app.py")
+    assert outcome.status == 2
+    assert "detect.pattern.cal: unknown key" in outcome.err
+
+
+def test_a_local_rule_reports(run: Run, project: Path) -> None:
+    (project / "ours.yaml").write_text(OURS)
+    (project / ".modellint.yaml").write_text("rules: [ours.yaml]\n")
+    (project / "app.py").write_text("import torch\nfrom acme.hub import fetch\n\nfetch('x')\n")
+    outcome = run("check", "app.py")
+    assert outcome.status == 1
+    assert "ACME001" in outcome.out
+
+
+def test_a_file_that_is_not_there(run: Run, project: Path) -> None:
+    outcome = run("rule", "--check", "nowhere.yaml")
+    assert outcome.status == 2
+    assert "nowhere.yaml:1: cannot be read" in outcome.err

@@ -17,7 +17,8 @@ from modellint.static.project.facts import last_name
 _VIEWS = frozenset(
     "to cuda cpu float half double view reshape unsqueeze squeeze expand repeat type requires_grad_ permute".split()
 )
-_SHAPES = frozenset({"shape", "size", "dim", "ndim", "dtype", "device"})
+_SHAPES = frozenset({"shape", "size", "dim", "ndim", "numel", "nelement", "dtype", "device"})
+_RESHAPES = frozenset({"view", "reshape", "flatten", "squeeze", "data", "detach", "cpu"})
 MAX_DEPTH = 8
 
 
@@ -116,12 +117,23 @@ def _only_shape(scope: FunctionInfo, call: ast.Call) -> bool:
     for node in walk_own(scope):
         if isinstance(node, ast.Expr) and node.value is call:
             return True
-        if isinstance(node, ast.Attribute) and node.value is call:
-            return node.attr in _SHAPES
+        if isinstance(node, ast.Attribute) and node.attr in _SHAPES and _base(node.value) is call:
+            return True
         if isinstance(node, ast.Assign) and node.value is call and isinstance(node.targets[0], ast.Name):
             variable = node.targets[0].id
     if variable is None:
         return False
     uses = [n for n in walk_own(scope) if isinstance(n, ast.Name) and n.id == variable and isinstance(n.ctx, ast.Load)]
-    shapes = {id(n.value) for n in walk_own(scope) if isinstance(n, ast.Attribute) and n.attr in _SHAPES}
+    shapes = {id(_base(n.value)) for n in walk_own(scope) if isinstance(n, ast.Attribute) and n.attr in _SHAPES}
     return all(id(use) in shapes for use in uses)
+
+
+def _base(node: ast.expr) -> ast.expr:
+    """Return what a chain of views begins with: `x` of `x.view(1, -1)[0]`."""
+    while True:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _RESHAPES:
+            node = node.func.value
+        elif isinstance(node, ast.Subscript):
+            node = node.value
+        else:
+            return node

@@ -1,0 +1,120 @@
+"""The vocabulary of `detect`: what is wrong with it is said with line, key and the nearest spelling."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from modellint.catalog import DocumentError, load_rule, load_rules
+from modellint.catalog.detect import detectors
+
+RULE = """\
+code: ACME001
+name: house-rule
+family: local
+severity: error
+summary: A rule.
+message: "{message}"
+what-it-does: Nothing.
+why-is-this-bad: It is not.
+runs-on: python
+detect: {detect}
+examples:
+  good:
+    - title: Silent
+      code: "x = 1"
+  bad:
+    - title: Found
+      code: "load()  # finding"
+"""
+
+
+def problems(tmp_path: Path, detect: object, message: str = "found") -> list[str]:
+    path = tmp_path / "rule.yaml"
+    path.write_text(RULE.replace("{message}", message).replace("{detect}", json.dumps(detect)), encoding="utf-8")
+    try:
+        load_rule(path)
+    except DocumentError as error:
+        return [str(problem).removeprefix(f"{path}:") for problem in error.problems]
+    return []
+
+
+@pytest.mark.parametrize(
+    "detect",
+    [
+        {"detector": "missing-eval"},
+        {"detector": "loader-option", "options": {"arguments": {"shuffle": 2}, "loaders": ["acme.Loader"]}},
+        {"pattern": {"call": ["acme.*"], "arguments": {"mode": {"position": 1, "equals": [None, "train"]}}}},
+        {"patterns": [{"assign": ["acme.fast"], "value": {"equals": True}}, {"method": ["go"], "of": ["acme.make"]}]},
+        {"pattern": {"call": ["acme.load"], "inside": {"forward": True, "loop": True}, "outside": {"function": "^_"}}},
+        {"pattern": {"call": ["acme.load"], "inference": True, "unless-required": "acme>=2.0", "say": {"why": "so"}}},
+    ],
+)
+def test_what_the_vocabulary_allows(tmp_path: Path, detect: object) -> None:
+    assert problems(tmp_path, detect) == []
+
+
+@pytest.mark.parametrize(
+    ("detect", "said"),
+    [
+        (
+            {"detector": "missing-evil"},
+            "detect.detector: there is no detector 'missing-evil'; did you mean 'missing-eval'?",
+        ),
+        (
+            {"detector": "loader-option", "options": {"argument": {}}},
+            "detect.options.argument: is no option of loader-option; did you mean 'arguments'?",
+        ),
+        ({"pattern": {"cal": ["acme.load"]}}, "detect.pattern.cal: unknown key; did you mean 'call'?"),
+        ({"pattern": {"inference": True}}, "detect.pattern: takes one of call, method and assign, not none"),
+        (
+            {"pattern": {"call": ["a.b"], "assign": ["c.d"]}},
+            "detect.pattern: takes one of call, method and assign, not call and assign",
+        ),
+        (
+            {"pattern": {"call": ["a.b"], "value": {"equals": 1}}},
+            "detect.pattern.value: goes with assign, not with call",
+        ),
+        (
+            {"pattern": {"call": ["a.b"], "arguments": {"mode": {"missing": True, "equals": 1}}}},
+            "detect.pattern.arguments.mode: cannot be met: a missing argument has no equals",
+        ),
+        (
+            {"pattern": {"call": ["a.b"], "arguments": {"mode": {"position": 1}}}},
+            "detect.pattern.arguments.mode: asks for nothing",
+        ),
+        (
+            {"pattern": {"call": ["a.b"], "arguments": {"mode": {"matches": "("}}}},
+            "detect.pattern.arguments.mode.matches: is no regular expression",
+        ),
+        (
+            {"pattern": {"call": ["a.b"], "arguments": {"mode": {"matches": "x", "type": ["int"]}}}},
+            "detect.pattern.arguments.mode.type: cannot be met: only strings match a regular expression",
+        ),
+        (
+            {"pattern": {"call": ["a.b"], "inside": {"loop": True}, "outside": {"loop": True}}},
+            "detect.pattern.outside.loop: cannot be met: `inside` asks for the same",
+        ),
+        (
+            {"pattern": {"call": ["a.b"], "inside": {"forwards": True}}},
+            "detect.pattern.inside.forwards: unknown key; did you mean 'forward'?",
+        ),
+        ({"pattern": {"call": "a.b"}}, "detect.pattern.call: must be an array"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_key(tmp_path: Path, detect: object, said: str) -> None:
+    found = problems(tmp_path, detect)
+    assert any(line.startswith(f"10: {said}") for line in found), found
+
+
+def test_a_message_names_only_what_the_pattern_fills(tmp_path: Path) -> None:
+    (said,) = problems(tmp_path, {"pattern": {"call": ["a.b"], "say": {"why": "so"}}}, "{cal} {why} {value}")
+    assert said == "6: message: {cal} is nothing that this pattern fills; did you mean 'call'?"
+
+
+def test_every_detector_of_the_catalogue_is_open_and_documented() -> None:
+    for rule in load_rules().values():
+        assert rule.detector in detectors(), rule.code
+        assert set(rule.detector_options) <= set(detectors()[rule.detector]), rule.code
