@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import click
 
 from modellint.cli._common import complain, exit_status, fail, overrides, settings_here, shared_options, write
 from modellint.cli._progress import Progress
+from modellint.cli._repro import emit
 from modellint.cli._running import call_options, configured, given, limit_options
 from modellint.cli._verdicts import verdicts
 from modellint.diagnostic import Diagnostic
@@ -37,6 +39,12 @@ _INTERRUPTED = 130
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
     help="How long the probes of one model may take; those that find no time are skipped.",
+)
+@click.option(
+    "--emit-repro",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Write a script for every failed probe that shows the defect with torch alone.",
 )
 @click.option("--jobs", "-j", type=click.IntRange(min=1), metavar="N", help="How many models to trace at a time.")
 @shared_options
@@ -69,6 +77,12 @@ def trace(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> No
                 complain(note)
         if report.problem is not None:
             complain(report.problem)
+    if options["emit_repro"] is not None:
+        try:
+            for line in (line for report in reports for line in emit(report, options["emit_repro"])):
+                complain(line)
+        except OSError as error:
+            fail(f"--emit-repro: {error.filename}: {error.strerror}")
     judged = {
         active.rule.code
         for active in settings.rules.values()

@@ -1,0 +1,249 @@
+"""A script of its own, torch only, that shows what a probe found. Never imports torch itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from modellint.runtime.probes.result import FAILED, ProbeResult
+from modellint.runtime.specs import COMPLEX, FLOATS, InputSpec
+from modellint.runtime.target import Target
+
+_HEAD = '''"""{title}
+
+{reason}
+Found by `modellint trace --probe {probe}`. Needs torch and the model: python {name}
+Exit status 1 while the defect is there, 0 once it is gone.
+"""
+
+import copy
+import importlib
+import importlib.util
+import sys
+
+import torch
+
+
+def load():
+{load}
+
+
+def build(seed=0):
+    torch.manual_seed(seed)
+    made = getattr(load(), "{attribute}")
+    model = made if isinstance(made, torch.nn.Module) else made()
+{mode}    return model
+
+
+def inputs(module):
+    generator = torch.Generator().manual_seed(0)
+{inputs}
+
+
+def tensors(value):
+    if isinstance(value, torch.Tensor):
+        return [value.detach().clone()]
+    if isinstance(value, dict):
+        value = list(value.values())
+    elif not isinstance(value, (list, tuple)):
+        value = list(vars(value).values()) if hasattr(value, "__dict__") else []
+    return [tensor for item in value for tensor in tensors(item)]
+
+
+def run(model, args, kwargs, reseed=True):
+    if reseed:
+        torch.manual_seed(0)
+    call = getattr(model, "{method}") if "{method}" else model
+    with torch.no_grad():
+        return tensors(call(*copy.deepcopy(args), **copy.deepcopy(kwargs)))
+
+
+def gap(left, right):
+    if [t.shape for t in left] != [t.shape for t in right]:
+        return float("inf")
+    pairs = [(a.double(), b.double()) for a, b in zip(left, right) if a.numel()]
+    return max((float((a - b).abs().max() / a.abs().max().clamp_min(1e-30)) for a, b in pairs), default=0.0)
+
+
+model = build()
+args, kwargs = inputs(load())
+'''
+_BODIES = {
+    "repeat": """
+first = run(model, args, kwargs, reseed=False)
+found = gap(first, run(model, args, kwargs, reseed=False))
+print(f"the same input twice: the answers differ by {found:.3g} of the largest value")
+""",
+    "neighbours": """
+first = next(t for t in tensors([args, kwargs]) if t.dim())
+size, axis, keep = first.shape[{axis}], {axis}, {keep}
+others = [index for index in range(size) if index != keep % size]
+
+
+def changed(value):
+    if isinstance(value, torch.Tensor) and value.dim() > axis and value.shape[axis] == size:
+        value = value.clone()
+        for index in others:
+            sample = value.select(axis, index)
+            if not value.is_floating_point():
+                low, high = int(value.min()), int(value.max())
+                sample.copy_(torch.randint(low, high + 1, sample.shape).to(value.dtype))
+            elif "{style}" == "copy":
+                sample.copy_(value.select(axis, keep % size).clone())
+            elif "{style}" == "opposite":
+                sample.neg_()
+            else:
+                sample.copy_(torch.randn(sample.shape) * {{"wide": 8.0, "near": 1.0, "still": 0.0}}["{style}"])
+        return value
+    if isinstance(value, dict):
+        return {{key: changed(item) for key, item in value.items()}}
+    return type(value)(changed(item) for item in value) if isinstance(value, (list, tuple)) else value
+
+
+def kept(outputs):
+    found = [t for t in outputs if t.dim() and size in t.shape]
+    return [t.select(list(t.shape).index(size), keep % size) for t in found]
+
+
+before, after = kept(run(model, args, kwargs)), kept(run(model, changed(args), changed(kwargs)))
+found = gap(before, after)
+print(f"sample {{keep}} with other neighbours: its answer differs by {{found:.3g}} of the largest value")
+""",
+    "alone": """
+first = next(t for t in tensors([args, kwargs]) if t.dim())
+size = first.shape[0]
+
+
+def alone(value):
+    if isinstance(value, torch.Tensor):
+        return value[:1] if value.dim() and value.shape[0] == size else value
+    if isinstance(value, dict):
+        return {key: alone(item) for key, item in value.items()}
+    return type(value)(alone(item) for item in value) if isinstance(value, (list, tuple)) else value
+
+
+before = [t[:1] for t in run(model, args, kwargs) if t.dim() and t.shape[0] == size]
+try:
+    found = gap(before, run(model, alone(args), alone(kwargs)))
+except Exception as error:
+    sys.exit(f"a sample alone stops the forward: {error!r}")
+print(f"a sample alone and in a batch of {size}: the answers differ by {found:.3g} of the largest value")
+""",
+    "reload": """
+fresh = build(seed=1)
+fresh.load_state_dict(model.state_dict())
+found = gap(run(model, args, kwargs), run(fresh, args, kwargs))
+print(f"saved and loaded into a fresh model: the answers differ by {found:.3g} of the largest value")
+""",
+    "layout": """
+
+def transposed(value):
+    if isinstance(value, torch.Tensor):
+        return value.transpose(-1, -2).contiguous().transpose(-1, -2) if value.dim() > 1 else value
+    if isinstance(value, dict):
+        return {key: transposed(item) for key, item in value.items()}
+    return type(value)(transposed(item) for item in value) if isinstance(value, (list, tuple)) else value
+
+
+found = gap(run(model, args, kwargs), run(model, transposed(args), transposed(kwargs)))
+print(f"the same values, transposed in memory: the answers differ by {found:.3g} of the largest value")
+""",
+    "export": """
+exported = torch.export.export(model, args, kwargs, strict=False).module()
+found = gap(run(model, args, kwargs), run(exported, args, kwargs))
+print(f"exported and eager: the answers differ by {found:.3g} of the largest value")
+""",
+    "aot_eager": """
+compiled = torch.compile(model, backend="aot_eager")
+found = gap(run(model, args, kwargs), run(compiled, args, kwargs))
+print(f"compiled and eager: the answers differ by {found:.3g} of the largest value")
+""",
+    "inductor": """
+compiled = torch.compile(model)
+found = gap(run(model, args, kwargs), run(compiled, args, kwargs))
+print(f"compiled and eager: the answers differ by {found:.3g} of the largest value")
+""",
+}
+_AS_IS = "    if isinstance(made, type):\n        model.eval()\n"
+"""A bare class is put into eval mode, as the trace does."""
+_TAIL = "sys.exit(int(found > {limit!r}))\n"
+
+
+def script(
+    target: Target,
+    specs: Sequence[InputSpec],
+    result: ProbeResult,
+    *,
+    mode: str = "as-is",
+    method: str | None = None,
+    name: str = "repro.py",
+) -> str | None:
+    """Return the script for a failed probe; None for a probe, or inputs, that it cannot write down."""
+    body = _BODIES.get(result.probe)
+    given = _inputs(specs)
+    if body is None or given is None or result.verdict != FAILED:
+        return None
+    details = result.details
+    if result.probe == "neighbours":
+        keep = 0 if details.get("kept") == "the first" else -1
+        body = body.format(axis=details.get("axis", 0), keep=keep, style=details.get("neighbours", "wide"))
+    head = _HEAD.format(
+        title=f"{target.text}: {result.cause or result.probe}.",
+        reason=_quoted(result.reason),
+        probe=result.probe,
+        name=name,
+        load=_load(target),
+        attribute=target.name,
+        mode={"eval": "    model.eval()\n", "train": "    model.train()\n"}.get(mode, _AS_IS),
+        inputs=given,
+        method=method or "",
+    )
+    return head + body + _TAIL.format(limit=result.tolerance or 0.0)
+
+
+def _quoted(text: str) -> str:
+    return text.replace("\\", "/").replace('"""', "'''")
+
+
+def _load(target: Target) -> str:
+    if target.file is None:
+        return f"    return importlib.import_module({target.module!r})"
+    folder, file = str(target.file.parent), str(target.file)
+    return (
+        f"    sys.path.insert(0, {folder!r})\n"
+        f'    spec = importlib.util.spec_from_file_location("model_under_test", {file!r})\n'
+        "    module = importlib.util.module_from_spec(spec)\n"
+        "    spec.loader.exec_module(module)\n"
+        "    return module"
+    )
+
+
+def _inputs(specs: Sequence[InputSpec]) -> str | None:
+    """Return the body that makes the inputs; None where a spec names a file or a nested place."""
+    if not specs:
+        return "    given = module.example_inputs()\n    return (given if isinstance(given, tuple) else (given,)), {}"
+    args, kwargs = [], []
+    for spec in specs:
+        value = _value(spec)
+        if value is None or len(spec.path) > 1:
+            return None
+        if spec.path:
+            kwargs.append(f"{spec.path[0]!r}: {value}")
+        else:
+            args.append(value + ",")
+    return f"    return ({' '.join(args)}), {{{', '.join(kwargs)}}}"
+
+
+def _value(spec: InputSpec) -> str | None:
+    if spec.is_literal:
+        return repr(spec.literal)
+    if spec.file is not None or spec.dtype is None:
+        return None
+    shape, dtype = list(spec.shape), f"torch.{spec.dtype}"
+    if spec.dtype == "bool":
+        return f"torch.randint(0, 2, {shape}, generator=generator).bool()"
+    if spec.dtype in (*FLOATS, *COMPLEX):
+        if spec.low is None or spec.high is None:
+            return f"torch.randn({shape}, generator=generator).to({dtype})"
+        return f"(torch.rand({shape}, generator=generator) * {spec.high - spec.low!r} + {spec.low!r}).to({dtype})"
+    low, high = int(spec.low or 0), int(spec.high if spec.high is not None else 2)
+    return f"torch.randint({low}, {high}, {shape}, generator=generator).to({dtype})"
