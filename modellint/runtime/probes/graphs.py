@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
+from functools import partial
 from typing import Any
 
 from torch import fx, nn
@@ -82,8 +83,13 @@ def part_graphs(bench: Bench, graphs: Graphs, limit: float) -> tuple[Culprit, ..
         bench.call(lambda run: whole(run.args, run.kwargs), tape=other)
     else:
         for graph, args in graphs.calls:
-            _watch(bench, other, lambda graph=graph, args=args: _Placing(graph, other, bench).run(*args))  # type: ignore[misc]
+            _watch(bench, other, partial(_replay, graph, args, other, bench))
     return tuple(_first(reference.entries, other.entries, limit))
+
+
+def _replay(graph: fx.GraphModule, args: tuple[Any, ...], tape: Tape, bench: Bench) -> Any:
+    # Copies, since tensors of inference mode are dispatched in another way than the eager run's.
+    return _Placing(graph, tape, bench).run(*copied(args))
 
 
 def _watch(bench: Bench, tape: Tape, function: Callable[[], Any]) -> None:
