@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
+from modellint.static.detectors.latent_draws import draws_latent
 from modellint.static.guards import conditions, path_to, speaks_of_mode, tied_to_mode
 from modellint.static.naming import is_test_file
 from modellint.static.project import ClassInfo, FunctionInfo
@@ -48,7 +49,8 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             for call in method.calls:
                 what = _draws(context, method, call, functions, methods)
                 if what and not _guarded(method, call):
-                    yield Finding(context.site(call), {"draw": what, "class": cls.name}, Confidence.LIKELY)
+                    sure = Confidence.POSSIBLE if draws_latent(method, call) else Confidence.LIKELY
+                    yield Finding(context.site(call), {"draw": what, "class": cls.name}, sure)
 
 
 def _run_by_forward(cls: ClassInfo) -> list[FunctionInfo]:

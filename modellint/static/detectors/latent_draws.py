@@ -1,0 +1,113 @@
+"""Is a draw a latent, whose mean and spread the module predicts from its input?"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from modellint.static.guards import assignments, path_to, walk_own
+from modellint.static.project import FunctionInfo
+from modellint.static.project.facts import last_name, parameters
+
+_POSITIVE = frozenset({"exp", "exp_", "softplus"})
+"""What makes a positive spread of a prediction."""
+
+_SPREAD = re.compile(r"(^|_)(std\w*|sigmas?|scale|sd|stdev|spread|log_?var|log_?std|log_?scale)(_|$)|sigma$|std$")
+_TIMES = frozenset({"mul", "mul_", "multiply", "addcmul"})
+_TAKES_BOTH = frozenset({"normal"})
+
+
+def draws_latent(method: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether `call` draws around a mean with a spread that were both computed from the input.
+
+    That is the model's definition (a variational autoencoder, a stochastic policy), where noise of a fixed size
+    is a regulariser.
+    """
+    name = last_name(call.func)
+    if name == "rsample" and isinstance(call.func, ast.Attribute):
+        return any(_from_input(method, given) for given in _parameters_of(method, call.func.value))
+    if name in _TAKES_BOTH and len(call.args) > 1:
+        return _from_input(method, call.args[1])
+    return any(_is_spread(method, factor) for factor in _factors(method, call))
+
+
+def _parameters_of(method: FunctionInfo, distribution: ast.expr) -> list[ast.expr]:
+    """Return what a distribution was built from; itself where that is not in sight."""
+    if isinstance(distribution, ast.Name):
+        built = [value for name, value in assignments(method) if name == distribution.id]
+        distribution = built[-1] if built else distribution
+    if isinstance(distribution, ast.Call):
+        return [*distribution.args, *(keyword.value for keyword in distribution.keywords)]
+    return [distribution]
+
+
+def _from_input(method: FunctionInfo, value: ast.expr) -> bool:
+    """Tell whether an expression reads an argument or a variable of the method, whose shape alone does not count."""
+    own = {argument.arg for argument, _ in parameters(method)} | {name for name, _ in _bound(method)}
+    own.discard(method.self_name or "")
+    return any(isinstance(node, ast.Name) and node.id in own for node in ast.walk(value))
+
+
+def _bound(method: FunctionInfo) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the variables that `method` assigns, those of an unpacked tuple included, with what is assigned."""
+    yield from assignments(method)
+    for node in walk_own(method):
+        if isinstance(node, ast.Assign) and not isinstance(node.value, ast.Tuple):
+            for target in node.targets:
+                for item in target.elts if isinstance(target, ast.Tuple) else ():
+                    if isinstance(item, ast.Name):
+                        yield item.id, node.value
+
+
+def _factors(method: FunctionInfo, call: ast.Call) -> Iterator[ast.expr]:
+    """Yield what a draw is multiplied by, at once or through the variable that holds it."""
+    path = path_to(method, call)
+    uses: list[ast.AST] = [call]
+    statement = next((node for node in reversed(path) if isinstance(node, ast.stmt)), None)
+    if isinstance(statement, ast.Assign):
+        held = {target.id for target in statement.targets if isinstance(target, ast.Name)}
+        uses += [
+            n for n in walk_own(method) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.id in held
+        ]
+    for use in uses:
+        for outer in path_to(method, use):
+            if isinstance(outer, ast.BinOp) and isinstance(outer.op, ast.Mult):
+                sides = [outer.left, outer.right]
+            elif isinstance(outer, ast.Call) and isinstance(outer.func, ast.Attribute) and outer.func.attr in _TIMES:
+                sides = [outer.func.value, *outer.args]
+            else:
+                continue
+            yield from (side for side in sides if all(node is not use for node in ast.walk(side)))
+
+
+def _is_spread(method: FunctionInfo, factor: ast.expr) -> bool:
+    """Tell whether a factor is a spread that was predicted: `(0.5 * logvar).exp()`, or a variable that holds it."""
+    if not _from_input(method, factor):
+        return False
+    if _makes_positive(factor):
+        return True
+    own = {argument.arg for argument, _ in parameters(method)}
+    for node in ast.walk(factor):
+        if isinstance(node, ast.Name):
+            values = [value for name, value in _bound(method) if name == node.id]
+            if any(_makes_positive(value) for value in values):
+                return True
+            if _SPREAD.search(node.id) and (node.id in own or any(_is_predicted(method, v) for v in values)):
+                return True
+    return False
+
+
+def _makes_positive(value: ast.expr) -> bool:
+    return any(isinstance(node, ast.Call) and last_name(node.func) in _POSITIVE for node in ast.walk(value))
+
+
+def _is_predicted(method: FunctionInfo, value: ast.expr) -> bool:
+    """Tell whether a method or a submodule of the module computed `value`, or it is part of what one computed."""
+    me = method.self_name
+    calls = [node for node in ast.walk(value) if isinstance(node, ast.Call)]
+    return any(
+        last_name(call.func) in ("chunk", "split", "unbind", "tensor_split")
+        or any(isinstance(node, ast.Name) and node.id == me for node in ast.walk(call.func))
+        for call in calls
+    )
