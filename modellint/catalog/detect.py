@@ -81,7 +81,13 @@ def _detector_problems(document: Document, detect: Mapping[str, Any]) -> Iterato
             return
         yield document.problem(("detect", "detector"), f"there is no detector {name!r}{suggestion(name, known)}")
         return
-    for option in detect.get("options", {}):
+    given = detect.get("options", {})
+    missing = [
+        option for option, about in known[name].items() if option not in given and not about.startswith("optional")
+    ]
+    if missing:
+        yield document.problem(("detect",), f"{name} lacks the option {', '.join(map(repr, missing))}")
+    for option in given:
         if option not in known[name]:
             hint = suggestion(option, known[name]) or f"; it has {', '.join(sorted(known[name])) or 'none'}"
             yield document.problem(("detect", "options", option), f"is no option of {name}{hint}")

@@ -67,6 +67,10 @@ def test_what_the_vocabulary_allows(tmp_path: Path, detect: object) -> None:
             {"detector": "loader-option", "options": {"argument": {}}},
             "detect.options.argument: is no option of loader-option; did you mean 'arguments'?",
         ),
+        (
+            {"detector": "loader-option", "options": {"loaders": ["acme.Loader"]}},
+            "detect: loader-option lacks the option 'arguments'",
+        ),
         ({"pattern": {"cal": ["acme.load"]}}, "detect.pattern.cal: unknown key; did you mean 'call'?"),
         ({"pattern": {"inference": True}}, "detect.pattern: takes one of call, method and assign, not none"),
         (

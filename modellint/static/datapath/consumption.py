@@ -99,7 +99,7 @@ class Consumptions:
             loops = [
                 (loop, root)
                 for loop, _ in self.resolver.definitions(scope).loops
-                if _is_over_data(loop) and _uses_model(root := _whole(loop, scope))
+                if _is_over_data(loop) and (_uses_model(root := _whole(loop, scope)) or evaluates_by_name(scope.name))
             ]
             if loops:
                 for activation in self._activations(scope):
@@ -127,7 +127,10 @@ class Consumptions:
         kind, sure = OTHER, True
         if trains(resolver, scope, root, activation):
             kind = TRAINING
-        elif runs_model(root):
+        elif not runs_model(root):
+            if evaluates_by_name(scope.name) and infers(resolver, scope, root, activation):
+                kind, sure = EVALUATION, False  # the forward is in a helper
+        else:
             if infers(resolver, scope, root, activation):
                 kind = EVALUATION
             elif not scope.is_body and evaluates_by_name(scope.name):

@@ -25,6 +25,9 @@ LOOKS = re.compile(
 )
 """Names of code that wants a few samples, random ones, or augmented ones."""
 
+REPEATS = re.compile(r"(^|_)(tta|augment\w*|aug|views?|crops?|mc)(_|$)")
+"""Names of code that draws several views of one input and takes their mean."""
+
 _TRAINS = frozenset({"backward", "manual_backward", "minimize"})
 _NO_GRAD = frozenset({"no_grad", "inference_mode"})
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from modellint.static.datapath.evidence import (
+    REPEATS,
     evaluates_by_name,
     infers,
     is_forward,
@@ -17,9 +17,9 @@ from modellint.static.datapath.evidence import (
 from modellint.static.naming import snake
 from modellint.static.origins import Activation, Origin, Resolver
 from modellint.static.project import FunctionInfo, ModuleInfo
+from modellint.static.project.facts import last_name
 
 MAX_STEPS = 300
-_REPEATS = re.compile(r"(^|_)(tta|augment\w*|aug|views?|crops?|mc)(_|$)")
 
 
 def inference_forwards(resolver: Resolver, module: ModuleInfo) -> Iterator[tuple[ast.Call, FunctionInfo, Activation]]:
@@ -72,18 +72,22 @@ def applied(resolver: Resolver, value: Origin) -> Iterator[Origin]:
 
 
 def _is_repeated(scope: FunctionInfo, node: ast.Call) -> bool:
-    """Tell whether a call stands in a loop or comprehension that counts, as several views of one input do."""
-    if any(_REPEATS.search(snake(name)) for name in _names_around(scope)):
+    """Tell whether a call stands in a loop or comprehension that counts, or runs over views, as for a mean of them."""
+    if any(REPEATS.search(snake(name)) for name in _names_around(scope)):
         return True
     for statement in scope.body:
         for outer in ast.walk(statement):
-            counted = outer.iter if isinstance(outer, ast.For) else None
+            over = outer.iter if isinstance(outer, ast.For) else None
             if isinstance(outer, (ast.ListComp, ast.GeneratorExp)):
-                counted = outer.generators[0].iter
-            if isinstance(counted, ast.Call) and isinstance(counted.func, ast.Name) and counted.func.id == "range":
-                if any(inner is node for inner in ast.walk(outer)):
-                    return True
+                over = outer.generators[0].iter
+            if over is not None and _counts(over) and any(inner is node for inner in ast.walk(outer)):
+                return True
     return False
+
+
+def _counts(over: ast.expr) -> bool:
+    named = last_name(over) or ""
+    return (named == "range" and isinstance(over, ast.Call)) or REPEATS.search(snake(named)) is not None
 
 
 def _names_around(scope: FunctionInfo) -> Iterator[str]:

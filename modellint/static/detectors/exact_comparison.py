@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from modellint.catalog import ActiveRule
 from modellint.static.context import FileContext, Finding
@@ -29,17 +30,28 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     options = rule.rule.detector_options
     for scope in context.scopes:
         for call in scope.calls:
-            name = context.qualified(scope, call.func)
-            pair: list[ast.expr] = []
-            if name in options["exact"] or (name in options["tolerant"] and _is_exact(call)):
-                pair = call.args[:2]
-            elif last_name(call.func) in _WHOLE:  # `(a == b).all()`, `torch.all(a == b)`
-                owner = call.func.value if isinstance(call.func, ast.Attribute) else None
-                compared = next((n for n in (owner, *call.args[:1]) if isinstance(n, ast.Compare)), None)
-                if compared is not None and len(compared.ops) == 1 and isinstance(compared.ops[0], (ast.Eq, ast.NotEq)):
-                    pair = [compared.left, compared.comparators[0]]
+            pair = _compared(context, scope, call, options)
             if len(pair) == 2 and _are_two_forwards(context, scope, pair):
                 yield Finding(context.site(call), {"left": ast.unparse(pair[0]), "right": ast.unparse(pair[1])})
+
+
+def _compared(
+    context: FileContext, scope: FunctionInfo, call: ast.Call, options: Mapping[str, Any]
+) -> Sequence[ast.expr]:
+    """Return the two values that a call compares exactly; nothing where it does not."""
+    func = call.func
+    name = context.qualified(scope, func)
+    if name in options["exact"] or (name in options["tolerant"] and _is_exact(call)):
+        return call.args[:2]
+    if isinstance(func, ast.Attribute) and name is None and len(call.args) == 1:
+        if func.attr == "equal" or (func.attr == "allclose" and _is_exact(call)):
+            return func.value, call.args[0]
+    if last_name(func) in _WHOLE:  # `(a == b).all()`, `torch.all(a == b)`
+        owner = func.value if isinstance(func, ast.Attribute) else None
+        compared = next((n for n in (owner, *call.args[:1]) if isinstance(n, ast.Compare)), None)
+        if compared is not None and len(compared.ops) == 1 and isinstance(compared.ops[0], (ast.Eq, ast.NotEq)):
+            return compared.left, compared.comparators[0]
+    return ()
 
 
 def _is_exact(call: ast.Call) -> bool:
@@ -53,7 +65,7 @@ def _is_zero(node: ast.expr | None) -> bool:
     return isinstance(node, ast.Constant) and node.value == 0 and node.value is not False
 
 
-def _are_two_forwards(context: FileContext, scope: FunctionInfo, pair: list[ast.expr]) -> bool:
+def _are_two_forwards(context: FileContext, scope: FunctionInfo, pair: Sequence[ast.expr]) -> bool:
     left, right = (_forwards(context, Origin(node, scope), 0) for node in pair)
     return bool(left) and bool(right) and left.isdisjoint(right)
 

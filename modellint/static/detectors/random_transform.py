@@ -9,11 +9,13 @@ from typing import Any
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
+from modellint.static.datapath.evidence import REPEATS
 from modellint.static.datapath.inputs import applied, inference_forwards
 from modellint.static.datapath.loaders import enclosing_names, loaders
 from modellint.static.datapath.transforms import Randomness, Transforms
 from modellint.static.flow.frames import site_of
 from modellint.static.flow.values import Site
+from modellint.static.naming import snake
 from modellint.static.origins import Origin
 from modellint.static.project.facts import last_name
 
@@ -61,6 +63,8 @@ def _through_loaders(
 ) -> Iterator[Found]:
 
     for loader in loaders(context, names, options["loaders"]):
+        if any(REPEATS.search(snake(name)) for name in loader.names | {use.scope.name for use in loader.uses}):
+            continue
         uses = [use for use in loader.evaluates if not use.partly or use.sure]
         dataset = loader.view.argument("dataset", 0)
         if not uses or dataset is None:

@@ -26,7 +26,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     """Report forwards of tensors that were allocated and never written, unless only the shape of the result is used.
 
     Options: `allocators` are functions whose result is not initialised, `constructors` classes for which that holds
-    when they are given sizes.
+    when they are given sizes, `converters` functions that keep what they are given.
     """
     options = rule.rule.detector_options
     for scope in context.scopes:
@@ -68,8 +68,10 @@ def _allocation(context: FileContext, origin: Origin, options: Mapping[str, Any]
 
     if name in options["allocators"]:
         return node
-    if name in options["constructors"] and node.args and all(_is_size(a) for a in node.args):
+    if name in options["constructors"] and (len(node.args) > 1 or any(map(_is_size, node.args))):
         return node
+    if name in options["converters"] and node.args:
+        return _allocation(context, origin.at(node.args[0]), options, depth + 1)
     return None
 
 

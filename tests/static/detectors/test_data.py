@@ -164,6 +164,22 @@ SILENT = {
                 out = out + model(flip(image))
             return out / 8
         """,
+    "augmented views, one after the other": """
+        tta_transforms = [transforms.RandomRotation(10), transforms.RandomHorizontalFlip()]
+
+        @torch.no_grad()
+        def predict(model, image):
+            model.eval()
+            return torch.stack([model(t(image)) for t in tta_transforms]).mean(0)
+        """,
+    "a loader of augmented views": """
+        def predict(model, root, rounds):
+            tta_set = datasets.ImageFolder(root, transforms.RandomRotation(10))
+            tta_loader = DataLoader(tta_set, batch_size=8)
+            model.eval()
+            with torch.no_grad():
+                return sum(model(x) for _ in range(rounds) for x, _ in tta_loader)
+        """,
     "statistics of the data": """
         loader = DataLoader(datasets.ImageFolder("x"), shuffle=True, drop_last=True)
         with torch.no_grad():
@@ -439,6 +455,47 @@ FOUND = {
                 with torch.no_grad():
                     for x, y in valid_dl:
                         losses.append(loss_fn(model(x), y).item())
+        """,
+    "the forward is in a helper": """
+        def evaluate(model, data, step):
+            loader = DataLoader(data, batch_size=8, shuffle=True)  # ML306
+            model.eval()
+            with torch.no_grad():
+                for batch in loader:
+                    step(batch)
+        """,
+    "a trainer is given its loaders": """
+        class Trainer:
+            def __init__(self, model, train_loader, val_loader):
+                self.model, self.train_loader, self.val_loader = model, train_loader, val_loader
+
+            def train_epoch(self, optimizer):
+                for x in self.train_loader:
+                    self.model(x).sum().backward()
+                    optimizer.step()
+
+            def validate(self):
+                self.model.eval()
+                with torch.no_grad():
+                    for x in self.val_loader:
+                        print(self.model(x))
+
+        def main(model, a, b):
+            Trainer(model, DataLoader(a, shuffle=True), DataLoader(b, shuffle=True)).validate()  # ML306
+        """,
+    "loaders of a class, by key": """
+        class Run:
+            def __init__(self, model, sets):
+                self.model = model
+                self.loaders = {
+                    "train": DataLoader(sets[0], shuffle=True, drop_last=True),
+                    "val": DataLoader(sets[1], drop_last=True),  # ML307
+                }
+
+            @torch.no_grad()
+            def test(self):
+                self.model.eval()
+                return [self.model(x) for x in self.loaders["val"]]
         """,
     "accelerate hands it back": """
         from accelerate import Accelerator

@@ -209,9 +209,12 @@ FOUND = {
         def same(clip_model, image):
             a = clip_model.encode_image(image)
             b = clip_model.encode_image(image.clone())
+            assert a.allclose(b, rtol=0, atol=0)  # ML303
+            assert a.equal(b)  # ML303
             return torch.equal(a, b)  # ML303
         """,
     "the size of an input": """
+        import numpy as np
         import torch
         from torchvision.models import resnet18
 
@@ -221,6 +224,9 @@ FOUND = {
             with torch.no_grad():
                 print(net(dummy).argmax(1))  # ML304
                 print(net(torch.empty(1, 3, 224, 224)).softmax(1))  # ML304
+                size = 224
+                print(net(torch.FloatTensor(8, 3, size, size)).softmax(1))  # ML304
+                print(net(torch.from_numpy(np.empty((1, 3, 8, 8)))).softmax(1))  # ML304
         """,
 }
 
