@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from modellint.static.origins.values import Origin
 from modellint.static.project import FunctionInfo
-from modellint.static.project.facts import parameters
+from modellint.static.project.facts import last_name, parameters
+
+if TYPE_CHECKING:
+    from modellint.static.origins.resolver import Resolver
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,3 +59,74 @@ class CallView:
         accepted = {argument.arg for argument, _ in parameters(function)}
         bound.update({name: value for name, value in self.keywords.items() if name in accepted})
         return bound
+
+
+def views_of(resolver: Resolver, origin: Origin) -> list[CallView]:
+    """Return the call that `origin` is, once for everything that may be called there."""
+    node = origin.node
+    if not isinstance(node, ast.Call):
+        return []
+    base = replace(origin, path=(), symbol=None)
+    positional, opaque = [], False
+    for item in node.args:
+        if isinstance(item, ast.Starred):
+            opaque = True
+        else:
+            positional.append(base.at(item))
+    keywords: dict[str, Origin] = {}
+    for keyword in node.keywords:
+        if keyword.arg is not None:
+            keywords[keyword.arg] = base.at(keyword.value)
+            continue
+        spread = _options(resolver, base.at(keyword.value))
+        opaque |= spread is None
+        keywords.update(spread or {})
+    callees = _callees(resolver, base.at(node.func)) or [base.at(node.func)]
+    return [_merged(resolver, c, base, tuple(positional), keywords, opaque) for c in callees]
+
+
+def _callees(resolver: Resolver, func: Origin) -> list[Origin]:
+    if isinstance(func.node, ast.Attribute):
+        symbol = resolver.project.resolve_in(func.scope, func.node)
+        if symbol is not None:
+            return [replace(func, symbol=symbol)]
+        return []
+    return [] if isinstance(func.node, ast.Call) and last_name(func.node) is None else resolver.origins(func)
+
+
+def _merged(
+    resolver: Resolver,
+    callee: Origin,
+    base: Origin,
+    positional: tuple[Origin, ...],
+    keywords: dict[str, Origin],
+    opaque: bool,
+) -> CallView:
+    """Return the view of a call; one of a `functools.partial` is one of what it wraps."""
+    if callee.symbol is None and isinstance(callee.node, ast.Call) and last_name(callee.node.func) == "partial":
+        wrapped = resolver.view(callee)
+        if wrapped is not None and wrapped.positional:
+            inner = _callees(resolver, wrapped.positional[0])
+            if inner:
+                merged = {**wrapped.keywords, **keywords}
+                return CallView(base, inner[0], wrapped.positional[1:] + positional, merged, opaque or wrapped.opaque)
+    return CallView(base, callee, positional, keywords, opaque)
+
+
+def _options(resolver: Resolver, origin: Origin) -> dict[str, Origin] | None:
+    """Return what `**origin` passes, None where that is out of sight."""
+    found = resolver.origins(origin)
+    if len(found) != 1:
+        return None
+    node = found[0].node
+    if isinstance(node, ast.Dict):
+        result = {}
+        for key, value in zip(node.keys, node.values, strict=True):
+            if not isinstance(key, ast.Constant) or not isinstance(key.value, str):
+                return None
+            result[key.value] = found[0].at(value)
+        return result
+    if isinstance(node, ast.Call) and last_name(node.func) == "dict" and not node.args:
+        if all(k.arg is not None for k in node.keywords):
+            return {str(k.arg): found[0].at(k.value) for k in node.keywords}
+    return None

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from modellint.static.guards import conditions
-from modellint.static.naming import is_test_file
-from modellint.static.origins.calls import CallView
+from modellint.static.origins.callers import activations_of
+from modellint.static.origins.calls import CallView, views_of
+from modellint.static.origins.elements import element, handed_back
 from modellint.static.origins.reaching import Definitions, definitions
 from modellint.static.origins.truth import outcome
 from modellint.static.origins.values import ELEMENT, EVERYWHERE, Activation, Origin, Step
@@ -21,7 +22,6 @@ MAX_ORIGINS = 24
 MAX_NESTED = 12
 MAX_STEPS = 1_500
 MAX_FUNCTIONS = 4_000
-MAX_CALLER_FILES = 12
 SPLIT = re.compile(
     r"(?:\b|_)(train\w*|aug\w*|split\w*|phase|mode|stage|subset|partition|part|eval\w*|val|valid\w*|test\w*|infer\w*|pred\w*"
     r"|shuffle\w*|random\w*|tta)(?:\b|_)",
@@ -116,7 +116,7 @@ class Resolver:
                 return
             sources = inner
         elif origin.path:
-            sources = _element(origin, node)
+            sources = element(origin, node)
         else:
             yield origin
             return
@@ -202,7 +202,7 @@ class Resolver:
             else:
                 yield replace(origin, symbol=symbol)
             return
-        cls = self._own_class(origin, node.value)
+        cls = self.own_class(origin, node.value)
         if cls is not None:
             yield from self._of_instance(origin, node, cls, origin.activation.receiver, origin)
             return
@@ -214,7 +214,7 @@ class Resolver:
             for definition in self.definitions(origin.scope).attributes.get((node.value.id, node.attr), ()):
                 yield origin.at(definition.value, node.attr).along((*definition.path, *origin.path))
 
-    def _own_class(self, origin: Origin, owner: ast.expr) -> ClassInfo | None:
+    def own_class(self, origin: Origin, owner: ast.expr) -> ClassInfo | None:
         """Return the class whose instance `owner` is, where it is the first parameter of a method around it."""
         if not isinstance(owner, ast.Name):
             return None
@@ -276,67 +276,7 @@ class Resolver:
 
     def views(self, origin: Origin) -> list[CallView]:
         """Return the call that `origin` is, once for everything that may be called there."""
-        node = origin.node
-        if not isinstance(node, ast.Call):
-            return []
-        base = replace(origin, path=(), symbol=None)
-        positional, opaque = [], False
-        for item in node.args:
-            if isinstance(item, ast.Starred):
-                opaque = True
-            else:
-                positional.append(base.at(item))
-        keywords: dict[str, Origin] = {}
-        for keyword in node.keywords:
-            if keyword.arg is not None:
-                keywords[keyword.arg] = base.at(keyword.value)
-                continue
-            spread = self._options(base.at(keyword.value))
-            opaque |= spread is None
-            keywords.update(spread or {})
-        callees = self._callees(base.at(node.func)) or [base.at(node.func)]
-        return [self._merged(c, base, tuple(positional), keywords, opaque) for c in callees]
-
-    def _callees(self, func: Origin) -> list[Origin]:
-        if isinstance(func.node, ast.Attribute):
-            symbol = self.project.resolve_in(func.scope, func.node)
-            if symbol is not None:
-                return [replace(func, symbol=symbol)]
-            return []
-        return [] if isinstance(func.node, ast.Call) and last_name(func.node) is None else self.origins(func)
-
-    def _merged(
-        self, callee: Origin, base: Origin, positional: tuple[Origin, ...], keywords: dict[str, Origin], opaque: bool
-    ) -> CallView:
-        """Return the view of a call; one of a `functools.partial` is one of what it wraps."""
-        if callee.symbol is None and isinstance(callee.node, ast.Call) and last_name(callee.node.func) == "partial":
-            wrapped = self.view(callee)
-            if wrapped is not None and wrapped.positional:
-                inner = self._callees(wrapped.positional[0])
-                if inner:
-                    merged = {**wrapped.keywords, **keywords}
-                    return CallView(
-                        base, inner[0], wrapped.positional[1:] + positional, merged, opaque or wrapped.opaque
-                    )
-        return CallView(base, callee, positional, keywords, opaque)
-
-    def _options(self, origin: Origin) -> dict[str, Origin] | None:
-        """Return what `**origin` passes, None where that is out of sight."""
-        found = self.origins(origin)
-        if len(found) != 1:
-            return None
-        node = found[0].node
-        if isinstance(node, ast.Dict):
-            result = {}
-            for key, value in zip(node.keys, node.values, strict=True):
-                if not isinstance(key, ast.Constant) or not isinstance(key.value, str):
-                    return None
-                result[key.value] = found[0].at(value)
-            return result
-        if isinstance(node, ast.Call) and last_name(node.func) == "dict" and not node.args:
-            if all(k.arg is not None for k in node.keywords):
-                return {str(k.arg): found[0].at(k.value) for k in node.keywords}
-        return None
+        return views_of(self, origin)
 
     def _call(self, origin: Origin, node: ast.Call, depth: int, seen: frozenset[object]) -> list[Origin] | None:
         """Return what a call returns, None where it creates something itself."""
@@ -348,7 +288,7 @@ class Resolver:
             if methods:
                 return [o.like(origin) for m, a in methods for o in self._call_returns(origin, m, a)]
             if name in _HANDS_BACK and node.args:
-                return _handed_back(origin, node)
+                return handed_back(origin, node)
             if name in ("items", "values") and not node.args and origin.path[:1] == (ELEMENT,):
                 rest = origin.path[1:]
                 if name == "items":
@@ -371,7 +311,7 @@ class Resolver:
             target = view.callee.symbol.target if view.callee.symbol is not None else None
             if isinstance(target, FunctionInfo):
                 inside = True
-                results += [o.like(origin) for o in self.returned(target, self._activation(view, target))]
+                results += [o.like(origin) for o in self.returned(target, self.activation(view, target))]
             elif name == "dict" and origin.path and origin.path[0] in {repr(k) for k in view.keywords}:
                 key = str(origin.path[0])[1:-1]
                 return [view.keywords[key].along(origin.path[1:])]
@@ -380,9 +320,10 @@ class Resolver:
     def _call_returns(self, origin: Origin, method: FunctionInfo, receiver: Origin | None) -> list[Origin]:
         view = self.view(origin)
         assert view is not None
-        return self.returned(method, self._activation(view, method, receiver))
+        return self.returned(method, self.activation(view, method, receiver))
 
-    def _activation(self, view: CallView, function: FunctionInfo, receiver: Origin | None = None) -> Activation:
+    def activation(self, view: CallView, function: FunctionInfo, receiver: Origin | None = None) -> Activation:
+        """Return the activation of `function` in the call `view`."""
         skip = 1 if function.cls is not None and not function.is_static else 0
         caller = view.origin.activation
         outer = caller if function.parent is view.origin.scope else None
@@ -391,7 +332,7 @@ class Resolver:
 
     def methods(self, origin: Origin, func: ast.Attribute) -> list[tuple[FunctionInfo, Origin | None]]:
         """Return the project's methods that `func` may be, each with the construction of its instance."""
-        own = self._own_class(origin, func.value)
+        own = self.own_class(origin, func.value)
         if own is not None:
             method = self.project.method(own, func.attr)
             return [(method, origin.activation.receiver)] if method is not None else []
@@ -416,69 +357,13 @@ class Resolver:
 
     def activations(self, function: FunctionInfo) -> list[Activation]:
         """Return one activation for every call of `function` in sight; `EVERYWHERE` alone where there is none."""
-        found: list[Activation] = []
-        constructor = function.cls is not None and function.name == "__init__"
-        name = function.cls.name if constructor and function.cls is not None else function.name
-        for module in self._callers(function, name):
-            for scope in [module.body, *module.functions]:
-                if name not in scope.callees:
-                    continue
-                for call in scope.calls:
-                    if last_name(call.func) == name and scope is not function:
-                        made = self._call_of(call, scope, function)
-                        if made is not None:
-                            found.append(made)
-        return found[:MAX_ORIGINS] or [EVERYWHERE]
-
-    def _call_of(self, call: ast.Call, scope: FunctionInfo, function: FunctionInfo) -> Activation | None:
-        origin = Origin(call, scope)
-        symbol = self.project.resolve_in(scope, call.func)
-        if function.cls is None:
-            if symbol is None or symbol.target is not function:
-                return None
-        elif symbol is not None:
-            if (
-                not isinstance(symbol.target, ClassInfo)
-                or self.project.method(symbol.target, "__init__") is not function
-            ):
-                return None
-            return self.instance(symbol.target, origin)
-        elif not isinstance(call.func, ast.Attribute):
-            return None
-        else:
-            owners = self.methods(origin, call.func)
-            mine = [receiver for method, receiver in owners if method is function]
-            if owners and not mine:
-                return None
-            view = self.view(origin)
-            return None if view is None else self._activation(view, function, mine[0] if mine else None)
-        view = self.view(origin)
-        return None if view is None else self._activation(view, function)
-
-    def _callers(self, function: FunctionInfo, name: str) -> Iterator[ModuleInfo]:
-        """Yield the files that may call `function`: its own, and those that mention it and its file or class."""
-        yield function.module
-        stem = (
-            function.module.path.stem if function.module.path.stem != "__init__" else function.module.path.parent.name
-        )
-        importing = set(self.project.mentioning(function.cls.name if function.cls is not None else stem))
-        files = [p for p in self.project.mentioning(name) if p != function.module.path and p in importing]
-        files = [p for p in files if not is_test_file(p)]
-        if len(files) <= MAX_CALLER_FILES:
-            for path in files:
-                module = self.project.load(path)
-                if module is not None:
-                    yield module
+        return activations_of(self, function)[:MAX_ORIGINS] or [EVERYWHERE]
 
     # -- constants -----------------------------------------------------------------------------------------
 
     def constant(self, origin: Origin) -> tuple[object] | None:
         """Return the one constant that `origin` must be, in a tuple; None where it can be anything else."""
         return outcome(self, origin)
-
-    def constants(self, origin: Origin) -> set[object]:
-        """Return the constants that `origin` may be, as far as they are in sight."""
-        return {o.node.value for o in self.origins(origin) if isinstance(o.node, ast.Constant) and _hashable(o.node)}
 
     def truth(self, origin: Origin) -> bool | None:
         """Return whether a condition holds, None where that is not known."""
@@ -525,45 +410,3 @@ class Resolver:
         if known is None:
             return ELEMENT
         return known[0] if isinstance(known[0], int) else repr(known[0])
-
-
-def _hashable(node: ast.Constant) -> bool:
-    return node.value is not ...
-
-
-def _handed_back(origin: Origin, node: ast.Call) -> list[Origin]:
-    """`a, b = accelerator.prepare(a, b)`: the same objects, in the same order."""
-    if len(node.args) == 1:
-        return [origin.at(node.args[0]).along(origin.path)]
-    if origin.path and isinstance(origin.path[0], int) and origin.path[0] < len(node.args):
-        return [origin.at(node.args[origin.path[0]]).along(origin.path[1:])]
-    return [origin.at(a) for a in node.args]
-
-
-def _element(origin: Origin, node: ast.expr) -> list[Origin]:
-    """Return the elements of a display that the first step of the path may mean."""
-    step, rest = origin.path[0], origin.path[1:]
-    if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
-        if isinstance(step, int) and -len(node.elts) <= step < len(node.elts):
-            return [origin.at(node.elts[step]).along(rest)]
-        return [origin.at(item).along(rest) for item in node.elts]
-    if isinstance(node, ast.Dict):
-        exact = [
-            v
-            for k, v in zip(node.keys, node.values, strict=True)
-            if isinstance(k, ast.Constant) and repr(k.value) == step
-        ]
-        if step == ELEMENT:
-            exact = list(node.values)
-        return [origin.at(value).along(rest) for value in exact[-1:] if step != ELEMENT] or [
-            origin.at(value).along(rest) for value in exact
-        ]
-    if isinstance(node, ast.DictComp):
-        activation = origin.activation
-        if step != ELEMENT and isinstance(node.generators[0].target, ast.Name) and isinstance(node.key, ast.Name):
-            made = ast.copy_location(ast.Constant(ast.literal_eval(str(step))), node.key)
-            activation = activation.bind(node.key.id, origin.at(made))
-        return [replace(origin.at(node.value), activation=activation).along(rest)]
-    if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp)):
-        return [origin.at(node.elt).along(rest)]
-    return []
