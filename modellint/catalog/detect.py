@@ -114,8 +114,8 @@ def _pattern_problems(document: Document, pattern: Mapping[str, Any], key: KeyPa
     if "value" in pattern:
         yield from _value_problems(document, pattern["value"], (*key, "value"))
     for side in ("inside", "outside"):
-        if "function" in pattern.get(side, {}):
-            yield from _regex_problems(document, pattern[side]["function"], (*key, side, "function"))
+        for name in {"function", "guard"} & set(pattern.get(side, {})):
+            yield from _regex_problems(document, pattern[side][name], (*key, side, name))
     for name in set(pattern.get("inside", {})) & set(pattern.get("outside", {})):
         if pattern["inside"][name] == pattern["outside"][name]:
             yield document.problem((*key, "outside", name), "cannot be met: `inside` asks for the same")

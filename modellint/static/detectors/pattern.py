@@ -13,7 +13,7 @@ from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
 from modellint.static.datapath.evidence import evaluates_by_name, infers, is_test_scope, trains
-from modellint.static.guards import path_to, walk_own
+from modellint.static.guards import conditions, path_to, tied_to_mode, walk_own
 from modellint.static.origins import EVERYWHERE, Origin
 from modellint.static.project import FunctionInfo, Symbol
 from modellint.static.project.facts import dotted_name, last_name
@@ -181,6 +181,10 @@ def _stands(context: FileContext, match: Match, key: str, wanted: Any) -> bool:
             f.name == "forward" and f.cls is not None and context.classes.is_module(f.cls) for f in _functions(scope)
         )
         return inside is wanted
+    if key == "guard":
+        return any(re.search(wanted, ast.unparse(test)) for test, _ in conditions(scope, match.node))
+    if key == "training-guard":
+        return tied_to_mode(scope, match.node) is wanted
     if key == "loop":
         return any(isinstance(node, _LOOPS) for node in path_to(scope, match.node)[:-1]) is wanted
     decorators = [d for f in _functions(scope) if f.node is not None for d in f.node.decorator_list]
