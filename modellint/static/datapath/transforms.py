@@ -42,6 +42,10 @@ class Transforms:
         self._preprocess = options["training-preprocess"]
         self._seen: set[object] = set()
 
+    def knows(self, dotted: str) -> bool:
+        """Tell whether the tables name `dotted`: only what such a call returns can be found."""
+        return dotted in self._flags or dotted in self._preprocess or _matches(dotted, self._random)
+
     def within(self, value: Origin) -> Iterator[Randomness]:
         """Yield the random transforms that `value` is, or was made of."""
         self._seen = set()

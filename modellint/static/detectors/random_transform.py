@@ -36,7 +36,8 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     makes = False
     for scope in context.scopes:
         for call in scope.calls:
-            if _may_make(str(last_name(call.func)), options["words"]):
+            name = last_name(call.func) or ""
+            if _may_make(name, options["words"]) and transforms.knows(context.qualified(scope, call.func) or ""):
                 makes = True
                 names |= enclosing_names(scope, call, context.resolver)
     if not makes:

@@ -44,6 +44,7 @@ class Resolver:
         self._conditions: dict[ast.AST, list[tuple[ast.expr, bool]]] = {}
         self._known: dict[object, tuple[Origin, list[Origin]]] = {}
         self._active: set[object] = set()
+        self._asked: set[object] = set()
         self._steps = 0
 
     def trim(self) -> bool:
@@ -363,11 +364,18 @@ class Resolver:
 
     def constant(self, origin: Origin) -> tuple[object] | None:
         """Return the one constant that `origin` must be, in a tuple; None where it can be anything else."""
-        return outcome(self, origin)
+        key = (origin.scope, origin.key)
+        if key in self._asked:  # `x = x or y` goes round in a circle
+            return None
+        self._asked.add(key)
+        try:
+            return outcome(self, origin)
+        finally:
+            self._asked.discard(key)
 
     def truth(self, origin: Origin) -> bool | None:
         """Return whether a condition holds, None where that is not known."""
-        known = outcome(self, origin)
+        known = self.constant(origin)
         return None if known is None else bool(known[0])
 
     def conditions(self, scope: FunctionInfo, node: ast.AST) -> list[tuple[ast.expr, bool]]:

@@ -29,7 +29,7 @@ def outcome(resolver: Resolver, origin: Origin) -> tuple[Any] | None:
     if isinstance(node, ast.Constant):
         return (node.value,)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        return negated(outcome(resolver, origin.at(node.operand)))
+        return negated(resolver.constant(origin.at(node.operand)))
     if isinstance(node, ast.BoolOp):
         return _boolean(resolver, origin, node)
     if isinstance(node, ast.Compare):
@@ -37,13 +37,13 @@ def outcome(resolver: Resolver, origin: Origin) -> tuple[Any] | None:
     if isinstance(node, ast.Call):
         return _called(resolver, origin, node)
     if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
-        items = [outcome(resolver, origin.at(item)) for item in node.elts]
+        items = [resolver.constant(origin.at(item)) for item in node.elts]
         return None if None in items else (tuple(item[0] for item in items if item is not None),)
     if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript, ast.IfExp)):
         found = resolver.origins(origin)
         if not found:
             return None
-        known = [outcome(resolver, one) if one.node is not node and not one.path else None for one in found]
+        known = [resolver.constant(one) if one.node is not node and not one.path else None for one in found]
         if known[0] is not None and all(
             k is not None and k[0] == known[0][0] and type(k[0]) is type(known[0][0]) for k in known
         ):
@@ -62,7 +62,7 @@ def _boolean(resolver: Resolver, origin: Origin, node: ast.BoolOp) -> tuple[Any]
     unknown = False
     last: tuple[Any] | None = None
     for value in node.values:
-        last = outcome(resolver, origin.at(value))
+        last = resolver.constant(origin.at(value))
         if last is None:
             unknown = True
         elif bool(last[0]) is decisive:
@@ -73,8 +73,8 @@ def _boolean(resolver: Resolver, origin: Origin, node: ast.BoolOp) -> tuple[Any]
 def _compared(resolver: Resolver, origin: Origin, node: ast.Compare) -> tuple[bool] | None:
     if len(node.ops) != 1 or type(node.ops[0]) not in _COMPARE:
         return None
-    left = outcome(resolver, origin.at(node.left))
-    right = outcome(resolver, origin.at(node.comparators[0]))
+    left = resolver.constant(origin.at(node.left))
+    right = resolver.constant(origin.at(node.comparators[0]))
     if left is None or right is None:
         return None
     try:
@@ -86,11 +86,11 @@ def _compared(resolver: Resolver, origin: Origin, node: ast.Compare) -> tuple[bo
 def _called(resolver: Resolver, origin: Origin, node: ast.Call) -> tuple[Any] | None:
     func = node.func
     if isinstance(func, ast.Name) and func.id in ("bool", "str") and len(node.args) == 1:
-        known = outcome(resolver, origin.at(node.args[0]))
+        known = resolver.constant(origin.at(node.args[0]))
         return None if known is None else ((bool if func.id == "bool" else str)(known[0]),)
     if isinstance(func, ast.Attribute) and func.attr in _TEXT_METHODS and not node.keywords:
-        text = outcome(resolver, origin.at(func.value))
-        given = [outcome(resolver, origin.at(item)) for item in node.args]
+        text = resolver.constant(origin.at(func.value))
+        given = [resolver.constant(origin.at(item)) for item in node.args]
         if text is not None and isinstance(text[0], str) and None not in given:
             try:
                 return (getattr(text[0], func.attr)(*(g[0] for g in given if g is not None)),)

@@ -180,6 +180,15 @@ SILENT = {
             with torch.no_grad():
                 return sum(model(x) for _ in range(rounds) for x, _ in tta_loader)
         """,
+    "an option that stands for itself until it is known": """
+        def predict(model, data, shuffle=None, rest=None):
+            while rest:
+                shuffle = shuffle or rest.pop()
+                rest = rest and shuffle and rest
+            model.eval()
+            with torch.no_grad():
+                return [model(x) for x in DataLoader(data, shuffle=shuffle)]
+        """,
     "statistics of the data": """
         loader = DataLoader(datasets.ImageFolder("x"), shuffle=True, drop_last=True)
         with torch.no_grad():
