@@ -28,6 +28,8 @@ LOOKS = re.compile(
 REPEATS = re.compile(r"(^|_)(tta|augment\w*|aug|views?|crops?|mc)(_|$)")
 """Names of code that draws several views of one input and takes their mean."""
 
+_TRAINER = re.compile(r"^_?(train|training|fit)(_(?!trans|tf|pre|loader|set|data|ds$|dl$|aug)\w+)?$")
+_ENCODES = frozenset({"encode_image", "encode_text", "get_image_features", "get_text_features", "forward_features"})
 _TRAINS = frozenset({"backward", "manual_backward", "minimize"})
 _NO_GRAD = frozenset({"no_grad", "inference_mode"})
 
@@ -71,7 +73,7 @@ def trains(resolver: Resolver, scope: FunctionInfo, root: ast.AST, activation: A
 
 def trains_by_name(name: str | None) -> bool:
     """Tell whether a function is named for training."""
-    return name is not None and re.search(r"^_?(train|training|fit)(_\w+)?$", snake(name)) is not None
+    return name is not None and _TRAINER.search(snake(name)) is not None
 
 
 def _is_optimizer(func: ast.expr) -> bool:
@@ -91,7 +93,7 @@ def is_forward(call: ast.Call) -> bool:
     if isinstance(func, ast.Name):
         return _is_model_name(func.id) or func.id == "self"
     if isinstance(func, ast.Attribute):
-        if _is_model_name(func.attr):
+        if _is_model_name(func.attr) or func.attr in _ENCODES:
             return True
         owner = last_name(func.value)
         return (

@@ -47,14 +47,21 @@ class Loader:
 
 
 def _speaks_of_training(node: ast.expr) -> bool:
-    for inner in ast.walk(node):
-        if isinstance(inner, ast.keyword) and inner.arg in ("train", "is_train", "training"):
-            return isinstance(inner.value, ast.Constant) and inner.value.value is True
+    """Tell whether the expression of a data set names the training split; what transforms it says nothing."""
+    queue: list[ast.AST] = [node]
+    while queue:
+        inner = queue.pop()
+        if isinstance(inner, ast.keyword) and inner.arg is not None:
+            if inner.arg in ("train", "is_train", "training"):
+                return isinstance(inner.value, ast.Constant) and inner.value.value is True
+            if re.search("transform|aug|process|tf", inner.arg):
+                continue
         text = inner.id if isinstance(inner, ast.Name) else inner.attr if isinstance(inner, ast.Attribute) else ""
         if isinstance(inner, ast.Constant) and isinstance(inner.value, str):
             text = inner.value
         if _TRAIN.search(snake(text)):
             return True
+        queue += ast.iter_child_nodes(inner)
     return False
 
 

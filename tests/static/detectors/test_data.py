@@ -417,6 +417,42 @@ FOUND = {
                 for images, _ in DataLoader(dataset, batch_size=8):
                     print(model.encode_image(images))
         """,
+    "the training preprocess of open_clip on a list": """
+        import open_clip
+
+        @torch.no_grad()
+        def embed(images):
+            parts = open_clip.create_model_and_transforms("ViT-B-32", pretrained="openai")
+            m, train_preprocess = parts[0], parts[1]
+            m.eval()
+            batch = torch.stack([train_preprocess(image) for image in images])  # ML305
+            return m.encode_image(batch)
+        """,
+    "the pipeline of the other split": """
+        import albumentations as A
+
+        def get_transforms(*, data):
+            if data == "train":
+                return A.Compose([A.Resize(8, 8), A.Transpose(p=0.5)])  # ML305
+            elif data == "valid":
+                return A.Compose([A.Resize(8, 8), A.Normalize()])
+
+        class Leaves(Dataset):
+            def __init__(self, frame, transform=None):
+                self.frame, self.transform = frame, transform
+
+            def __getitem__(self, index):
+                image = self.frame[index]
+                if self.transform:
+                    image = self.transform(image=image)["image"]
+                return image
+
+        def inference(model, frame):
+            loader = DataLoader(Leaves(frame, transform=get_transforms(data="train")))
+            model.eval()
+            with torch.no_grad():
+                return [model(x).softmax(1) for x in loader]
+        """,
     "kornia on the batch": """
         import kornia.augmentation as K
 
