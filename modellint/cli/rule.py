@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from modellint.catalog import DocumentError, Example, Problem, Rule, load_rule, load_rules, load_yaml
+from modellint.catalog.detect import PATTERN
 from modellint.catalog.document import suggestion
 from modellint.cli._common import fail, settings_here, wants_color
 from modellint.settings import Overrides, Resolver, SettingsError
@@ -187,11 +188,17 @@ def as_dict(rule: Rule) -> dict[str, Any]:
         "options": {name: {"default": option.default, "about": option.about} for name, option in rule.options.items()},
         "references": [{"title": title, "url": url} for title, url in rule.references],
         "runs-on": rule.runs_on,
+        "detect": _detect(rule),
         "examples": [
             {"title": example.title, "bad": example.bad, "files": dict(example.files), "check": example.check}
             for example in rule.examples
         ],
     }
+
+
+def _detect(rule: Rule) -> dict[str, Any]:
+    options = dict(rule.detector_options)
+    return options if rule.detector == PATTERN else {"detector": rule.detector, "options": options}
 
 
 def _bold(text: str) -> str:

@@ -46,6 +46,14 @@ def test_json_holds_what_the_yaml_says(run: Run) -> None:
     assert [item["code"] for item in every] == list(load_rules())
 
 
+def test_json_shows_what_detects_it(run: Run) -> None:
+    item = json.loads(run("rule", "ML307", "--output-format", "json").out)
+    assert item["detect"]["detector"] == "loader-option"
+    assert item["detect"]["options"]["arguments"] == {"drop_last": 8}
+    item = json.loads(run("rule", "ML403", "--output-format", "json").out)
+    assert [pattern["call"] for pattern in item["detect"]["patterns"]] == [["torch.load"], ["torch.load"]]
+
+
 def test_rules_of_ones_own_are_among_them(run: Run, project: Path) -> None:
     text = load_rules()["ML101"].path.read_text("utf-8")
     ours = text.replace("code: ML101", "code: TEAM001").replace("name: missing-eval", "name: ours-alone", 1)
