@@ -32,6 +32,7 @@ _HOOKS = {
     "predict_dataloader": EVALUATION,
 }
 _HELD_OUT = re.compile(r"(^|_)(val\w*|test\w*|eval\w*|predict\w*|dev)(_|$)")
+_DRY_RUN = re.compile(r"dry|debug|smoke|quick|fast_dev|profil", re.I)
 _EVALUATORS = re.compile(r"^_?(run_|do_)?(eval(uate)?|valid(ate|ation)?|test|predict|infer(ence)?)(_\w+)?$")
 
 
@@ -123,7 +124,7 @@ class Consumptions:
 
     def _loop(self, loop: Loop, root: ast.AST, scope: FunctionInfo, activation: Activation) -> Iterator[Consumption]:
         resolver = self.resolver
-        partly = any(isinstance(node, (ast.Break, ast.Return)) for node in ast.walk(root)) or looks_at_samples(scope)
+        partly = self._may_stop(root, scope) or looks_at_samples(scope)
         kind, sure = OTHER, True
         if trains(resolver, scope, root, activation):
             kind = TRAINING
@@ -139,6 +140,14 @@ class Consumptions:
                 kind = TRAINING
         for iterated in _iterated(loop.iter):
             yield Consumption(kind, Origin(iterated, scope, activation), root, scope, sure, partly)
+
+    def _may_stop(self, root: ast.AST, scope: FunctionInfo) -> bool:
+        """Tell whether a loop is left early on purpose; a dry run is left early, too, but is no evaluation."""
+        return any(
+            not any(_DRY_RUN.search(ast.unparse(test)) for test, _ in self.resolver.conditions(scope, node))
+            for node in ast.walk(root)
+            if isinstance(node, (ast.Break, ast.Return))
+        )
 
     def _hooks(self, scope: FunctionInfo) -> Iterator[Consumption]:
         """A framework asks a class for its loaders."""

@@ -417,6 +417,19 @@ FOUND = {
                 for images, _ in DataLoader(dataset, batch_size=8):
                     print(model.encode_image(images))
         """,
+    "left early in a dry run only": """
+        def test(args, model, test_loader):
+            model.eval()
+            with torch.no_grad():
+                for x, y in test_loader:
+                    print(model(x))
+                    if args.dry_run:
+                        break
+
+        def main(args, model, data, **kwargs):
+            test_loader = DataLoader(data, batch_size=8, shuffle=True, **kwargs)  # ML306
+            test(args, model, test_loader)
+        """,
     "the training preprocess of open_clip on a list": """
         import open_clip
 
