@@ -187,7 +187,7 @@ class TestSuppressions:
                 "ML201 in `# modellint: ignore[ML101, ML201]` silences nothing",
                 "safe",
             ),
-            ("# modellint: ignore[ML1O1]", "'ML1O1' is no rule; did you mean 'ML101'?", None),
+            ("# modellint: ignore[ML2O4]", "'ML2O4' is no rule; did you mean 'ML204'?", None),
             ("# modellint: ignore[misssing-eval]", "'misssing-eval' is no rule; did you mean 'missing-eval'?", None),
             (
                 "# modellint: ignore ML101",

@@ -236,13 +236,9 @@ class Engine:
         except SyntaxError as error:
             parsed = False
             found = _cannot_parse(path, settings, error.msg, error.lineno or 1, error.offset or 1)
-        except ImportError as error:  # tree-sitter, an extra
-            if named:
-                return FileReport(path, errors=(f"{shown(path)}: {error}",))
-            notes = () if self._told_of_rust else (f"{shown(path)}: {error}; Rust files are left out",)
-            self._told_of_rust = True
-            return FileReport(path, notes=notes)
         except Exception as error:
+            if isinstance(error, ImportError) and source.kind == "rust":
+                return self._without_tree_sitter(path, error, named)
             # a crash of ours costs this file, not the run
             parsed = False
             found = []
@@ -255,6 +251,14 @@ class Engine:
         if parsed:
             found += unused(path, suppressions, used, settings, language_of(path))
         return self._report(found, source, settings, errors, data)
+
+    def _without_tree_sitter(self, path: Path, error: ImportError, named: bool) -> FileReport:
+        """Say once what a walk over Rust files lacks; a file that the user asked for could not be checked."""
+        if named:
+            return FileReport(path, errors=(f"{shown(path)}: {error}",))
+        notes = () if self._told_of_rust else (f"{shown(path)}: {error}; Rust files are left out",)
+        self._told_of_rust = True
+        return FileReport(path, notes=notes)
 
     def _only_suppressions(self, path: Path, data: bytes, settings: Settings) -> FileReport:
         """Report the unused comments of a file in which no rule can find anything."""
