@@ -90,10 +90,13 @@ def _one(stream: Any, entry: Mapping[str, Any], start: int) -> torch.Tensor:
 def _checkpoint(path: Path, environment: Mapping[str, str]) -> Fingerprint:
     if _is_scripted(path):
         return _scripted(path, environment)
+    with path.open("rb") as stream:
+        if not stream.read(2).startswith((b"PK", b"\x80")):  # a zip archive, or a bare pickle of old
+            raise InputProblem(f"{path}: is no file of torch.save")
     try:
         loaded = torch.load(path, map_location="cpu", weights_only=True)
-    except pickle.UnpicklingError as error:
-        what = "holds more than tensors and plain values" if "eights" in str(error) else "is no file of torch.save"
+    except pickle.UnpicklingError:
+        what = "is damaged, or holds more than tensors and plain values"
         raise InputProblem(f"{path}: {what} (it is read with weights_only=True, so that nothing in it runs)") from None
     except Exception as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
