@@ -218,7 +218,6 @@ def _job(
     memory: int | None,
     rules: Mapping[str, ActiveRule],
 ) -> dict[str, Any]:
-    limits = [rule.options.get("max-seconds", 0.0) for rule in rules.values() if rule.rule.detector == _OTHER_MODE]
     return {
         "target": {**to_json(replace(target, file=None)), "module": target.module, "file": str(target.file or "")},
         "cwd": str(root),
@@ -227,11 +226,17 @@ def _job(
         "inputs": [spec.to_json() for spec in specs],
         "memory": memory,
         "network": request.network,
-        "second_forward": max(limits, default=0.0),
+        "second_forward": other_mode_seconds(rules),
         "probes": list(request.probes),
         "budget": request.budget,
         "quick": request.quick,
     }
+
+
+def other_mode_seconds(rules: Mapping[str, ActiveRule]) -> float:
+    """Return how many seconds a forward may take that is then recorded in the other mode too; 0.0: it never is."""
+    limits = [rule.options.get("max-seconds", 0.0) for rule in rules.values() if rule.rule.detector == _OTHER_MODE]
+    return max(limits, default=0.0)
 
 
 def _gone(outcome: Outcome, request: Request, memory: int | None) -> Failure:
