@@ -15,6 +15,8 @@ from modellint.static.datapath.consumption import Consumptions
 from modellint.static.flow.engine import FileAnalysis
 from modellint.static.flow.events import Event
 from modellint.static.flow.frames import site_of
+from modellint.static.flow.quiet import Quiet
+from modellint.static.flow.relevance import CallFacts
 from modellint.static.flow.values import Site
 from modellint.static.knowledge import Knowledge
 from modellint.static.naming import is_test_file
@@ -50,6 +52,8 @@ class Analyses:
         self._classes = classes
         self._knowledge = knowledge
         self.weights = Weights(classes)
+        self._quiet = Quiet(project, classes, knowledge)
+        self._facts = CallFacts()
         self._checked = frozenset(map(str, checked)) if checked is not None else frozenset()
         self._known: dict[Path, FileAnalysis] = {}
         self._contexts: dict[Path, FileContext] = {}
@@ -79,6 +83,8 @@ class Analyses:
                 self._classes,
                 self._knowledge,
                 module,
+                self._quiet,
+                self._facts,
                 lambda path: path == mine or self.is_checked(path),
             )
         self._known[module.path] = known

@@ -12,7 +12,7 @@ from modellint.static.project.facts import parameters
 MODE_NAME = re.compile(
     r"(^|_)(is_)?train(ing|_mode)?($|_)|^(deterministic|inference|mode|stochastic|sample|sampling)$|dropout_switch|_switch$"
 )
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_INNER = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef})
 
 
 def path_to(function: FunctionInfo, target: ast.AST) -> list[ast.AST]:
@@ -167,10 +167,17 @@ def assignments(function: FunctionInfo) -> Iterator[tuple[str, ast.expr]]:
 
 
 def walk_own(function: FunctionInfo) -> Iterator[ast.AST]:
-    """Walk the nodes of a function without those of the functions inside it."""
-    inner = (*_FUNCTIONS, ast.ClassDef)
-    stack: list[ast.AST] = [node for node in reversed(function.body) if not isinstance(node, inner)]
+    """Walk the nodes of a function without those of the functions inside it, and without `ast.Load` and the like."""
+    stack: list[ast.AST] = [node for node in reversed(function.body) if type(node) not in _INNER]
     while stack:
         node = stack.pop()
         yield node
-        stack += [child for child in ast.iter_child_nodes(node) if not isinstance(child, inner)]
+        kind = type(node)
+        if kind is ast.Name or kind is ast.Constant:
+            continue
+        for name in node._fields:
+            value = getattr(node, name, None)
+            if type(value) is list:
+                stack += [item for item in value if isinstance(item, ast.AST) and type(item) not in _INNER]
+            elif isinstance(value, ast.AST) and type(value) not in _INNER and not isinstance(value, ast.expr_context):
+                stack.append(value)

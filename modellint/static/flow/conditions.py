@@ -95,6 +95,15 @@ def truth_of(value: Value, state: State) -> bool | None:
 
 def condition_key(machine: Machine, test: ast.expr) -> tuple[ConditionKey | None, bool]:
     """Return what identifies the pure condition `test`, and whether it stands there unnegated."""
+    known = machine.conditions.get(test)
+    if known is None:
+        known = machine.conditions[test] = _condition(test)
+    text, positive = known
+    return (None if text is None else (machine.frame.id, text)), positive
+
+
+def _condition(test: ast.expr) -> tuple[str | None, bool]:
+    """Return the text of a pure condition without its negation, None for any other, and whether it is unnegated."""
     positive = True
     while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         test, positive = test.operand, not positive
@@ -111,7 +120,7 @@ def condition_key(machine: Machine, test: ast.expr) -> tuple[ConditionKey | None
     text = ast.unparse(test)
     if len(text) > _MAX_KEY or isinstance(test, ast.Constant):
         return None, positive
-    return (machine.frame.id, text), positive
+    return text, positive
 
 
 def implied(key: ConditionKey, state: State) -> bool | None:

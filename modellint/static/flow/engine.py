@@ -13,7 +13,8 @@ from modellint.static.flow.events import Event
 from modellint.static.flow.expressions import EXPRESSIONS
 from modellint.static.flow.frames import Frame, site_of
 from modellint.static.flow.machine import Exhausted, Machine
-from modellint.static.flow.relevance import Relevance
+from modellint.static.flow.quiet import Quiet
+from modellint.static.flow.relevance import CallFacts, Relevance
 from modellint.static.flow.startup import MODE_WORDS, start_up
 from modellint.static.flow.state import State, join_states
 from modellint.static.flow.statements import STATEMENTS
@@ -46,14 +47,18 @@ class FileAnalysis:
         classes: Classes,
         knowledge: Knowledge,
         module: ModuleInfo,
+        quiet: Quiet,
+        facts: CallFacts,
         is_checked: Callable[[str], bool],
     ) -> None:
         self.module = module
-        self._relevance = Relevance(project, classes, knowledge, is_checked)
-        self._caller_relevance = Relevance(project, classes, knowledge, lambda path: False)
+        self._relevance = Relevance(project, classes, knowledge, is_checked, facts)
+        self._caller_relevance = Relevance(project, classes, knowledge, lambda path: False, facts)
         self._done: set[FunctionInfo] = set()
         is_inert = self._relevance.is_inert
-        self._machine = Machine(project, classes, knowledge, EXPRESSIONS, STATEMENTS, call_value, is_inert, module)
+        self._machine = Machine(
+            project, classes, knowledge, EXPRESSIONS, STATEMENTS, call_value, is_inert, quiet, module
+        )
         self._instances: dict[ClassInfo, State] = {}
         self.exhausted: list[FunctionInfo] = []
         self._base = self._run_top_level()

@@ -18,12 +18,14 @@ from modellint.static.flow.decorators import (
 )
 from modellint.static.flow.events import CallSite, EventKey, Loop, Recorder, Snapshot, loop_facts
 from modellint.static.flow.frames import Frame, site_of
-from modellint.static.flow.state import State, join_states, settle
+from modellint.static.flow.quiet import Quiet, Result, given_values, havoc
+from modellint.static.flow.state import State, VariableKey, join_states, settle
 from modellint.static.flow.touching import may_write, touch_given
 from modellint.static.flow.values import (
     CONTAINER,
     ELEMENT,
     FIRST_LEAF,
+    INSTANCE,
     NONE,
     NOTHING,
     OPAQUE,
@@ -42,10 +44,10 @@ from modellint.static.flow.values import (
     join_all,
 )
 from modellint.static.knowledge import Knowledge
-from modellint.static.project import FunctionInfo, ModuleInfo, Project
+from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo, Project
 
 MAX_DEPTH = 12
-MAX_STEPS = 12_000
+MAX_STEPS = 3_000
 """Statements that the analysis of one starting point may run."""
 
 CALL_SHARE = 2
@@ -88,6 +90,7 @@ class Machine:
         statements: Statements,
         caller: Callable[[Machine, Value, Args, ast.Call, State], Value],
         is_inert: Callable[[FunctionInfo], bool],
+        quiet: Quiet,
         main: ModuleInfo,
     ) -> None:
         self.project = project
@@ -109,7 +112,10 @@ class Machine:
         self._statements = statements
         self._caller = caller
         self._is_inert = is_inert
+        self._quiet = quiet
         self._numbers: dict[object, int] = {}
+        self.conditions: dict[ast.expr, tuple[str | None, bool]] = {}
+        self._globals: dict[ModuleInfo, tuple[Mapping[VariableKey, Value], Mapping[int, Obj]]] = {}
         self.wrappers: dict[FunctionInfo, tuple[ast.expr, ...]] = {}
         self._lambdas: dict[object, FunctionInfo] = {}
 
@@ -230,6 +236,10 @@ class Machine:
             return self.call(wrapped, None, args._replace(positional=positional), node, state)
         if function in self._too_long or hides_mode(self, function):
             return self.out_of_sight(node, args, state)
+        if callee.frame is None and callee.grad is None:
+            result = self._without_running(function, receiver, args, node, state)
+            if result is not None:
+                return result
         caller = self.frame
         chain = (*caller.chain, CallSite(self.site(node), caller.function, function))
         depth, limit, muted = len(self.frames), self.limit, self.recorder.muted
@@ -247,6 +257,55 @@ class Machine:
             return self.out_of_sight(node, args, state)
         finally:
             self.limit = limit
+
+    def _without_running(
+        self, function: FunctionInfo, receiver: Value | None, args: Args, node: ast.AST, state: State
+    ) -> Value | None:
+        """Return what a call gives that can have nothing to do with models; None if it has to be run."""
+        cls: ClassInfo | None = None
+        seen: set[int] = set()
+        if receiver is not None:
+            if len(receiver.refs) != 1 or receiver.symbols:
+                return None
+            oid = next(iter(receiver.refs))
+            known = state.heap[oid].cls
+            if state.heap[oid].kind != INSTANCE or not isinstance(known, ClassInfo):
+                return None
+            cls = known
+        summary = self._quiet.summary(function, cls)
+        if summary is None:
+            return None
+        if receiver is not None and not self._quiet.holds_nothing(oid, state.heap, seen):
+            return None
+        quiet, heap = self._quiet, state.heap
+        if not all(quiet.is_quiet(value, heap, seen) for value in args.every()):
+            return None
+        for module, name in summary.reads:
+            value = state.variables.find((self.ensure_module(module, state), name))
+            if value is not None and not quiet.is_quiet(value, heap, set()):
+                return None
+        havoc(summary, seen, heap)
+        return self._result(summary.result, function, receiver, args, node, state)
+
+    def _result(
+        self, result: Result, function: FunctionInfo, receiver: Value | None, args: Args, node: ast.AST, state: State
+    ) -> Value:
+        """Return the value that `result` stands for."""
+        values = list(given_values(function, result.given, receiver, args)) if result.given else []
+        if result.consts:
+            values.append(Value(consts=result.consts))
+        if result.anything:
+            values.append(NOTHING)
+        if result.fresh:
+            values.append(self.out_of_sight(node, args, state))
+        for cls in result.made:
+            made = Obj(INSTANCE, cls, "", self.site(node), cls.name, UNKNOWN_MODES, UNKNOWN_WEIGHTS, {})
+            values.append(self.allocate(node, state, made, f"made {cls.name}"))
+        if result.places:
+            places = [self._result(place, function, receiver, args, node, state) for place in result.places]
+            attrs = {str(index): value for index, value in enumerate(places)}
+            values.append(self.container(node, state, attrs, "list"))
+        return join_all(values)
 
     def out_of_sight(self, node: ast.AST, args: Args, state: State, writes: bool = True) -> Value:
         """Return what a call gives of which nothing is known: a computed value, or an object.
@@ -338,19 +397,37 @@ class Machine:
         marker = (number, "<executed>")
         if module is not self.main and state.variables.find(marker) is None:
             state.variables[marker] = NONE
-            frame = Frame(number, module.body, None, ())
-            self.frames.append(frame)
-            self.recorder.muted += 1
-            try:
-                ends = self.block(module.body.body, [state.over()])
-                if ends:
-                    after = join_states(ends)
-                    state.variables.update(after.variables)
-                    state.heap.update(after.heap)
-            finally:
-                self.recorder.muted -= 1
-                self.frames.pop()
+            if module not in self._globals:
+                self._globals[module] = {}, {}  # a cycle of imports ends here
+                try:
+                    self._globals[module] = self._run_module(number, module, state)
+                except (Exhausted, RecursionError):
+                    del self._globals[module]  # another starting point may have the budget for it
+                    raise
+            variables, heap = self._globals[module]
+            for key, value in variables.items():
+                if state.variables.find(key) is None:
+                    state.variables[key] = value
+            for oid, obj in heap.items():
+                if state.heap.find(oid) is None:
+                    state.heap[oid] = obj
         return number
+
+    def _run_module(
+        self, number: int, module: ModuleInfo, state: State
+    ) -> tuple[Mapping[VariableKey, Value], Mapping[int, Obj]]:
+        """Run the top level of a module; return the variables and objects that it leaves."""
+        self.frames.append(Frame(number, module.body, None, ()))
+        self.recorder.muted += 1
+        try:
+            ends = self.block(module.body.body, [state.over()])
+        finally:
+            self.recorder.muted -= 1
+            self.frames.pop()
+        if not ends:
+            return {}, {}
+        after = join_states(ends)
+        return after.variables, after.heap
 
     def lambda_value(self, node: ast.Lambda) -> FunctionValue:
         """Return the function that a lambda is, closing over the running frame."""

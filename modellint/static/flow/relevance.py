@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from modellint.catalog.framework import Hook
 from modellint.static.classes import Classes
@@ -37,12 +38,27 @@ _STATE = frozenset(
 _MODES = frozenset({"eval", "train", "no_grad", "inference_mode"})
 
 
+@dataclass(frozen=True, slots=True)
+class CallFacts:
+    """What the text of a function says, whichever file asks: worked out once for a project."""
+
+    runs: dict[FunctionInfo, bool] = field(default_factory=dict)
+    builds: dict[FunctionInfo, bool] = field(default_factory=dict)
+    callees: dict[FunctionInfo, list[FunctionInfo]] = field(default_factory=dict)
+
+
 class Relevance:
-    """Answers for the functions of one project."""
+    """Answers for the functions of one project; `facts` are shared by all who ask."""
 
     def __init__(
-        self, project: Project, classes: Classes, knowledge: Knowledge, is_checked: Callable[[str], bool]
+        self,
+        project: Project,
+        classes: Classes,
+        knowledge: Knowledge,
+        is_checked: Callable[[str], bool],
+        facts: CallFacts,
     ) -> None:
+        self._facts = facts
         self._is_checked = is_checked
         self._inert: dict[FunctionInfo, bool] = {}
         self._project = project
@@ -107,6 +123,12 @@ class Relevance:
         return self._inert[function]
 
     def _builds(self, function: FunctionInfo) -> bool:
+        known = self._facts.builds.get(function)
+        if known is None:
+            known = self._facts.builds[function] = self._find_builds(function)
+        return known
+
+    def _find_builds(self, function: FunctionInfo) -> bool:
         """Tell whether `function` makes modules, hands out objects of the project, or keeps what it is given."""
         if function.cls is not None and function.name == "__init__":
             return True
@@ -122,6 +144,12 @@ class Relevance:
 
     def callees(self, function: FunctionInfo) -> list[FunctionInfo]:
         """Return the functions of the project that `function` calls, or that others may call for it."""
+        known = self._facts.callees.get(function)
+        if known is None:
+            known = self._facts.callees[function] = self._find_callees(function)
+        return known
+
+    def _find_callees(self, function: FunctionInfo) -> list[FunctionInfo]:
         found = []
         for call in function.calls:
             func = call.func
@@ -146,6 +174,12 @@ class Relevance:
         return found + [inner for inner in function.nested if inner.cls is None]
 
     def _runs_something(self, function: FunctionInfo) -> bool:
+        known = self._facts.runs.get(function)
+        if known is None:
+            known = self._facts.runs[function] = self._find_runs(function)
+        return known
+
+    def _find_runs(self, function: FunctionInfo) -> bool:
         variables = function.stores
         outer = function.parent
         while outer is not None and not outer.is_body:
