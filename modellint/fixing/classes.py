@@ -27,6 +27,12 @@ def constructor(owner: cst.ClassDef) -> cst.FunctionDef | None:
     return next((method for method in methods(owner) if method.name.value == "__init__"), None)
 
 
+def is_in_model(document: Document, node: cst.CSTNode) -> bool:
+    """Tell whether `node` stands in a method of a class with a forward: training may come that way, too."""
+    owner = owner_of(document, document.scope(node))
+    return owner is not None and any(method.name.value == "forward" for method in methods(owner))
+
+
 def parameters(function: cst.FunctionDef) -> list[cst.Param]:
     """Return the parameters of a function that can be given by name or place, `self` included."""
     return [*function.params.posonly_params, *function.params.params, *function.params.kwonly_params]

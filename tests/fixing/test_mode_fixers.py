@@ -374,6 +374,29 @@ class TestMissingEval:
             """
         assert same(fixed, code, "ALL")
 
+    def test_a_models_own_method_leaves_its_parts_alone(self, fixed: Fixed) -> None:
+        """Whoever trains the whole model trains its parts."""
+        code = """
+            import torch
+            from torchvision.models import resnet18
+
+            class Captioner(torch.nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.encoder = resnet18(weights="DEFAULT")
+
+                def forward(self, x):
+                    return self.encoder(x)
+
+                @torch.no_grad()
+                def predict(self, x):
+                    return self.encoder(x).argmax(1)
+
+            def main(x):
+                print(Captioner().predict(x))
+            """
+        assert "eval()" not in fixed(code, "ML101").split("def main")[0]
+
     def test_not_in_the_loop_but_behind_the_loading(self, fixed: Fixed) -> None:
         code = """
             import torch

@@ -7,7 +7,7 @@ import libcst as cst
 from modellint.catalog import Rule
 from modellint.diagnostic import Diagnostic
 from modellint.fixing.blocks import rest_of_block, with_block
-from modellint.fixing.classes import methods, owner_of
+from modellint.fixing.classes import is_in_model
 from modellint.fixing.document import Change, Document, Replacement, Statement
 from modellint.fixing.names import GRADIENTS, TRAINING, holds, own, spelled, words
 
@@ -17,12 +17,9 @@ _NO_DECORATION = frozenset({"jit", "script", "property", "setter", "overload", "
 def fix(document: Document, finding: Diagnostic, rule: Rule) -> Change | None:
     """Take the smaller of both diffs: a decorator is one row."""
     node = document.at(finding.span, cst.BaseExpression)
-    if node is None:
+    if node is None or is_in_model(document, node):
         return None
     function = document.scope(node)
-    owner = owner_of(document, function)
-    if owner is not None and "forward" in {method.name.value for method in methods(owner)}:
-        return None  # a part of the model: training may come this way, too
     manager = spelled(document, "torch.no_grad", node)
     if isinstance(function, cst.FunctionDef) and _is_inference(function):
         decorator = cst.Decorator(cst.parse_expression(f"{manager.text}()"))

@@ -9,6 +9,7 @@ import libcst as cst
 
 from modellint.catalog import Rule
 from modellint.diagnostic import Diagnostic
+from modellint.fixing.classes import is_in_model
 from modellint.fixing.document import Change, Document, Rewrite, Statement, before, behind
 from modellint.fixing.names import TRAINING, dotted, last_name, own, targets, words
 
@@ -18,7 +19,7 @@ _SETS_UP = frozenset({"to", "cuda", "cpu", "half", "float", "double", "bfloat16"
 def fix(document: Document, finding: Diagnostic, rule: Rule) -> Change | None:
     """Put the model of the forward that the finding marks into evaluation mode, in the scope that made it."""
     node = document.at(finding.span, cst.BaseExpression)
-    if node is None:
+    if node is None or is_in_model(document, node):
         return None
     name = _model(document, node, finding)
     if name is None:
