@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from textwrap import dedent
 
+import pytest
+
+from modellint.catalog import load_rules
+from modellint.diagnostic import Confidence, Diagnostic, Severity, Span
+from modellint.fixing import propose
+from modellint.sources import SourceFile
 from tests.fixing.conftest import Fixed
 
 
@@ -374,28 +381,35 @@ class TestMissingEval:
             """
         assert same(fixed, code, "ALL")
 
-    def test_a_models_own_method_leaves_its_parts_alone(self, fixed: Fixed) -> None:
-        """Whoever trains the whole model trains its parts."""
-        code = """
-            import torch
-            from torchvision.models import resnet18
-
-            class Captioner(torch.nn.Module):
+    @pytest.mark.parametrize(("method", "offered"), [("encode", True), ("forward", False)])
+    def test_the_parts_of_a_model_are_left_alone(self, method: str, offered: bool) -> None:
+        """Whoever trains the whole trains its parts; a service that has no forward is no part of anything."""
+        text = dedent(
+            f"""
+            class Captioner(Base):
                 def __init__(self):
-                    super().__init__()
-                    self.encoder = resnet18(weights="DEFAULT")
+                    self.encoder = make()
 
-                def forward(self, x):
-                    return self.encoder(x)
+                def {method}(self, x):
+                    return x
 
-                @torch.no_grad()
                 def predict(self, x):
-                    return self.encoder(x).argmax(1)
-
-            def main(x):
-                print(Captioner().predict(x))
+                    return self.encoder(x)
             """
-        assert "eval()" not in fixed(code, "ML101").split("def main")[0]
+        )
+        row = text.split("\n").index("        return self.encoder(x)") + 1
+        found = Diagnostic(
+            code="ML101",
+            name="missing-eval",
+            severity=Severity.ERROR,
+            confidence=Confidence.CERTAIN,
+            message="",
+            filename="/app.py",
+            span=Span.of(row, 16, row, 16 + len("self.encoder(x)")),
+            subject="self.encoder",
+        )
+        [proposed] = propose(SourceFile(Path("/app.py"), text), [found], load_rules())
+        assert (proposed.fix is not None) == offered
 
     def test_not_in_the_loop_but_behind_the_loading(self, fixed: Fixed) -> None:
         code = """
