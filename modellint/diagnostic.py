@@ -82,11 +82,15 @@ class Fix:
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """Another place that belongs to a finding's story (where the model was created, which caller is wrong)."""
+    """Another place that belongs to a finding's story (where the model was created, which caller is wrong).
+
+    In a notebook, `position` counts from the first line of code cell `cell`.
+    """
 
     filename: str
     position: Position
     message: str
+    cell: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -373,7 +373,7 @@ class TestNotebooks:
         found, unused = report.diagnostics
         assert (found.cell, found.span.start.row) == (2, 2)
         assert found.related == (
-            Related(found.filename, At(1, 3), "created here (cell 1)"),
+            Related(found.filename, At(1, 3), "created here (cell 1)", 1),
             Related("/b.py", At(9, 1), "called"),
         )
         assert unused.fix is not None

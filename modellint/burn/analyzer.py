@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from modellint.burn.backends import Backends
@@ -14,7 +15,7 @@ from modellint.burn.project import Project
 from modellint.burn.syntax import broken_at
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence, Diagnostic, Position, Related, Severity, Span
-from modellint.sources import SourceFile
+from modellint.sources import Read, SourceFile, from_disk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -30,13 +31,22 @@ def detector(name: str) -> Detector:
 
 
 class Analyzer:
-    """Checks Rust files; what one file tells about another is worked out once."""
+    """Checks Rust files; what one file tells about another is worked out once; `read` gives the content of others."""
 
-    def __init__(self, rules: Mapping[str, ActiveRule]) -> None:
+    def __init__(self, rules: Mapping[str, ActiveRule], read: Read = from_disk) -> None:
         self._rules = [rule for rule in rules.values() if rule.rule.runs_on == "rust"]
         self._unparsed = rules.get("ML002")
-        self._project = Project()
+        self._read = read
+        self._start()
+
+    def _start(self) -> None:
+        self._project = Project(self._read)
         self._conduct = Conduct(self._project)
+
+    def changed(self, path: Path) -> None:
+        """Take notice that the content of `path` may be another one: the files of a crate hang together."""
+        if path.suffix in (".rs", ".toml", ".lock"):
+            self._start()
 
     def check(self, source: SourceFile) -> list[Diagnostic]:
         """Return the findings of one file in the order of the text.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from modellint.burn.crates import Crate, crate_of, siblings
 from modellint.burn.items import Alias, Call, Function, ModulePath, RustFile, Scope, read_file
-from modellint.sources import SourceError, SourceFile, read_source
+from modellint.sources import Read, SourceError, SourceFile, from_disk, read_source
 
 _Seen = set[tuple[int, ModulePath, str]]  # the names asked for in one question: re-exports go round in circles
 # Folders below a crate in which every file, or every folder with a main.rs, is a target of its own.
@@ -49,7 +49,8 @@ Target = Function | Alias | Struct | Place | Elsewhere
 class Project:
     """The Rust files of a workspace, parsed once each."""
 
-    def __init__(self) -> None:
+    def __init__(self, read: Read = from_disk) -> None:
+        self._read = read
         self._files: dict[Path, RustFile | None] = {}
         self._crates: dict[Path, Crate | None] = {}
         self._siblings: dict[Path, dict[str, Crate]] = {}
@@ -66,7 +67,9 @@ class Project:
         """Return a parsed file; None where it is missing or no text."""
         if path not in self._files:
             try:
-                self._files[path] = read_file(path, read_source(path).text) if path.is_file() else None
+                self._files[path] = (
+                    read_file(path, read_source(path, self._read(path)).text) if path.is_file() else None
+                )
             except (OSError, SourceError):
                 self._files[path] = None
         return self._files[path]
@@ -253,6 +256,6 @@ class Project:
             for folder in {other.folder for other in self._others(crate).values()}:
                 for path in sorted(folder.rglob("*.rs")):
                     if "target" not in path.relative_to(folder).parts and path not in texts:
-                        texts[path] = path.read_text(encoding="utf-8", errors="replace")
+                        texts[path] = self._read(path).decode(errors="replace")
             self._texts[crate.folder] = texts
         return self._texts[crate.folder]

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-_COMMANDS = ("check", "trace", "lock", "verify", "rule", "framework", "version")
+_COMMANDS = ("check", "trace", "lock", "verify", "server", "rule", "framework", "version")
 _FAILURE = 2
 _INTERRUPTED = 130  # 128 + SIGINT, what a shell expects
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import platform
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -14,7 +15,17 @@ from modellint.fixing import FixerCrash, propose
 from modellint.linting.refining import into_cells, visible
 from modellint.linting.suppressing import suppress, unused
 from modellint.settings import Resolver, Settings
-from modellint.sources import Prefilter, SourceError, SourceFile, absolute, discover, read_source, shown
+from modellint.sources import (
+    Prefilter,
+    Read,
+    SourceError,
+    SourceFile,
+    absolute,
+    discover,
+    from_disk,
+    read_source,
+    shown,
+)
 from modellint.sources.notebook import without_broken_cells
 from modellint.sources.suppressions import find_suppressions, has_suppressions
 
@@ -28,7 +39,8 @@ class FileReport:
     """What came out for one path.
 
     `errors` are what kept modellint from doing its work (exit status 2), `notes` what a walk left out; both
-    are sentences that name the file. `source` is there where the file has findings.
+    are sentences that name the file. `source` is there where the file has findings. `parsed` is false
+    for a text that is not the language that it should be.
     """
 
     path: Path
@@ -36,6 +48,7 @@ class FileReport:
     errors: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     source: SourceFile | None = None
+    parsed: bool = True
 
 
 class Checker(Protocol):
@@ -45,22 +58,26 @@ class Checker(Protocol):
         """Return the raw findings of one file; raise `SyntaxError` if it does not parse."""
         ...
 
+    def changed(self, path: Path) -> None:
+        """Take notice that the content of `path` may be another one than it was."""
+        ...
+
 
 MakeChecker = Callable[[Settings, Path, frozenset[Path]], Checker]
 
 
-def make_analyzer(settings: Settings, root: Path, checked: frozenset[Path]) -> Checker:
+def make_analyzer(settings: Settings, root: Path, checked: frozenset[Path], read: Read = from_disk) -> Checker:
     """Return the static pass for the project at `root`; `checked` are the files that get a report."""
     from modellint.static import Analyzer
 
-    return Analyzer(settings.rules, settings.frameworks, root, checked, settings.deep)
+    return Analyzer(settings.rules, settings.frameworks, root, checked, settings.deep, read)
 
 
-def make_burn_analyzer(settings: Settings) -> Checker:
+def make_burn_analyzer(settings: Settings, read: Read = from_disk) -> Checker:
     """Return the pass over Rust files; it finds each file's crate and workspace by itself."""
     from modellint.burn import Analyzer
 
-    return Analyzer(settings.rules)
+    return Analyzer(settings.rules, read)
 
 
 def language_of(path: Path) -> str:
@@ -73,7 +90,7 @@ def check_paths(
     resolver: Resolver,
     *,
     force_exclude: bool = False,
-    make_checker: MakeChecker = make_analyzer,
+    make_checker: MakeChecker | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
     fixes: bool = False,
 ) -> Iterator[FileReport]:
@@ -105,10 +122,11 @@ def prepare(
     resolver: Resolver,
     *,
     force_exclude: bool = False,
-    make_checker: MakeChecker = make_analyzer,
+    make_checker: MakeChecker | None = None,
     fixes: bool = False,
+    read: Read = from_disk,
 ) -> Prepared:
-    """Find the files of a run; arguments and errors as in `check_paths`."""
+    """Find the files of a run; arguments and errors as in `check_paths`, `read` as in `Engine`."""
     troubles: list[FileReport] = []
 
     def excluded(path: Path) -> bool:
@@ -125,7 +143,8 @@ def prepare(
     if force_exclude:
         files = [path for path in files if not excluded(path)]
     named = set(map(absolute, paths))
-    engine = Engine(resolver, frozenset(files), named - set(files), make_checker=make_checker, fixes=fixes)
+    tops = named - set(files)
+    engine = Engine(resolver, frozenset(files), tops, make_checker=make_checker, fixes=fixes, read=read)
     return Prepared(troubles, engine, [(path, path in named) for path in files])
 
 
@@ -134,7 +153,7 @@ def check_text(
     data: bytes,
     resolver: Resolver,
     *,
-    make_checker: MakeChecker = make_analyzer,
+    make_checker: MakeChecker | None = None,
     fixes: bool = False,
 ) -> FileReport:
     """Check `data` as the content of the absolute `path`, which need not exist; `fixes` as in `check_paths`."""
@@ -144,7 +163,8 @@ def check_text(
 class Engine:
     """Holds one checker for each pair of settings and project root; `tops` are the folders that a run was given.
 
-    With `fixes`, a second set of checkers proves them: what it is shown never counts for other files.
+    With `fixes`, a second set of checkers proves them: what it is shown never counts for other files. `read` gives the
+    content of files, for a run in which an editor's is newer than the disk's.
     """
 
     def __init__(
@@ -153,24 +173,36 @@ class Engine:
         checked: frozenset[Path],
         tops: Iterable[Path] = (),
         *,
-        make_checker: MakeChecker = make_analyzer,
+        make_checker: MakeChecker | None = None,
         fixes: bool = False,
+        read: Read = from_disk,
     ) -> None:
-        self._trial = Engine(resolver, checked, tops, make_checker=make_checker) if fixes else None
+        self._trial = Engine(resolver, checked, tops, make_checker=make_checker, read=read) if fixes else None
         self._resolver = resolver
-        self._make_checker = make_checker
+        self._make_checker = make_checker or partial(make_analyzer, read=read)
+        self._read = read
         self._checked = checked
         self._tops = sorted(tops)
         self._checkers: dict[tuple[int, Path], Checker] = {}
         self._prefilters: dict[tuple[int, str], Prefilter] = {}
         self._told_of_rust = False
 
-    def check(self, path: Path, data: bytes | None, named: bool) -> FileReport:
-        """Check one file, which is read unless `data` is its content; `named` if the user asked for just this."""
+    def changed(self, path: Path) -> None:
+        """Take notice that the content of `path` may be another one than it was: findings of other files may follow."""
+        for checker in self._checkers.values():
+            checker.changed(path)
+        if self._trial is not None:
+            self._trial.changed(path)
+
+    def check(self, path: Path, data: bytes | None, named: bool, *, fixes: bool = True) -> FileReport:
+        """Check one file, which is read unless `data` is its content; `named` if the user asked for just this.
+
+        Without `fixes`, findings come as they are although this engine could repair them.
+        """
         settings = self._resolver.for_folder(path.parent)
         if data is None:
             try:
-                data = path.read_bytes()
+                data = self._read(path)
             except OSError as error:
                 problem = f"cannot be read: {error.strerror or error}"
                 if named:
@@ -178,9 +210,9 @@ class Engine:
                 found = visible(_cannot_parse(path, settings, problem), path, settings)
                 return FileReport(path, tuple(found))
         if self._prefilter(settings, language_of(path)).wants(data):
-            return self._analyse(path, data, settings, named)
+            return self._analyse(path, data, settings, named, fixes)
         if has_suppressions(data):
-            return self._only_suppressions(path, data, settings)
+            return self._only_suppressions(path, data, settings, fixes)
         return FileReport(path)
 
     def _prefilter(self, settings: Settings, language: str) -> Prefilter:
@@ -199,7 +231,7 @@ class Engine:
         if language_of(path) == "rust":
             key = (id(settings), Path())  # Cargo knows the projects
             if key not in self._checkers:
-                self._checkers[key] = make_burn_analyzer(settings)
+                self._checkers[key] = make_burn_analyzer(settings, self._read)
             return self._checkers[key]
         key = (id(settings), self._resolver.project_root(path.parent, self._tops))
         if key not in self._checkers:
@@ -221,7 +253,7 @@ class Engine:
         found = [_cannot_parse(source.path, settings, e.msg, e.lineno or 1, e.offset or 1) for e in errors]
         return [diagnostic for group in found for diagnostic in group] + checker.check(readable)
 
-    def _analyse(self, path: Path, data: bytes, settings: Settings, named: bool) -> FileReport:
+    def _analyse(self, path: Path, data: bytes, settings: Settings, named: bool, fixes: bool) -> FileReport:
         source = SourceFile(path, "")
         parsed = True
         errors: tuple[str, ...] = ()
@@ -250,7 +282,7 @@ class Engine:
         found, used = suppress(found, suppressions)
         if parsed:
             found += unused(path, suppressions, used, settings, language_of(path))
-        return self._report(found, source, settings, errors, data)
+        return replace(self._report(found, source, settings, errors, data if fixes else None), parsed=parsed)
 
     def _without_tree_sitter(self, path: Path, error: ImportError, named: bool) -> FileReport:
         """Say once what a walk over Rust files lacks; a file that the user asked for could not be checked."""
@@ -260,7 +292,7 @@ class Engine:
         self._told_of_rust = True
         return FileReport(path, notes=notes)
 
-    def _only_suppressions(self, path: Path, data: bytes, settings: Settings) -> FileReport:
+    def _only_suppressions(self, path: Path, data: bytes, settings: Settings, fixes: bool) -> FileReport:
         """Report the unused comments of a file in which no rule can find anything."""
         try:
             source = read_source(path, data)
@@ -268,22 +300,27 @@ class Engine:
             return FileReport(path)
         suppressions = find_suppressions(source.text, rust=source.kind == "rust")
         found = list(unused(path, suppressions, set(), settings, language_of(path)))
-        return self._report(found, source, settings, (), data)
+        return self._report(found, source, settings, (), data if fixes else None)
 
     def _report(
-        self, found: list[Diagnostic], source: SourceFile, settings: Settings, errors: tuple[str, ...], data: bytes
+        self,
+        found: list[Diagnostic],
+        source: SourceFile,
+        settings: Settings,
+        errors: tuple[str, ...],
+        data: bytes | None,
     ) -> FileReport:
+        """Return what is shown of `found`, with fixes where `data` is the content that they would change."""
+        trial = self._trial if data is not None else None
         left = visible(found, source.path, settings)
-        if self._trial is not None and left:
+        if trial is not None and left:
             try:
                 left = propose(source, left, settings.catalogue)
             except FixerCrash as error:
                 errors = (*errors, _internal_error(source.path, error, "the file has no fixes"))
         left = sorted((into_cells(diagnostic, source) for diagnostic in left), key=lambda d: d.sort_key)
-        if self._trial is not None and any(diagnostic.fix for diagnostic in left):
+        if trial is not None and data is not None and any(diagnostic.fix for diagnostic in left):
             from modellint.linting.repairing import proved
-
-            trial = self._trial
 
             def recheck(new: bytes) -> tuple[Diagnostic, ...] | None:
                 report = trial.check(source.path, new, named=True)

@@ -35,7 +35,9 @@ def into_cells(diagnostic: Diagnostic, source: SourceFile) -> Diagnostic:
         if old.filename != diagnostic.filename:
             return old
         other, row = source.locate(old.position.row)
-        return replace(old, position=Position(row, old.position.column), message=f"{old.message} (cell {other})")
+        return replace(
+            old, position=Position(row, old.position.column), message=f"{old.message} (cell {other})", cell=other
+        )
 
     fix = diagnostic.fix
     return replace(

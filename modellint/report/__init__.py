@@ -7,9 +7,9 @@ from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 
-from modellint.report._model import Report
+from modellint.report._model import Report, code_units
 
-__all__ = ["Report", "formats", "render", "shows_fixes"]
+__all__ = ["Report", "code_units", "formats", "render", "shows_fixes"]
 
 
 @cache

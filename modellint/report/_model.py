@@ -47,8 +47,17 @@ class Report:
         lines = source.lines
         return lines[row - 1] if 0 < row <= len(lines) else ""
 
-    def utf16(self, filename: str, position: Position, cell: int | None = None) -> int:
-        """Return the 0-based UTF-16 column of `position`, as editors count."""
+    def units(self, filename: str, position: Position, cell: int | None = None, encoding: str = "utf-16") -> int:
+        """Return the 0-based column of `position` in code units of `encoding`, as editors count."""
         before = self.line(filename, position.row, cell)[: position.column - 1]
         missing = position.column - 1 - len(before)  # the row is not at hand, or ends before
-        return len(before.encode("utf-16-le", "surrogatepass")) // 2 + missing
+        return code_units(before, encoding) + missing
+
+
+def code_units(text: str, encoding: str) -> int:
+    """Return how long `text` is in `utf-8`, `utf-16` or `utf-32`."""
+    if text.isascii() or encoding == "utf-32":
+        return len(text)
+    if encoding == "utf-8":
+        return len(text.encode(errors="surrogatepass"))
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2

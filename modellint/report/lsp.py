@@ -24,13 +24,18 @@ def render(report: Report) -> Iterator[str]:
     for diagnostic in report.diagnostics:
         files.setdefault(diagnostic.filename, []).append(diagnostic)
     for name, diagnostics in files.items():
-        items = [_diagnostic(diagnostic, report) for diagnostic in diagnostics]
+        items = [lsp_diagnostic(diagnostic, report) for diagnostic in diagnostics]
         yield json.dumps({"uri": Path(name).as_uri(), "diagnostics": items}, default=str) + "\n"
 
 
-def _diagnostic(diagnostic: Diagnostic, report: Report) -> dict[str, Any]:
+def lsp_diagnostic(diagnostic: Diagnostic, report: Report, encoding: str = "utf-16") -> dict[str, Any]:
+    """Return a finding as the protocol has it; columns count code units of `encoding`."""
+
+    def extent(filename: str, span: Span, cell: int | None = None) -> dict[str, dict[str, int]]:
+        return lsp_range(filename, span, report, cell, encoding)
+
     item: dict[str, Any] = {
-        "range": _range(diagnostic.filename, diagnostic.span, report, diagnostic.cell),
+        "range": extent(diagnostic.filename, diagnostic.span, diagnostic.cell),
         "severity": _SEVERITIES[diagnostic.severity],
         "code": diagnostic.code,
         "source": "modellint",
@@ -46,7 +51,7 @@ def _diagnostic(diagnostic: Diagnostic, report: Report) -> dict[str, Any]:
             {
                 "location": {
                     "uri": Path(related.filename).as_uri(),
-                    "range": _range(related.filename, Span(related.position, related.position), report),
+                    "range": extent(related.filename, Span(related.position, related.position), related.cell),
                 },
                 "message": related.message,
             }
@@ -59,7 +64,7 @@ def _diagnostic(diagnostic: Diagnostic, report: Report) -> dict[str, Any]:
             "applicability": diagnostic.fix.applicability.value,
             "title": diagnostic.fix.message,
             "edits": [
-                {"range": _range(diagnostic.filename, e.span, report, e.cell), "newText": e.content}
+                {"range": extent(diagnostic.filename, e.span, e.cell), "newText": e.content}
                 | ({} if e.cell == diagnostic.cell else {"cell": e.cell})
                 for e in diagnostic.fix.edits
             ],
@@ -69,8 +74,12 @@ def _diagnostic(diagnostic: Diagnostic, report: Report) -> dict[str, Any]:
     return item
 
 
-def _range(filename: str, span: Span, report: Report, cell: int | None = None) -> dict[str, dict[str, int]]:
+def lsp_range(
+    filename: str, span: Span, report: Report, cell: int | None = None, encoding: str = "utf-16"
+) -> dict[str, dict[str, int]]:
+    """Return a span of a file, or of its code cell `cell`, as the protocol has it."""
+
     def position(place: Position) -> dict[str, int]:
-        return {"line": place.row - 1, "character": report.utf16(filename, place, cell)}
+        return {"line": place.row - 1, "character": report.units(filename, place, cell, encoding)}
 
     return {"start": position(span.start), "end": position(span.end)}

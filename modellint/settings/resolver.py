@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from modellint.catalog import load_frameworks, load_rules
+from modellint.catalog import load_frameworks, load_rules, rules_folder
 from modellint.settings.build import build
 from modellint.settings.documents import Chain, nearest, read_chain
 from modellint.settings.model import Overrides, Settings
@@ -20,13 +20,17 @@ class SettingsError(ValueError):
 
 
 class Resolver:
-    """Answers which settings count in a folder."""
+    """Answers which settings count in a folder.
+
+    `files` are the documents that were read for that, without the shipped rules.
+    """
 
     def __init__(self, overrides: Overrides | None = None) -> None:
         self._overrides = overrides or Overrides()
         self._by_folder: dict[Path, Settings] = {}
         self._by_source: dict[Path | None, Settings] = {}
         self._roots: dict[Path, Path] = {}
+        self.files: set[Path] = set()
 
     def for_folder(self, folder: Path) -> Settings:
         """Return what counts in the absolute `folder`.
@@ -50,6 +54,7 @@ class Resolver:
             base = Path.cwd() if self._overrides.config else None
             settings = build(chain, load_rules(), load_frameworks(), self._overrides, base)
             self._check(settings)
+            self.files |= {document.path for document in chain.documents} | set(_own(settings))
             self._by_source[source] = settings
         return self._by_source[source]
 
@@ -73,6 +78,12 @@ class Resolver:
         if folder not in self._roots:
             self._roots[folder] = _project_root(folder, (*_working_project(), *named))
         return self._roots[folder]
+
+
+def _own(settings: Settings) -> Iterator[Path]:
+    shipped = rules_folder()
+    paths = [rule.path for rule in settings.catalogue.values()] + [known.path for known in settings.frameworks]
+    yield from (path for path in paths if shipped not in path.parents)
 
 
 def _working_project() -> Iterator[Path]:

@@ -3,6 +3,17 @@
 from modellint.sources.discovery import absolute, discover, shown
 from modellint.sources.globs import Glob
 from modellint.sources.prefilter import Prefilter
-from modellint.sources.python import SourceError, SourceFile, read_source
+from modellint.sources.python import Read, SourceError, SourceFile, from_disk, read_source
 
-__all__ = ["Glob", "Prefilter", "SourceError", "SourceFile", "absolute", "discover", "read_source", "shown"]
+__all__ = [
+    "Glob",
+    "Prefilter",
+    "Read",
+    "SourceError",
+    "SourceFile",
+    "absolute",
+    "discover",
+    "from_disk",
+    "read_source",
+    "shown",
+]

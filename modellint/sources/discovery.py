@@ -170,6 +170,11 @@ def _load(path: Path, base: Path) -> tuple[tuple[Path, Any], ...]:
         return ()
 
 
+def forget_ignores() -> None:
+    """Read `.gitignore` files anew, in a process that outlives their changes."""
+    _load.cache_clear()
+
+
 def absolute(path: Path) -> Path:
     """Return `path` from the root on, without `..`, links kept: findings go by the name the user knows."""
     return Path(os.path.abspath(path))  # noqa: PTH100  (resolve() would follow links)

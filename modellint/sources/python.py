@@ -5,12 +5,22 @@ from __future__ import annotations
 import codecs
 import re
 from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 # Half a surrogate pair cannot come from UTF-8, but from encodings such as unicode_escape.
 _NOT_PYTHON = re.compile("[\0\ud800-\udfff]")
+
+
+Read = Callable[[Path], bytes]
+"""From the absolute path of a file to its content; raises `OSError` where it cannot be read."""
+
+
+def from_disk(path: Path) -> bytes:
+    """Return the content of a file; raise `OSError` where it cannot be read."""
+    return path.read_bytes()
 
 
 class SourceError(ValueError):

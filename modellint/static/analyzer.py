@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from modellint.catalog import ActiveRule, Framework
 from modellint.diagnostic import Confidence, Diagnostic, Position, Related, Span
-from modellint.sources import SourceFile
+from modellint.sources import Read, SourceFile, from_disk
 from modellint.static.classes import Classes
 from modellint.static.context import Analyses, FileContext, Finding
 from modellint.static.flow.values import Site
@@ -46,7 +46,7 @@ def detector(name: str) -> Detector:
 class Analyzer:
     """Checks the Python files of the project below `root`; `checked` are the files whose findings are reported.
 
-    With `deep`, names are followed into the packages that are installed.
+    With `deep`, names are followed into the packages that are installed. `read` gives the content of other files.
     """
 
     def __init__(
@@ -56,10 +56,11 @@ class Analyzer:
         root: Path,
         checked: Iterable[Path] | None = None,
         deep: bool = False,
+        read: Read = from_disk,
     ) -> None:
         self._rules = [rule for rule in rules.values() if rule.rule.runs_on == "python"]
         self._knowledge = Knowledge(frameworks)
-        self._project = Project(root, (lambda: self._found_deep) if deep else None)
+        self._project = Project(root, (lambda: self._found_deep) if deep else None, read)
         self._checked = None if checked is None else frozenset(checked)
         self._forget()
 
@@ -74,6 +75,10 @@ class Analyzer:
         self._version = self._project.version
         self._classes = Classes(self._project, self._knowledge)
         self._analyses = Analyses(self._project, self._classes, self._knowledge, self._checked)
+
+    def changed(self, path: Path) -> None:
+        """Take notice that the content of `path` may be another one than it was."""
+        self._project.changed(path)
 
     def check(self, source: SourceFile) -> list[Diagnostic]:
         """Return the findings of one file, in the order of the text.

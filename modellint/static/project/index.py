@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from modellint.sources import SourceError, SourceFile, discover, read_source
+from modellint.sources import Read, SourceError, SourceFile, discover, from_disk, read_source
 from modellint.static.project.facts import (
     ClassInfo,
     FunctionInfo,
@@ -47,11 +48,13 @@ class Project:
     """The files below `root`, parsed on demand. Not safe for concurrent use.
 
     `version` counts how often a file got another text: what was derived from the old one is void then. `deep` makes,
-    when first needed, what finds names in installed packages; without it they stay outside.
+    when first needed, what finds names in installed packages; without it they stay outside. `read` gives the content of
+    a file: an editor's, where that is newer than the disk's.
     """
 
-    def __init__(self, root: Path, deep: Callable[[], Deep] | None = None) -> None:
+    def __init__(self, root: Path, deep: Callable[[], Deep] | None = None, read: Read = from_disk) -> None:
         self.root = root
+        self._read = read
         self._deep = deep
         self.version = 0
         self._modules: dict[Path, ModuleInfo | None] = {}
@@ -69,18 +72,45 @@ class Project:
             return known
         module = scan(source.path, source.text, parse_text(source.text, source.path))
         if known is not None:  # the old one may be known under any name
-            self._names.clear()
-            self._texts = None
-            self._mentions.clear()
-            self.version += 1
+            self._replaced(source.path, source.text.encode(errors="replace"))
         self._modules[source.path] = module
         return module
+
+    def changed(self, path: Path) -> None:
+        """Read `path` again, whose content may be another one; a text that does not parse leaves the last good one."""
+        if path not in self._modules:
+            if self._texts is not None and path in self._texts:
+                with suppress(OSError):
+                    self._mention(path, self._read(path))
+            return
+        known = self._modules.pop(path)
+        if self.load(path) is None and known is not None:
+            self._modules[path] = known
+        fresh = self._modules[path]
+        if fresh is not None and known is not None and fresh.text == known.text:
+            self._modules[path] = known
+        elif fresh is not known:
+            self._replaced(path, fresh.text.encode(errors="replace") if fresh is not None else b"")
+
+    def _replaced(self, path: Path, text: bytes) -> None:
+        self._names.clear()
+        self._mention(path, text)
+        self.version += 1
+
+    def _mention(self, path: Path, text: bytes) -> None:
+        """Keep `mentioning` true for the new `text` of a file."""
+        if self._texts is None or path not in self._texts:
+            return
+        self._texts[path] = text
+        for word, paths in list(self._mentions.items()):
+            if (path in paths) != (word.encode() in text):
+                del self._mentions[word]
 
     def load(self, path: Path) -> ModuleInfo | None:
         """Return the facts of the file `path`, None where it cannot be read or parsed."""
         if path not in self._modules:
             try:
-                source = read_source(path)
+                source = read_source(path, self._read(path))
                 self._modules[path] = scan(path, source.text, parse_text(source.text, path))
             except (SourceError, SyntaxError, ValueError, RecursionError, MemoryError, OSError):
                 self._modules[path] = None
@@ -267,7 +297,7 @@ class Project:
             for path in discover([self.root]):
                 if path.suffix == ".py":
                     try:
-                        self._texts[path] = path.read_bytes()
+                        self._texts[path] = self._read(path)
                     except OSError:
                         continue
         if word not in self._mentions:

@@ -1,0 +1,319 @@
+"""When what is checked: one worker, the newest state first, results that are no longer asked for never shown."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+from modellint.catalog import Rule
+from modellint.diagnostic import Diagnostic
+from modellint.linting import FileReport
+from modellint.server.documents import Document, Open
+from modellint.server.folders import ConfigurationError, Folder
+from modellint.server.results import Items, Result, items, result
+from modellint.server.texts import Text
+from modellint.settings import NAMES, Overrides
+from modellint.sources.discovery import SUFFIXES
+
+PAUSE = 0.2  # seconds without an edit before the other open files are checked again
+_STACK = 64 * 2**20  # bytes: generated code nests deeply, and a thread's stack is small on some systems
+_T = TypeVar("_T")
+
+
+class Desk:
+    """The open files and what is known about them.
+
+    `deliver` is called with each new result, `tell` with each sentence that the user should read, once. All methods are
+    for the event loop's thread; the engines belong to the worker's.
+    """
+
+    def __init__(self, deliver: Callable[[Result], None], tell: Callable[[str], None]) -> None:
+        self.documents: dict[str, Open] = {}
+        self.results: dict[str, Result] = {}
+        self.encoding = "utf-16"
+        self.epoch = 0
+        self.pushes = True
+        self._deliver = deliver
+        self._tell = tell
+        self._told: set[str] = set()
+        self._overrides = Overrides()
+        self._folders: list[Folder] = []
+        self._singles = Folder(None, self._overrides, self._read)
+        self._buffers: dict[Path, bytes] = {}
+        self._opened: dict[Path, Open] = {}
+        self._fixable: dict[str, tuple[Open, int, FileReport]] = {}
+        self._turn = asyncio.Lock()
+        self._pushing: dict[str, asyncio.Task[None]] = {}
+        self._resting: asyncio.TimerHandle | None = None
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._stamps: dict[Path, int] = {}
+        self._worker = _worker()
+
+    # -- what is open --------------------------------------------------------------------------------------
+
+    def put(self, document: Open) -> None:
+        """Take a file that was opened or changed, and check it."""
+        fresh = document.uri not in self.documents
+        self.documents[document.uri] = document
+        self._opened[document.path] = document
+        self._buffers[document.path] = document.data
+        self.epoch += 1
+        if fresh:
+            self._spawn(self._opening(document))
+        else:
+            self._push(document.uri)
+
+    async def _opening(self, document: Open) -> None:
+        folder = self.folder(document.path)
+        if folder.root is None or (document.path not in folder.files and document.path.exists()):
+            await self._load([folder])
+        self._push(document.uri)
+
+    def close(self, uri: str) -> Open | None:
+        """Forget an open file: the disk counts again. Returns it, None where it was not open."""
+        document = self.documents.pop(uri, None)
+        if document is None:
+            return None
+        for known in (self.results, self._fixable):
+            known.pop(uri, None)
+        self._opened.pop(document.path, None)
+        data = self._buffers.pop(document.path, None)
+        self.epoch += 1
+        folder = self.folder(document.path)
+        if folder.root is None:
+            self._spawn(self._load([folder]))
+        elif data != _content(document.path):
+            self._spawn(self._notice([document.path]))
+        return document
+
+    def folder(self, path: Path) -> Folder:
+        """Return the innermost folder of the workspace around `path`."""
+        around = [folder for folder in self._folders if folder.root is not None and folder.root in path.parents]
+        return max(around, key=lambda folder: len(folder.root.parts) if folder.root else 0, default=self._singles)
+
+    @property
+    def folders(self) -> tuple[Folder, ...]:
+        """The folders of the workspace."""
+        return tuple(self._folders)
+
+    # -- checking ------------------------------------------------------------------------------------------
+
+    async def fresh(self, uri: str) -> Result | None:
+        """Return what is true of an open file now, None if it is not open; waits as long as it is being edited."""
+        while (document := self.documents.get(uri)) is not None:
+            known = self.results.get(uri)
+            if known is not None and known.document is document and known.epoch == self.epoch:
+                return known
+            await self._check(document)
+        return None
+
+    async def _check(self, document: Open) -> None:
+        async with self._turn:
+            if self.documents.get(document.uri) is not document:
+                return
+            epoch, previous = self.epoch, self.results.get(document.uri)
+            found = await self._work(lambda: self._result(document, epoch, previous))
+            if self.documents.get(document.uri) is document:
+                self.results[document.uri] = found
+            self._say(found.problems)
+
+    def _result(self, document: Open, epoch: int, previous: Result | None) -> Result:
+        folder = self.folder(document.path)
+        try:
+            report = folder.check(document.path, document.data)
+        except ConfigurationError as error:
+            report = FileReport(document.path, errors=(str(error),))
+        return result(document, epoch, report, previous, lambda found: self._items(document, found))
+
+    def _items(self, document: Open, found: tuple[Diagnostic, ...]) -> Items:
+        folder = self.folder(document.path)
+        opened = {**self._opened, document.path: document}
+        return items(document, found, self.encoding, opened, lambda code: folder.rule(document.path, code))
+
+    async def with_fixes(self, uri: str) -> tuple[Open, FileReport] | None:
+        """Return an open file and its findings with the fixes that repair them, None if it is not open."""
+        document = self.documents.get(uri)
+        if document is None:
+            return None
+        known = self._fixable.get(uri)
+        if known is None or known[0] is not document or known[1] != self.epoch:
+            epoch, folder = self.epoch, self.folder(document.path)
+            async with self._turn:
+                report = await self._work(lambda: folder.check(document.path, document.data, fixes=True))
+            known = self._fixable[uri] = (document, epoch, report)
+        return known[0], known[2]
+
+    async def on_disk(self, path: Path) -> tuple[FileReport, Items]:
+        """Check a file that is not open."""
+        folder = self.folder(path)
+
+        def work() -> tuple[FileReport, Items]:
+            report = folder.check(path, None)
+            closed = Document(path.as_uri(), path, None, Text.of(""))
+            rule = lambda code: folder.rule(path, code)  # noqa: E731
+            return report, items(closed, report.diagnostics, self.encoding, self._opened, rule)
+
+        async with self._turn:
+            return await self._work(work)
+
+    async def rule(self, path: Path, name: str) -> Rule | None:
+        """Return the rule that the code or name means in the file `path`."""
+        return self.folder(path).rule(path, name)
+
+    async def _work(self, function: Callable[[], _T]) -> _T:
+        return await asyncio.get_running_loop().run_in_executor(self._worker, function)
+
+    # -- showing -------------------------------------------------------------------------------------------
+
+    def _push(self, uri: str) -> None:
+        if self._resting is not None:
+            self._resting.cancel()
+        self._resting = asyncio.get_running_loop().call_later(PAUSE, self._rest)
+        if self.pushes and uri not in self._pushing:
+            self._pushing[uri] = self._spawn(self._show(uri))
+
+    async def _show(self, uri: str) -> None:
+        try:
+            found = await self.fresh(uri)
+        finally:
+            self._pushing.pop(uri, None)
+        if found is not None:
+            self._deliver(found)
+
+    def _rest(self) -> None:
+        self._resting = None
+        self._spawn(self._others())
+
+    async def _others(self) -> None:
+        """Check again, in a pause, what an edit elsewhere may have changed."""
+        for uri in list(self.documents):
+            before, started = self.results.get(uri), self.epoch
+            if before is None or before.epoch == self.epoch:
+                continue
+            found = await self.fresh(uri)
+            if found is None:
+                continue
+            if before.items != found.items or (self.pushes and before.document is not found.document):
+                self._deliver(found)
+            if self.epoch != started:
+                return  # somebody is typing: the next pause goes on
+
+    def _say(self, problems: Iterable[str]) -> None:
+        for problem in problems:
+            if problem not in self._told:
+                self._told.add(problem)
+                self._tell(problem)
+
+    # -- settings and the disk -----------------------------------------------------------------------------
+
+    async def start(self, roots: Iterable[Path], overrides: Overrides) -> None:
+        """Work in the folders `roots` with the options `overrides` from now on."""
+        self._overrides = overrides
+        known = {folder.root: folder for folder in self._folders}
+        self._folders = [known.get(root) or Folder(root, overrides, self._read) for root in dict.fromkeys(roots)]
+        await self.reload()
+
+    async def reload(self) -> None:
+        """Read configuration, rules and lists of files again; where they are broken, what was in force stays."""
+        await self._load([*self._folders, self._singles])
+
+    async def _load(self, folders: Iterable[Folder]) -> None:
+        async with self._turn:
+            problems: list[str] = []
+            for folder in folders:
+                singles = [path for path in self._opened if self.folder(path).root is None]
+                try:
+                    await self._work(lambda f=folder, s=singles: f.load(self._overrides, s))  # type: ignore[misc]
+                except ConfigurationError as error:
+                    problems.append(str(error))
+            self._stamps = self._current_stamps()
+            if not problems:
+                self._told.clear()  # what breaks again is said again
+            self._say(problems)
+        self.epoch += 1
+        self._show_all()
+
+    def _show_all(self) -> None:
+        for uri in self.documents:
+            self._push(uri)
+
+    async def _notice(self, paths: Iterable[Path]) -> None:
+        async with self._turn:
+            for path in paths:
+                folder = self.folder(path)
+                await self._work(lambda f=folder, p=path: f.changed(p))  # type: ignore[misc]
+        self.epoch += 1
+        self._show_all()
+
+    def disk_changed(self, created_or_deleted: Iterable[Path], written: Iterable[Path]) -> None:
+        """Take notice of what happened on the disk."""
+        moved = [p for p in created_or_deleted if not p.suffix or p.suffix in SUFFIXES or _configures(p)]
+        moved = [p for p in moved if p.exists() != (p in self.folder(p).files) or _configures(p)]
+        written = [p for p in written if p not in self._opened or _configures(p)]
+        if moved or any(map(_configures, written)):
+            self._spawn(self.reload())
+        elif written:
+            self._spawn(self._notice(written))
+
+    def saved(self, uri: str) -> None:
+        """Take notice that an open file was saved, and look for configuration that no watcher told of."""
+        document = self.documents.get(uri)
+        if document is None:
+            return
+        known = self.results.get(uri)
+        folder = self.folder(document.path)
+        unknown = folder.root is not None and document.path not in folder.files
+        broken = known is not None and not known.parsed and len(self.documents) > 1
+        if unknown or broken or self._current_stamps() != self._stamps:
+            self._spawn(self.reload())
+
+    def _current_stamps(self) -> dict[Path, int]:
+        folders = {parent for path in self._opened for parent in path.parents}
+        folders |= {folder.root for folder in self._folders if folder.root is not None}
+        candidates = {folder / name for folder in folders for name in NAMES}
+        for folder in (*self._folders, self._singles):
+            candidates |= folder.sources
+        return {path: stamp for path in candidates if (stamp := _stamp(path)) is not None}
+
+    def _read(self, path: Path) -> bytes:
+        data = self._buffers.get(path)
+        return path.read_bytes() if data is None else data
+
+    def _spawn(self, work: Any) -> asyncio.Task[Any]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+
+def _worker() -> ThreadPoolExecutor:
+    """Return one thread with a stack that deep programs fit into."""
+    worker = ThreadPoolExecutor(1, "modellint")
+    before = threading.stack_size(_STACK)
+    try:
+        worker.submit(int).result()  # starts the thread
+    finally:
+        threading.stack_size(before)
+    return worker
+
+
+def _configures(path: Path) -> bool:
+    return path.suffix in (".yaml", ".yml", ".toml", ".lock") or path.name in (".gitignore", "CACHEDIR.TAG")
+
+
+def _content(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
+
+
+def _stamp(path: Path) -> int | None:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return None

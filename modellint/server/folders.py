@@ -1,0 +1,84 @@
+"""A folder of the workspace, or all files outside of any: its engine and what it covers. Used by one thread only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from modellint.catalog import DocumentError, Rule
+from modellint.linting import Engine, FileReport, prepare
+from modellint.settings import Overrides, Resolver, SettingsError
+from modellint.sources import Read
+from modellint.sources.discovery import DEFAULT_EXCLUDES, forget_ignores
+
+ConfigurationError = (DocumentError, SettingsError)
+
+
+class Folder:
+    """What `modellint check` would do in `root`, kept ready; without `root`, what it would do with single files."""
+
+    def __init__(self, root: Path | None, overrides: Overrides, read: Read) -> None:
+        self.root = root
+        self.files: frozenset[Path] = frozenset()
+        self._overrides = overrides
+        self._read = read
+        self._resolver = Resolver(overrides)
+        self._engine: Engine | None = None
+
+    def load(self, overrides: Overrides, singles: Iterable[Path] = ()) -> None:
+        """Read configuration, rules and the list of files afresh; `singles` are the open files where there is no root.
+
+        Raises one of `ConfigurationError`, and then all stays as it was.
+        """
+        forget_ignores()
+        resolver = Resolver(overrides)
+        if self.root is None:
+            files = frozenset(singles)
+            for path in files:
+                resolver.for_folder(path.parent)
+            engine = Engine(resolver, files, fixes=True, read=self._read)
+        else:
+            resolver.for_folder(self.root)
+            prepared = prepare([self.root], resolver, fixes=True, read=self._read)
+            files, engine = frozenset(path for path, _ in prepared.files), prepared.engine
+        self.files, self._engine, self._resolver, self._overrides = files, engine, resolver, overrides
+
+    @property
+    def sources(self) -> frozenset[Path]:
+        """The configuration, rule and framework files that count here."""
+        return frozenset(self._resolver.files)
+
+    def covers(self, path: Path) -> bool:
+        """Tell whether findings of `path` are shown: whether `check` would look at it, or will once it is saved."""
+        if self.root is None or path in self.files:
+            return True
+        if path.exists():
+            return False
+        inside = path.relative_to(self.root).parts[:-1] if self.root in path.parents else ()
+        return DEFAULT_EXCLUDES.isdisjoint(inside) and not self._resolver.for_folder(path.parent).excludes(path)
+
+    def check(self, path: Path, data: bytes | None, *, fixes: bool = False) -> FileReport:
+        """Check one file, which is read unless `data` is its content. Raises one of `ConfigurationError`."""
+        if self._engine is None or not self.covers(path):
+            return FileReport(path)
+        self._engine.changed(path)
+        report = self._engine.check(path, data, named=self.root is None, fixes=fixes)
+        if fixes:
+            self._engine.changed(path)  # trials left a text of their own behind
+        return report
+
+    def changed(self, path: Path) -> None:
+        """Take notice that the content of `path` may be another one than it was."""
+        if self._engine is not None:
+            self._engine.changed(path)
+
+    def engine(self) -> Engine | None:
+        """Return the engine, None before the first load that went well."""
+        return self._engine
+
+    def rule(self, path: Path, name: str) -> Rule | None:
+        """Return the rule that the code or name means in the file `path`."""
+        for rule in self._resolver.for_folder(path.parent).catalogue.values():
+            if name.upper() == rule.code or name.lower() == rule.name:
+                return rule
+        return None
