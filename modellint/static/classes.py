@@ -142,7 +142,7 @@ class Classes:
         self._dependence[function] = Dependence(NO)
         result = Dependence(NO)
         builds = function.name == "__init__" or "nn" in function.words
-        arguments = {argument.arg for argument, _ in parameters(function)}
+        arguments = {a.arg for a, default in parameters(function) if not self._is_plain_function(function, default)}
         for call in function.calls:
             found = self.of_call(call, function, arguments if builds else set())
             if found.answer == YES:
@@ -155,6 +155,16 @@ class Classes:
             result = Dependence(UNKNOWN)
         self._dependence[function] = result
         return result
+
+    def _is_plain_function(self, function: FunctionInfo, default: ast.expr | None) -> bool:
+        """Tell whether an argument is a function of torch unless the caller gives another: no layer, no factory."""
+        text = dotted_name(default) if default is not None else None
+        symbol = self.project.resolve_in(function, text) if text else None
+        return symbol is not None and symbol.target is None and self._is_lower_in_torch(symbol.dotted)
+
+    @staticmethod
+    def _is_lower_in_torch(dotted: str) -> bool:
+        return first_part(dotted) == "torch" and dotted.rsplit(".", 1)[-1][:1].islower()
 
     def of_call(self, call: ast.Call, scope: FunctionInfo, arguments: set[str]) -> Dependence:
         """Tell whether `call` builds something that depends on the mode."""

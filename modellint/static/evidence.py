@@ -9,7 +9,7 @@ from modellint.static.flow.events import CallSite, Event, Snapshot
 from modellint.static.flow.targets import GRADIENTS_ASKED
 from modellint.static.flow.values import ENTRY, EVAL, LOADED, MIXED, OFF, ON, RANDOM, TRAIN, Site, kinds
 from modellint.static.naming import is_test_file, snake, speaks_of_inference
-from modellint.static.project import FunctionInfo
+from modellint.static.project import ClassInfo, FunctionInfo
 
 _NAMED_FILE = re.compile(r"(^|_)(eval\w*|valid\w*|test\w*|infer\w*|predict\w*|demo|serv\w*|train\w*)(_|$)")
 PREDICTS = frozenset({"prediction", "number", "printed", "reported"})
@@ -106,12 +106,13 @@ def is_inference(event: Event, snapshot: Snapshot) -> bool:
     predicts = not PREDICTS.isdisjoint(event.uses)
     if wants_randomness(event) or (acts(event) and not has_loaded_weights(snapshot)):
         return False
-    if is_test_code(event) and not has_loaded_weights(snapshot):
+    if is_test_code(event):
         return False
-    if is_shape_check(event, snapshot):
+    if is_shape_check(event, snapshot) or _thrown_away(event, snapshot):
         return False
     if event.feeds_training:
-        return has_loaded_weights(snapshot)  # a teacher; what follows the student by averaging may be in training mode
+        # a teacher; what follows the student by averaging may be in training mode, what was put there is meant so
+        return has_loaded_weights(snapshot) and not _put_into_training(snapshot)
     named = named_for_inference(event) or over_held_out_data(event)
     if snapshot.grad.state == OFF:
         if event.result_dropped and speaks_of_inference(event.function.name) is not True:
@@ -126,8 +127,18 @@ def is_inference(event: Event, snapshot: Snapshot) -> bool:
     return named and (predicts or "returned" in event.uses)
 
 
+def _put_into_training(snapshot: Snapshot) -> bool:
+    """Tell whether the author wrote `train()` for this very model."""
+    return all(fact.how.startswith("train") for fact in snapshot.modes)
+
+
+_STEP = re.compile(r"(^|_)train(ing)?_(step|batch|iter\w*)(_|$)")
+
+
 def _within_training(event: Event) -> bool:
     """Tell whether the code around an event also trains: samples drawn on the way, or acting, show no evaluation."""
+    if any(_STEP.search(snake(function.name)) for function in functions_around(event)):
+        return True
     if speaks_of_inference(event.function.name) is False and "backward" in event.function.callees:
         return not event.loops or event.beside_training
     return bool(event.loops) and event.beside_training
@@ -161,6 +172,13 @@ def is_shape_check(event: Event, snapshot: Snapshot) -> bool:
     if obj.weights != frozenset({RANDOM}) or isinstance(obj.cls, str) or obj.cls is None:
         return event.result_dropped and obj.weights == frozenset({RANDOM})
     return obj.cls.module is event.root.module and event.root.is_body
+
+
+def _thrown_away(event: Event, snapshot: Snapshot) -> bool:
+    """Tell whether a module without loaded weights is built and run in one expression: its mode is in plain sight."""
+    obj = snapshot.obj
+    at_once = obj.born is not None and obj.born[:3] == event.site[:3]
+    return at_once and isinstance(obj.cls, ClassInfo) and obj.weights == frozenset({RANDOM})
 
 
 def wrong_call(bad: Event, good: Iterable[Event]) -> CallSite | None:

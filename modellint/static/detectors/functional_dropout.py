@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -123,6 +124,8 @@ def _judge(context: FileContext, scope: FunctionInfo, call: ast.Call, entry: Map
         return  # weight standardisation looks at a parameter, never at the batch
     if chance is not None and _follows_flag(scope, chance):
         return
+    if entry["default"] and call.args and "noise" in ast.unparse(call.args[0]).lower():
+        return  # noise thinned out, by a sampler
     training = _argument(call, entry.get("keyword", "training"), entry.get("training"))
     written = ast.unparse(call.func)
     if _called_in_training_only(scope):
@@ -133,7 +136,8 @@ def _judge(context: FileContext, scope: FunctionInfo, call: ast.Call, entry: Map
         return
     if training is None:
         if entry["default"]:
-            yield _finding(context, call, f"{written}(...) without training=", Confidence.CERTAIN)
+            sure = Confidence.POSSIBLE if _on_purpose(context, scope) else Confidence.CERTAIN
+            yield _finding(context, call, f"{written}(...) without training=", sure)
     elif isinstance(training, ast.Constant):
         if training.value is True:
             deliberate = not _ties_elsewhere(scope, call)
@@ -149,6 +153,19 @@ def _judge(context: FileContext, scope: FunctionInfo, call: ast.Call, entry: Map
         yield _finding(
             context, call, f"training={ast.unparse(training)}, which is true at inference,", Confidence.CERTAIN
         )
+
+
+_ALWAYS_DROPS = re.compile(r"Prenet|PreNet|Perturb|Skip|Bayes|MonteCarlo|^MC[A-Z]")
+
+
+def _on_purpose(context: FileContext, scope: FunctionInfo) -> bool:
+    """Tell whether dropout that is always on may be the job: of a decoder's prenet, or of what is no module at all."""
+    if scope.cls is None:
+        return False
+    if _ALWAYS_DROPS.search(scope.cls.name):
+        return True
+    outside = context.project.ancestry(scope.cls)[1]
+    return not context.classes.is_module(scope.cls) and all(base == "object" for base in outside)
 
 
 def _follows_flag(scope: FunctionInfo, chance: ast.expr) -> bool:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
-from modellint.static.flow.events import ACCUMULATE
+from modellint.static.flow.events import ACCUMULATE, Event
 from modellint.static.merge import merged
+from modellint.static.naming import snake
 from modellint.static.sites import places
 
 
@@ -24,6 +26,27 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 continue
             if not source.training and {"returned", "passed"} & event.uses:
                 continue
+            if _counts(event) or _is_step_of_module(event, context):
+                continue
             confidence = Confidence.CERTAIN if source.training else Confidence.LIKELY
             found.append(((place.site,), Finding(place.site, {"sum": event.text, "model": source.text}, confidence)))
     yield from merged(found)
+
+
+_COUNT = re.compile(
+    r"(^|_)(\w?acc|accs?|accuracy|accuracies|correct\w*|hits?|counts?|counter|num\w*|n|samples?|tokens?|tp|fp|tn|fn|offset|"
+    r"start|index|idx|pos|length|len|size|steps?)(_|$)"
+)
+_LOSS = re.compile(r"(^|_)(\w*loss\w*|nll|kl\w*|mse|error|objective|penalty)(_|$)")
+
+
+def _counts(event: Event) -> bool:
+    """Tell whether a sum is one of hits, samples or positions, by its name: such numbers come without a graph."""
+    name = snake(event.text)
+    return bool(_COUNT.search(name)) and not _LOSS.search(name)
+
+
+def _is_step_of_module(event: Event, context: FileContext) -> bool:
+    """Tell whether a module adds up what its own parts give, on the way to its result: a residual, no running sum."""
+    cls = event.function.cls
+    return cls is not None and context.classes.is_module(cls) and not _LOSS.search(snake(event.text))

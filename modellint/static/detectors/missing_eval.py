@@ -37,7 +37,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
     trained: list[Event] = []
     unclear = False
     for event in place.events:
-        relevant = [s for s in event.snapshots if is_inference(event, s)]
+        relevant = [s for s in event.snapshots if is_inference(event, s) and not _follows_owner(event, s, context)]
         wrong = [s for s in relevant if in_train(s)]
         if wrong:
             bad.append((event, wrong[0]))
@@ -69,6 +69,15 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
         confidence = Confidence.LIKELY
     finding = _finding(event, snapshot, place.site, confidence, place.outside)
     yield _cause(event, snapshot), _with_callers(finding, place)
+
+
+def _follows_owner(event: Event, snapshot: Snapshot, context: FileContext) -> bool:
+    """Tell whether a module runs a part that it built, in its own forward: the callers set the mode of the whole."""
+    cls = event.root.cls
+    if cls is None or not context.classes.is_module(cls):
+        return False
+    on_the_way = any(f.name.startswith("forward") for f in functions_around(event))
+    return on_the_way and all(fact.how.endswith("()") and fact.how[:1].isupper() for fact in snapshot.modes)
 
 
 def _hides_children(snapshot: Snapshot) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from modellint.catalog import ActiveRule
@@ -22,15 +23,16 @@ from modellint.static.evidence import (
 from modellint.static.flow.events import FORWARD, Event, Snapshot
 from modellint.static.flow.values import ENTRY, ON, Site
 from modellint.static.merge import merged
+from modellint.static.project.facts import last_name
 from modellint.static.sites import Place, places
 
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     """Report inference forwards under which autograd records, one finding for one cause in one scope."""
-    yield from merged(found for place in places(context, FORWARD) for found in _judge(place))
+    yield from merged(found for place in places(context, FORWARD) for found in _judge(place, context))
 
 
-def _judge(place: Place) -> Iterator[tuple[object, Finding]]:
+def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding]]:
     bad: list[tuple[Event, Snapshot]] = []
     good: list[Event] = []
     for event in place.events:
@@ -55,6 +57,8 @@ def _judge(place: Place) -> Iterator[tuple[object, Finding]]:
     # a switch thrown on purpose is the business of the rule about autograd at inference
     if (snapshot.grad.state == ON and snapshot.grad.site is not None) or gradients_asked(event, snapshot):
         return
+    if any(_left_to_others(e, context) for e, _ in bad):
+        confidence = Confidence.POSSIBLE
     yield (event.function, "autograd"), _finding(event, snapshot, site, confidence)
 
 
@@ -72,12 +76,58 @@ def _confidence(event: Event, snapshot: Snapshot) -> Confidence | None:
         return None
     sets_eval = in_eval(snapshot) and any(fact.site is not None for fact in snapshot.modes)
     if sets_eval and (predicts or (named and {"returned", "passed"} & event.uses)):
-        return Confidence.CERTAIN if predicts else Confidence.LIKELY
+        return Confidence.CERTAIN if predicts else Confidence.POSSIBLE if _for_callers(event) else Confidence.LIKELY
     if has_loaded_weights(snapshot) and (predicts and (in_train(snapshot) or named)):
         return Confidence.LIKELY
     if named and predicts and ENTRY in {fact.mode for fact in snapshot.modes} and snapshot.grad.state == ENTRY:
         return Confidence.POSSIBLE
     return None
+
+
+MAX_FILES = 12
+
+
+def _left_to_others(event: Event, context: FileContext) -> bool:
+    """Tell whether a switch may stand where it is not seen: in the method that runs, or around one handed over."""
+    return _handed_over(event, context) or _may_switch_itself(event, context)
+
+
+def _handed_over(event: Event, context: FileContext) -> bool:
+    """Tell whether a class gives the method in which the analysis began to somebody who calls it: `run(self.valid)`."""
+    root = event.root
+    if root.cls is None:
+        return False
+    family = context.project.ancestry(root.cls)[0]
+    return any(
+        root.name in method.words and root.name not in method.callees
+        for cls in family
+        for method in cls.methods.values()
+    )
+
+
+def _may_switch_itself(event: Event, context: FileContext) -> bool:
+    """Tell whether the project has a method of that name under no_grad, of a class that may be the model's."""
+    name = event.key.detail
+    if not name or name in ("forward", "__call__") or any(s.obj.cls is not None for s in event.snapshots):
+        return False
+    for path in context.project.mentioning(name)[:MAX_FILES]:
+        module = context.project.load(path)
+        for function in module.functions if module is not None else ():
+            if function.name == name and function.node is not None:
+                decorators = {last_name(decorator) for decorator in function.node.decorator_list}
+                if not _SWITCHES.isdisjoint(decorators | function.words):
+                    return True
+    return False
+
+
+_SWITCHES = frozenset({"no_grad", "inference_mode"})
+_OFFERS = re.compile(r"^(encode|decode|extract|embed)(_\w+)?$")
+
+
+def _for_callers(event: Event) -> bool:
+    """Tell whether a class offers features that its callers may train on: they know whether a graph is wanted."""
+    root = event.root
+    return root.cls is not None and not event.key.chain and _OFFERS.search(root.name) is not None
 
 
 def _finding(event: Event, snapshot: Snapshot, site: Site, confidence: Confidence) -> Finding:

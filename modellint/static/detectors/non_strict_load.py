@@ -83,6 +83,8 @@ def _handled(scope: FunctionInfo, call: ast.Call) -> bool:
     ]
     if any(_ON_PURPOSE.search(snake(word.replace(".", "_"))) for word in words):
         return True
+    if isinstance(state, ast.Dict):
+        return all(key is not None for key in state.keys)  # the keys are named on the spot
     if isinstance(state, ast.DictComp):
         return _picks(state)
     name = dotted_name(state) if state is not None else None

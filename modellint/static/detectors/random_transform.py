@@ -79,6 +79,8 @@ def _through_loaders(
 def _direct(context: FileContext, transforms: Transforms, names: set[str]) -> Iterator[Found]:
     for module in context.consumptions.files_around(context.module, names):
         for call, scope, activation in inference_forwards(context.resolver, module):
+            if scope.name == "forward" and scope.cls is not None and context.classes.is_module(scope.cls):
+                continue  # views for a teacher: whether the whole module infers, its callers tell
             for given in [*call.args, *(keyword.value for keyword in call.keywords)]:
                 value = given.value if isinstance(given, ast.Starred) else given
                 for func in applied(context.resolver, Origin(value, scope, activation)):

@@ -18,7 +18,7 @@ from modellint.static.project.facts import last_name, parameters
 _JOB = re.compile(
     r"Diffus|DDPM|DDIM|Ddpm|Ddim|SDE|Langevin|Sampler|Sampling|Generator|Polic|Actor|Agent|Augment|Random[A-Z]|^Random$|"
     r"Jitter|Crop|Flip|Mix[Uu]p|CutMix|Cutmix|Cutout|Bayes|MonteCarlo|^MC|Loss|Criterion|Flow|Discriminator|Env|EBM|"
-    r"LSH|MAE|Mask|MIM|Pretrain|Contrastive|CLR|MoCo|BYOL|Distribution|Prior|Latent|Denois|Initiali[sz]|Memory|Schedul|"
+    r"LSH|MAE|Mask|Target|MIM|Pretrain|Contrastive|CLR|MoCo|BYOL|Distribution|Prior|Latent|Denois|Initiali[sz]|Memory|Schedul|"
     r"Explain|Sample|Resize|Transform$|Dummy|Gumbel|Quanti[sz]|Codebook"
 )
 _JOB_FOLDER = re.compile(

@@ -211,7 +211,8 @@ class FileAnalysis:
 
     def _weaken(self, function: FunctionInfo, cls: ClassInfo, state: State) -> None:
         """What another method may have changed between the constructor and this call, the callers know."""
-        others = [m for m in cls.methods.values() if m is not function and m.name != "__init__"]
+        family = self._machine.project.ancestry(cls)[0]
+        others = [m for c in family for m in c.methods.values() if m is not function and m.name != "__init__"]
         if all(MODE_WORDS.isdisjoint(m.words) for m in others):
             return
         seen: set[int] = set()
