@@ -301,7 +301,7 @@ class Project:
                     except OSError:
                         continue
         if word not in self._mentions:
-            needle = word.encode()
+            needle = word.encode(errors="surrogateescape")  # a file name need not be text
             self._mentions[word] = tuple(path for path, text in self._texts.items() if needle in text)
         return self._mentions[word]
 
