@@ -160,7 +160,7 @@ class TestBadInput:
         ("arguments", "message"),
         [
             (["check", "gone.py"], "gone.py: does not exist"),
-            (["check", "--select", "ML2o4"], "--select: 'ML1o1' means no rule; did you mean 'ML204'?"),
+            (["check", "--select", "ML2o4"], "--select: 'ML2o4' means no rule; did you mean 'ML204'?"),
             (["check", "--ignore", "missing-evel"], "--ignore: 'missing-evel' means no rule; did you mean"),
             (["check", "--extend-select", "ML9"], "--extend-select: 'ML9' means no rule"),
             (["check", "--select", ""], "Invalid value for '--select': expected at least one rule"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import time
@@ -209,13 +210,15 @@ def test_without_a_fork_server_the_answers_are_the_same(tmp_path: Path) -> None:
 def test_a_warm_worker_answers_quickly(tmp_path: Path) -> None:
     (tmp_path / "good.py").write_text(GOOD)
     request = Request("good.py:build", ("float32[2,4]",), root=tmp_path)
-    seconds = []
+    seconds = [math.inf]
     with Pool() as pool:
         pool.start()
-        for _ in range(5):
+        for _ in range(20):  # the other tests run at the same time: one answer in a quiet moment will do
             started = time.monotonic()
             list(trace_targets([request], RULES, pool=pool))
             seconds.append(time.monotonic() - started)
+            if seconds[-1] < 0.5:
+                break
 
     assert min(seconds) < 0.5
 
