@@ -59,7 +59,7 @@ def text(name: str, made: Report) -> str:
 
 def test_text_comes_first() -> None:
     assert formats()[0] == "text"
-    assert {"json", "lsp", "github"} < set(formats())
+    assert {"json", "lsp", "github", "sarif"} < set(formats())
     assert not [name for name in formats() if name.startswith("_")]
 
 
@@ -299,6 +299,33 @@ class TestGithub:
         assert text("github", report(folder, finding(folder, cell=3))) == (
             "::error title=modellint (ML101),file=a.py::a.py:cell 3:2:11: ML101 `model` runs in training mode\n"
         )
+
+
+class TestSarif:
+    def test_clean(self, folder: Path) -> None:
+        (run,) = json.loads(text("sarif", report(folder)))["runs"]
+        assert (run["results"], run["tool"]["driver"]["rules"]) == ([], [])
+
+    def test_a_finding_with_its_story(self, folder: Path) -> None:
+        story = (Related(str(folder / "b c.py"), Position(3, 5), "created here"),)
+        first = finding(folder, related=story, url="https://example.org/ML101")
+        log = json.loads(text("sarif", report(folder, first, replace(first, code="ML201", severity=Severity.INFO))))
+        assert log["version"] == "2.1.0"
+        (run,) = log["runs"]
+        one, two = run["results"]
+        assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == ["ML101", "ML201"]
+        assert (one["ruleIndex"], one["level"], two["ruleIndex"], two["level"]) == (0, "error", 1, "note")
+        place = one["locations"][0]["physicalLocation"]
+        assert place["artifactLocation"]["uri"] == "a.py"
+        assert place["region"] == {"startLine": 2, "startColumn": 11, "endLine": 2, "endColumn": 19}
+        related = one["relatedLocations"][0]
+        assert related["physicalLocation"]["artifactLocation"]["uri"] == "b%20c.py"
+        assert related["message"] == {"text": "created here"}
+
+    def test_a_row_of_a_cell_is_no_row_of_the_file(self, folder: Path) -> None:
+        (result,) = json.loads(text("sarif", report(folder, finding(folder, cell=3))))["runs"][0]["results"]
+        assert "region" not in result["locations"][0]["physicalLocation"]
+        assert result["message"]["text"].startswith("cell 3, row 2: ")
 
 
 def test_a_text_that_is_not_at_hand_is_read(folder: Path) -> None:
