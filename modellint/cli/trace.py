@@ -52,7 +52,8 @@ _INTERRUPTED = 130
 def trace(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> None:
     """Run models in child processes and inspect what they really do.
 
-    TARGET is package.module:name or path/file.py:name, where name is a model, a class or a factory. Without one,
+    TARGET is package.module:name or path/file.py:name, where name is a model, a class or a factory, or a file that
+    holds a model or weights (.pt2, .onnx, TorchScript .pt, .safetensors), which is read and not run. Without one,
     the models of the configuration are traced.
     """
     try:

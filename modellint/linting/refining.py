@@ -12,6 +12,9 @@ from modellint.settings import Settings
 from modellint.sources import SourceError, SourceFile, read_source
 from modellint.sources.suppressions import Suppression, find_suppressions
 
+_LARGEST = 10_000_000
+"""Bytes; a finding may stand at a file of weights, which holds no comments."""
+
 
 def visible(diagnostics: Iterable[Diagnostic], path: Path, settings: Settings) -> list[Diagnostic]:
     """Return the findings of `path` that neither `per-file-ignores` nor `min-confidence` hides."""
@@ -87,6 +90,8 @@ def refine(
 
 def _suppressions(path: Path) -> Sequence[Suppression]:
     try:
-        return find_suppressions(read_source(path).text) if path.suffix != ".ipynb" else ()
+        if path.suffix == ".ipynb" or path.stat().st_size > _LARGEST:
+            return ()
+        return find_suppressions(read_source(path).text)
     except (SourceError, OSError, ValueError):  # the finding is no less true for that
         return ()

@@ -9,6 +9,9 @@ from pathlib import Path
 from modellint.diagnostic import Diagnostic, Position
 from modellint.sources import SourceError, SourceFile, read_source
 
+_LARGEST = 10_000_000
+"""Bytes; a finding may stand at a file of weights, which has no lines to show."""
+
 
 @dataclass(slots=True)
 class Report:
@@ -32,7 +35,8 @@ class Report:
             return self.sources[filename]
         if filename not in self._read:
             try:
-                self._read[filename] = read_source(Path(filename))
+                small = Path(filename).stat().st_size <= _LARGEST
+                self._read[filename] = read_source(Path(filename)) if small else None
             except (SourceError, OSError, ValueError):
                 self._read[filename] = None
         return self._read[filename]

@@ -13,6 +13,7 @@ from typing import Any
 
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Diagnostic
+from modellint.runtime.artefacts.common import WITHOUT_TORCH
 from modellint.runtime.inspect import inspect_failure, inspect_trace
 from modellint.runtime.nondeterminism import find
 from modellint.runtime.probes.result import SKIPPED, ProbeResult
@@ -145,7 +146,10 @@ def _trace(
         job, target, memory = job_of(request, root, active, jobs)
     except (TargetError, SpecError) as error:
         return TargetReport(request, problem=str(error))
-    outcome = pool.run(job, request.timeout, cancelled, listener)
+    if target.is_artefact and request.inputs:
+        return TargetReport(request, problem=f"{target.text}: is read and not run, so it takes no --input")
+    light = target.file is not None and target.file.suffix in WITHOUT_TORCH
+    outcome = pool.run(job, request.timeout, cancelled, listener, afresh=light)
     reply = outcome.reply or {}
     if "problem" in reply:
         return TargetReport(request, problem=reply["problem"], output=outcome.output)
@@ -192,13 +196,13 @@ def _without_data(
 
 
 def job_of(
-    request: Request, root: Path, rules: Mapping[str, ActiveRule], jobs: int, target: Target | None = None
+    request: Request, root: Path, rules: Mapping[str, ActiveRule], jobs: int
 ) -> tuple[dict[str, Any], Target, int | None]:
     """Return the job for a child, its target, and the memory it may use in megabytes.
 
     Raises `TargetError` and `SpecError`.
     """
-    target = target or parse_target(request.target, root)
+    target = parse_target(request.target, root)
     specs = parse_specs(request.inputs, root)
     memory = request.memory or (available_memory() or 0) // max(1, jobs) or None
     return _job(request, target, specs, root, memory, rules), target, memory

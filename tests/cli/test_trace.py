@@ -186,7 +186,7 @@ def test_mode_and_method(models: Path, run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("clean.py",), "a target is 'package.module:name' or 'path/file.py:name'"),
+        (("clean.py",), "a target is 'package.module:name', 'path/file.py:name' or a file such as model.pt2"),
         (("missing.py:build",), "there is no file missing.py"),
         (("no_such_module:build",), "there is no module no_such_module"),
         (("clean.py:bild",), "clean has no 'bild'; there is build"),

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -20,9 +21,12 @@ __all__ = [
     "eager",
     "function_name",
     "is_seeded",
+    "is_seeded_by_name",
+    "load_scripted",
     "register_module_forward_hook",
     "register_module_forward_pre_hook",
     "schema_names",
+    "schema_of",
     "set_grad_enabled",
     "tensors",
     "unobserved",
@@ -40,6 +44,28 @@ GRADIENT_CALLS: frozenset[Any] = frozenset({torch.autograd.grad, torch.Tensor.ba
 def is_seeded(overload: Any) -> bool:
     """Tell whether an operator draws random numbers (it may be inert with the arguments at hand)."""
     return torch.Tag.nondeterministic_seeded in getattr(overload, "tags", ())
+
+
+@cache
+def is_seeded_by_name(name: str) -> bool:
+    """Tell the same of an operator that a file names (`aten.dropout.default`); an unknown one draws nothing."""
+    namespace, _, rest = name.partition(".")
+    packet, _, overload = rest.partition(".")
+    found = getattr(getattr(torch.ops, namespace), packet, None)
+    return is_seeded(getattr(found, overload, None))
+
+
+def schema_of(node: Any) -> Any:
+    """Return the schema of a node of a TorchScript graph, None where it has none."""
+    text = node.schema()
+    return torch._C.parse_schema(text) if text and text != "(no schema)" else None
+
+
+def load_scripted(path: Path) -> tuple[Any, Any]:
+    """Return the module in a TorchScript file and the unit that holds its functions. Raises what torch raises."""
+    unit = torch._C.CompilationUnit()
+    module = torch._C.import_ir_module(unit, str(path), torch.device("cpu"), {}, False)  # type: ignore[call-arg]
+    return torch.jit._recursive.wrap_cpp_module(module), unit  # type: ignore[no-untyped-call]
 
 
 @cache

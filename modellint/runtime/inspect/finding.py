@@ -11,6 +11,8 @@ from modellint.diagnostic import Confidence
 from modellint.runtime.trace import ModuleFact, Op, Site, Trace
 
 _SHOWN = 3
+_EXACT = ("record", "pt2", "torchscript", "onnx")
+"""Levels that show what runs: an observed forward, and files that hold the graph."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ def of_op(trace: Trace, op: Op, modules: Mapping[str, ModuleFact], words: Mappin
         node=op.name,
         words={"op": op.base, "type": fact.short_type if fact is not None else "", **words},
         evidence=evidence,
-        confidence=Confidence.CERTAIN if op.level == "record" else Confidence.LIKELY,
+        confidence=Confidence.CERTAIN if op.level in _EXACT else Confidence.LIKELY,
         built=None if built == site else built,
     )
 

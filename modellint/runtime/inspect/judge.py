@@ -20,7 +20,7 @@ from modellint.runtime.inspect.modes import mixed_mode, unreachable
 from modellint.runtime.inspect.norms import batch_statistics
 from modellint.runtime.inspect.probed import failed_probe
 from modellint.runtime.inspect.randomness import random_draws
-from modellint.runtime.target import Target
+from modellint.runtime.target import ARTEFACTS, Target
 from modellint.runtime.trace import Failure, Frame, Site, Trace
 
 Detector = Callable[[Trace, Mapping[str, Any]], Iterator[Finding]]
@@ -95,6 +95,8 @@ def inspect_failure(target: Target, failure: Failure, rules: Mapping[str, Active
 def _defined(target: Target) -> Frame | None:
     if target.file is None:
         return None
+    if target.is_artefact:
+        return Frame(str(target.file), 1, 1, None, "")
     name = target.name.split(".")[0]
     try:
         body = ast.parse(target.file.read_bytes()).body
@@ -165,6 +167,8 @@ def _line(filename: str, row: int) -> str:
 
 @lru_cache(maxsize=64)
 def _lines(filename: str) -> tuple[str, ...]:
+    if filename.endswith(ARTEFACTS):  # large, and no text
+        return ()
     try:
         return tuple(Path(filename).read_text(encoding="utf-8", errors="replace").splitlines())
     except OSError:

@@ -22,7 +22,7 @@ def untraceable(trace: Trace, options: Mapping[str, Any]) -> Iterator[Finding]:
     A forward that raised with the user's own input is a finding of its own, which says the same and more.
     """
     level = trace.level()
-    if level == "record" or trace.failure is not None:
+    if level not in _RUNGS or trace.failure is not None:
         return
     reasons = [f"{step.name}: {step.reason}" for step in trace.levels if not step.answered and step.reason]
     advice = f"; try --input {trace.suggestion}" if trace.suggestion else ""

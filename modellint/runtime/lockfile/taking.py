@@ -16,11 +16,10 @@ from modellint.runtime.lockfile.document import Locked
 from modellint.runtime.lockfile.prints import Fingerprint
 from modellint.runtime.process.pool import Pool
 from modellint.runtime.specs import SpecError
-from modellint.runtime.target import Target, TargetError
+from modellint.runtime.target import TargetError
 from modellint.runtime.trace import frame_from_json
 from modellint.runtime.tracing import Request, failed, job_of
 
-ARTEFACTS = (".pt", ".pth", ".bin", ".ckpt", ".safetensors", ".pt2", ".onnx")
 _MISMATCH, _RANDOM = "ML706", "ML401"
 _SHOWN = 3
 
@@ -115,7 +114,7 @@ def _random(
 def _build(request: Request, rules: Mapping[str, ActiveRule], pool: Pool, jobs: int, build: int) -> Taken:
     root = (request.root or Path.cwd()).resolve()
     try:
-        job, target, memory = job_of(request, root, rules, jobs, artefact(request.target, root))
+        job, target, memory = job_of(request, root, rules, jobs)
     except (TargetError, SpecError) as error:
         return Taken(request, problem=str(error))
     outcome = pool.run({**job, "task": "fingerprint", "build": build, "weights_only": build > 0}, request.timeout, None)
@@ -127,16 +126,6 @@ def _build(request: Request, rules: Mapping[str, ActiveRule], pool: Pool, jobs: 
         return Taken(request, found, notes=found.notes)
     failure = failed(outcome, request, memory)
     return Taken(request, None, tuple(inspect_failure(target, failure, rules)), f"{target.text}: {failure.message}")
-
-
-def artefact(text: str, root: Path) -> Target | None:
-    """Return the target of a file of weights, None for anything else. Raises `TargetError` where it is not there."""
-    if not text.endswith(ARTEFACTS):
-        return None
-    file = Path(root, text)
-    if not file.is_file():
-        raise TargetError(f"{text!r}: there is no file {text}")
-    return Target(text, "", file=file.resolve())
 
 
 def _random_weights(request: Request, found: Fingerprint, rules: Mapping[str, ActiveRule]) -> tuple[Diagnostic, ...]:

@@ -119,13 +119,16 @@ class Pool:
         timeout: float,
         cancelled: threading.Event | None = None,
         listener: Listener | None = None,
+        *,
+        afresh: bool = False,
     ) -> Outcome:
         """Run one job in a child of its own for at most `timeout` seconds, or until `cancelled` is set.
 
-        `listener` is told what the child reports on its way. Raises `PoolError`.
+        `listener` is told what the child reports on its way. `afresh`: in a new interpreter, for a job that does
+        without torch. Raises `PoolError`.
         """
         cancelled = cancelled or threading.Event()
-        if self._fork:
+        if self._fork and not afresh:
             self.start()
             return self._run_forked(job, timeout, cancelled, listener)
         return _run_spawned(job, timeout, cancelled, listener)

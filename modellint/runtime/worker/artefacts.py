@@ -39,7 +39,7 @@ def fingerprint(path: Path, text: str, environment: Mapping[str, str]) -> Finger
 
 def _read(path: Path, environment: Mapping[str, str]) -> Fingerprint:
     if path.suffix == ".safetensors":
-        return Fingerprint("tensors", environment, _prints(path, _safetensors(path)))
+        return Fingerprint("tensors", environment, _prints(path, safetensors(path)))
     if path.suffix == ".pt2":
         return _exported(path, environment)
     if path.suffix == ".onnx":
@@ -59,7 +59,7 @@ def _prints(path: Path, tensors: Iterator[tuple[str, torch.Tensor]]) -> dict[str
     return found
 
 
-def _safetensors(path: Path) -> Iterator[tuple[str, torch.Tensor]]:
+def safetensors(path: Path) -> Iterator[tuple[str, torch.Tensor]]:
     """Yield the tensors: eight bytes with the length of a JSON header, the header, the data."""
     size = path.stat().st_size
     with path.open("rb") as stream:

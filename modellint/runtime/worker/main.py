@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from modellint.runtime.artefacts.reading import read_artefact
 from modellint.runtime.process.limits import cut_network, limit_memory
 from modellint.runtime.target import Target
 from modellint.runtime.trace import Failure, Frame, to_json
@@ -21,13 +22,16 @@ Reply = Callable[[Mapping[str, Any]], None]
 
 def run(job: Mapping[str, Any], reply: Reply) -> None:
     """Do one job and reply once: `trace`, `problem` (the user's request does not fit) or `failure`."""
+    cwd = Path(job["cwd"])
+    target = _target(job["target"])
+    if target.is_artefact and job.get("task") != "fingerprint":
+        reply(read_artefact(target, cwd, job["probes"]))
+        return
     from modellint.runtime.capture.ladder import is_memory, is_network, shortened
     from modellint.runtime.capture.sites import SiteTable
     from modellint.runtime.worker.inputs import InputProblem
     from modellint.runtime.worker.load import LoadProblem, project_roots
 
-    cwd = Path(job["cwd"])
-    target = _target(job["target"])
     sites = SiteTable(project_roots(target, cwd))
     stage = ["importing the target"]
     try:
