@@ -2,7 +2,8 @@
 
 from modellint.catalog.document import DocumentError, Problem, load_yaml, validate
 from modellint.catalog.framework import Framework, load_frameworks
-from modellint.catalog.rule import ActiveRule, Example, Rule, load_rule, load_rules, rules_folder
+from modellint.catalog.page import Example
+from modellint.catalog.rule import ActiveRule, Rule, load_rule, load_rules, rules_folder
 
 __all__ = [
     "ActiveRule",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -10,9 +9,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 KeyPath = tuple[str | int, ...]
 
 
@@ -80,11 +76,13 @@ def load_yaml(path: Path, text: str | None = None) -> Document:
 
     Raises `DocumentError` where it cannot be read, is not YAML or repeats a key.
     """
+    import yaml  # most runs read none
+
     text = read_document(path) if text is None else text
     rows: dict[KeyPath, int] = {}
     problems: list[Problem] = []
     try:
-        loader = _Loader(text)
+        loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
         try:
             root = loader.get_single_node()
             if root is not None:
@@ -108,6 +106,8 @@ def load_yaml(path: Path, text: str | None = None) -> Document:
 
 
 def _note_rows(path: Path, node: Any, key: KeyPath, rows: dict[KeyPath, int], problems: list[Problem]) -> None:
+    import yaml
+
     rows.setdefault(key, node.start_mark.line + 1)
     if isinstance(node, yaml.MappingNode):
         for name, value in node.value:
@@ -199,5 +199,7 @@ def _article(noun: str) -> str:
 
 def suggestion(name: object, known: Iterable[str]) -> str:
     """Return `; did you mean 'x'?` where one of `known` is close to `name`, else nothing."""
+    import difflib
+
     close = difflib.get_close_matches(str(name), list(known), 1, 0.6)
     return f"; did you mean {close[0]!r}?" if close else ""

@@ -11,7 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from modellint.catalog.document import DocumentError, Problem, load_yaml, validate
+from modellint.catalog.compiled import compiled
+from modellint.catalog.document import Document, DocumentError, Problem, load_yaml, validate
 from modellint.catalog.rule import rules_folder
 
 SCHEMA = Path(__file__).parent / "schemas" / "framework.json"
@@ -116,29 +117,44 @@ class Framework:
 @cache
 def load_frameworks(folder: Path | None = None) -> tuple[Framework, ...]:
     """Return the shipped libraries; raise `DocumentError` with every error of every file."""
-    return collect(sorted((folder or rules_folder() / "frameworks").glob("*.yaml")))
+    paths = sorted((folder or rules_folder() / "frameworks").glob("*.yaml"))
+    if folder is not None:
+        return collect(paths)
+    known = compiled("frameworks", paths, lambda: [document.data for document in _documents(paths)])
+    return tuple(_build(data, path) for data, path in zip(known, paths, strict=True))
 
 
 def collect(paths: Iterable[Path]) -> tuple[Framework, ...]:
     """Load framework files; raise `DocumentError` with all errors of all of them."""
-    frameworks: list[Framework] = []
+    return tuple(_build(document.data, document.path) for document in _documents(paths))
+
+
+def _documents(paths: Iterable[Path]) -> list[Document]:
+    documents: list[Document] = []
     problems: list[Problem] = []
     for path in paths:
         try:
-            frameworks.append(load_framework(path))
+            documents.append(_read(path))
         except DocumentError as error:
             problems += error.problems
     if problems:
         raise DocumentError(problems)
-    return tuple(frameworks)
+    return documents
 
 
 def load_framework(path: Path, text: str | None = None) -> Framework:
     """Read one framework file; raise `DocumentError` with everything that is wrong with it."""
+    return _build(_read(path, text).data, path)
+
+
+def _read(path: Path, text: str | None = None) -> Document:
     document = load_yaml(path, text)
     if problems := validate(document, SCHEMA):
         raise DocumentError(problems)
-    data = document.data
+    return document
+
+
+def _build(data: Mapping[str, Any], path: Path) -> Framework:
     modules = data.get("modules", {})
     return Framework(
         name=data["name"],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -11,6 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from modellint.catalog import detect as vocabulary
+from modellint.catalog.compiled import compiled
 from modellint.catalog.document import (
     Document,
     DocumentError,
@@ -20,40 +20,10 @@ from modellint.catalog.document import (
     suggestion,
     validate,
 )
+from modellint.catalog.page import KEYS, Example, Page, example_of, page
 from modellint.diagnostic import Applicability, Confidence, Severity
 
 SCHEMA = Path(__file__).parent / "schemas" / "rule.json"
-_MARK = re.compile(r"(?:#|//)\s*finding\s*(?::\s*(?P<severity>error|warning|info))?\s*$")
-
-
-@dataclass(frozen=True, slots=True)
-class Example:
-    """A piece of code of a rule's page; a line that must be reported ends in `# finding`.
-
-    `files` maps a file name to its text; `check` names the one that is analysed. `inputs` are the input
-    specs of a runtime example, whose factory is `build()`.
-    """
-
-    title: str
-    bad: bool
-    files: Mapping[str, str]
-    check: str
-    options: Mapping[str, Any]
-    inputs: tuple[str, ...]
-
-    @property
-    def code(self) -> str:
-        """The text of the file that is analysed."""
-        return self.files[self.check]
-
-    def findings(self) -> dict[tuple[str, int], str | None]:
-        """Return {(file name, row): severity or None} of the lines marked `# finding`."""
-        found = {}
-        for name, text in self.files.items():
-            for row, line in enumerate(text.splitlines(), 1):
-                if match := _MARK.search(line):
-                    found[name, row] = match["severity"]
-        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +49,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule as its YAML file describes it."""
+    """A rule as its YAML file describes it. The texts of its page are read from there when one is asked for."""
 
     code: str
     name: str
@@ -89,19 +59,49 @@ class Rule:
     enabled: bool
     summary: str
     message: str
-    what: str
-    why: str
-    use_instead: str
     fix: FixInfo | None
-    blind_spots: str
     options: Mapping[str, Option]
-    references: tuple[tuple[str, str], ...]
     runs_on: str
     triggers: tuple[tuple[str, ...], ...]
     detector: str
     detector_options: Mapping[str, Any]
-    examples: tuple[Example, ...]
     path: Path
+    known_page: Page | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def page(self) -> Page:
+        """The long texts and the examples; raises `DocumentError` where the file has been broken since."""
+        return self.known_page or _page_in(self.path)
+
+    @property
+    def what(self) -> str:
+        """What the rule finds."""
+        return self.page.what
+
+    @property
+    def why(self) -> str:
+        """Why that is bad."""
+        return self.page.why
+
+    @property
+    def use_instead(self) -> str:
+        """What to write instead, if the rule says so."""
+        return self.page.use_instead
+
+    @property
+    def blind_spots(self) -> str:
+        """What the rule does not see."""
+        return self.page.blind_spots
+
+    @property
+    def references(self) -> tuple[tuple[str, str], ...]:
+        """(Title, URL) of what the rule rests on."""
+        return self.page.references
+
+    @property
+    def examples(self) -> tuple[Example, ...]:
+        """The examples: the good ones first."""
+        return self.page.examples
 
     @property
     def roots(self) -> frozenset[str]:
@@ -132,45 +132,70 @@ def rules_folder() -> Path:
 
 
 @cache
+def _page_in(path: Path) -> Page:
+    return page(_read(path).data)
+
+
+@cache
 def load_rules(folder: Path | None = None) -> Mapping[str, Rule]:
     """Return the rules of `folder` (default: the shipped catalogue) by code, in the order of their codes.
 
     Raises `DocumentError` with every error of every file, a code used twice included.
     """
-    folder = folder or rules_folder()
-    paths = [p for p in sorted(folder.rglob("*.yaml")) if p.relative_to(folder).parts[0] != "frameworks"]
-    return collect(paths)
+    top = folder or rules_folder()
+    paths = [p for p in sorted(top.rglob("*.yaml")) if p.relative_to(top).parts[0] != "frameworks"]
+    if folder is not None:
+        return collect(paths)
+
+    def read() -> list[dict[str, Any]]:
+        return [{key: d.data[key] for key in d.data if key not in KEYS} for d in _documents(paths)]
+
+    return _by_code(_build(data, path) for data, path in zip(compiled("rules", paths, read), paths, strict=True))
 
 
 def collect(paths: Iterable[Path]) -> Mapping[str, Rule]:
     """Load the rule files `paths`; raise `DocumentError` with all errors of all of them."""
-    rules: dict[str, Rule] = {}
-    names: dict[str, Rule] = {}
+    return _by_code(_build(d.data, d.path, page(d.data)) for d in _documents(paths))
+
+
+def _by_code(rules: Iterable[Rule]) -> Mapping[str, Rule]:
+    return MappingProxyType({rule.code: rule for rule in sorted(rules, key=lambda rule: rule.code)})
+
+
+def _documents(paths: Iterable[Path]) -> list[Document]:
+    documents: list[Document] = []
+    taken: dict[str, Path] = {}
     problems: list[Problem] = []
     for path in paths:
         try:
-            rule = load_rule(path)
+            document = _read(path)
         except DocumentError as error:
             problems += error.problems
             continue
-        for key, value, taken in (("code", rule.code, rules), ("name", rule.name, names)):
-            if value in taken:
-                problems.append(Problem(path, 1, key, f"{value} is already used by {taken[value].path}"))
-            taken[value] = rule
+        for key in ("code", "name"):
+            if (value := document.data[key]) in taken:
+                problems.append(Problem(path, 1, key, f"{value} is already used by {taken[value]}"))
+            taken[value] = path
+        documents.append(document)
     if problems:
         raise DocumentError(problems)
-    return MappingProxyType(dict(sorted(rules.items())))
+    return documents
 
 
 def load_rule(path: Path, text: str | None = None) -> Rule:
     """Read one rule file; raise `DocumentError` with everything that is wrong with it."""
+    document = _read(path, text)
+    return _build(document.data, path, page(document.data))
+
+
+def _read(path: Path, text: str | None = None) -> Document:
     document = load_yaml(path, text)
     problems = validate(document, SCHEMA)
     if not problems:
         problems = list(_inconsistencies(document))
     if problems:
         raise DocumentError(problems)
-    return _build(document)
+    return document
 
 
 def fixers() -> list[str]:
@@ -188,7 +213,7 @@ def _inconsistencies(document: Document) -> Iterable[Problem]:
     for kind in ("good", "bad"):
         for index, example in enumerate(document.data["examples"][kind]):
             key: KeyPath = ("examples", kind, index)
-            built = _example(example, kind == "bad", document.data["runs-on"])
+            built = example_of(example, kind == "bad", document.data["runs-on"])
             if built.check not in built.files:
                 yield document.problem((*key, "check"), f"{built.check!r} is none of the example's files")
                 continue
@@ -199,28 +224,13 @@ def _inconsistencies(document: Document) -> Iterable[Problem]:
                 yield document.problem(key, "marks a line with '# finding' although nothing may be found")
 
 
-def _example(data: Mapping[str, Any], bad: bool, runs_on: str) -> Example:
-    single = "example.rs" if runs_on == "rust" else "example.py"
-    files = data["files"] if "files" in data else {single: data["code"]}
-    return Example(
-        title=data["title"],
-        bad=bad,
-        files=MappingProxyType(dict(files)),
-        check=data.get("check", next(iter(files))),
-        options=MappingProxyType(dict(data.get("options", {}))),
-        inputs=tuple(data.get("inputs", ())),
-    )
-
-
 def _fix(data: Mapping[str, Any]) -> FixInfo:
     options = MappingProxyType(dict(data.get("options", {})))
     return FixInfo(Applicability(data["safety"]), data["about"], data.get("fixer"), options)
 
 
-def _build(document: Document) -> Rule:
-    data = document.data
+def _build(data: Mapping[str, Any], path: Path, known_page: Page | None = None) -> Rule:
     detector, detector_options = vocabulary.options_of(data["detect"])
-    examples = data["examples"]
     return Rule(
         code=data["code"],
         name=data["name"],
@@ -230,21 +240,14 @@ def _build(document: Document) -> Rule:
         enabled=data.get("enabled", True),
         summary=data["summary"],
         message=data["message"],
-        what=data["what-it-does"],
-        why=data["why-is-this-bad"],
-        use_instead=data.get("use-instead", ""),
         fix=_fix(data["fix"]) if "fix" in data else None,
-        blind_spots=data.get("does-not-see", ""),
         options=MappingProxyType(
             {name: Option(o["default"], o["about"]) for name, o in data.get("options", {}).items()}
         ),
-        references=tuple((r["title"], r["url"]) for r in data.get("references", ())),
         runs_on=data["runs-on"],
         triggers=tuple((t,) if isinstance(t, str) else tuple(t) for t in data.get("triggers", ())),
         detector=detector,
         detector_options=MappingProxyType(dict(detector_options)),
-        examples=tuple(
-            _example(example, kind == "bad", data["runs-on"]) for kind in ("good", "bad") for example in examples[kind]
-        ),
-        path=document.path,
+        path=path,
+        known_page=known_page,
     )

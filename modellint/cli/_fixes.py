@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TextIO
 
-from modellint.cli._common import CLEAN, FAILURE, FINDINGS, complain, replace_file
+from modellint.cli._output import CLEAN, FAILURE, FINDINGS, complain
+from modellint.files import replace_file
 from modellint.linting import FixedFile, unified_diff
 from modellint.sources import shown
 

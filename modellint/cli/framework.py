@@ -13,7 +13,7 @@ import click
 from modellint.catalog import Framework
 from modellint.catalog.document import suggestion
 from modellint.catalog.framework import Entry, entries
-from modellint.cli._common import settings_here, wants_color
+from modellint.cli._output import settings_here, wants_color
 from modellint.settings import Overrides, Resolver
 
 _INDENT = "    "

@@ -9,13 +9,13 @@ from typing import Any
 import click
 
 from modellint.catalog import DocumentError
-from modellint.cli._common import (
+from modellint.cli._common import shared_options
+from modellint.cli._output import (
     complain,
     exit_status,
     fail,
     overrides,
     settings_here,
-    shared_options,
     write,
     write_file,
 )

@@ -14,7 +14,7 @@ import click
 from modellint.catalog import DocumentError, Example, Problem, Rule, load_rule, load_rules, load_yaml
 from modellint.catalog.detect import PATTERN
 from modellint.catalog.document import suggestion
-from modellint.cli._common import fail, settings_here, wants_color
+from modellint.cli._output import fail, settings_here, wants_color
 from modellint.settings import Overrides, Resolver, SettingsError
 
 _INDENT = "    "

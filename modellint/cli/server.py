@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from modellint.cli._common import fail
+from modellint.cli._output import fail
 from modellint.settings import Overrides
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from modellint.cli._common import complain, exit_status, fail, overrides, settings_here, shared_options, write
+from modellint.cli._common import shared_options
+from modellint.cli._output import complain, exit_status, fail, overrides, settings_here, write
 from modellint.cli._progress import Progress
 from modellint.cli._repro import emit
 from modellint.cli._running import call_options, configured, given, limit_options

@@ -9,7 +9,8 @@ import click
 
 from modellint.catalog import DocumentError
 from modellint.catalog.document import suggestion
-from modellint.cli._common import complain, exit_status, fail, overrides, settings_here, shared_options, write
+from modellint.cli._common import shared_options
+from modellint.cli._output import complain, exit_status, fail, overrides, settings_here, write
 from modellint.cli._progress import Progress
 from modellint.cli._running import limit_options
 from modellint.linting import refine

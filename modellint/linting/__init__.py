@@ -1,10 +1,30 @@
 """The one engine under command line, hooks, tests and editors: paths in, findings out."""
 
-from modellint.linting.applying import FixedFile, fix_paths, fix_text, unified_diff
-from modellint.linting.engine import Checker, Engine, FileReport, check_paths, check_text, prepare
-from modellint.linting.proving import prove
-from modellint.linting.refining import refine
+from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from modellint.linting.applying import FixedFile, fix_paths, fix_text, unified_diff
+    from modellint.linting.engine import Checker, Engine, FileReport, check_paths, check_text, prepare
+    from modellint.linting.proving import prove
+    from modellint.linting.refining import refine
+
+_HOMES = {
+    "Checker": "engine",
+    "Engine": "engine",
+    "FileReport": "engine",
+    "FixedFile": "applying",
+    "check_paths": "engine",
+    "check_text": "engine",
+    "fix_paths": "applying",
+    "fix_text": "applying",
+    "prepare": "engine",
+    "prove": "proving",
+    "refine": "refining",
+    "unified_diff": "applying",
+}
 __all__ = [
     "Checker",
     "Engine",
@@ -19,3 +39,10 @@ __all__ = [
     "refine",
     "unified_diff",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for: a run over files needs a part of this."""
+    if name in _HOMES:
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

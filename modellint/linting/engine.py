@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Protocol
 
 from modellint.diagnostic import Diagnostic, Span
-from modellint.fixing import FixerCrash, propose
 from modellint.linting.refining import into_cells, visible
 from modellint.linting.suppressing import suppress, unused
 from modellint.settings import Resolver, Settings
@@ -314,6 +313,8 @@ class Engine:
         trial = self._trial if data is not None else None
         left = visible(found, source.path, settings)
         if trial is not None and left:
+            from modellint.fixing import FixerCrash, propose
+
             try:
                 left = propose(source, left, settings.catalogue)
             except FixerCrash as error:

@@ -1,0 +1,86 @@
+"""The long texts and the examples of a rule: its page, which a run over files does not need."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+_MARK = re.compile(r"(?:#|//)\s*finding\s*(?::\s*(?P<severity>error|warning|info))?\s*$")
+KEYS = frozenset({"what-it-does", "why-is-this-bad", "use-instead", "does-not-see", "references", "examples"})
+"""The keys of a rule file that only its page holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A piece of code of a rule's page; a line that must be reported ends in `# finding`.
+
+    `files` maps a file name to its text; `check` names the one that is analysed. `inputs` are the input
+    specs of a runtime example, whose factory is `build()`.
+    """
+
+    title: str
+    bad: bool
+    files: Mapping[str, str]
+    check: str
+    options: Mapping[str, Any]
+    inputs: tuple[str, ...]
+
+    @property
+    def code(self) -> str:
+        """The text of the file that is analysed."""
+        return self.files[self.check]
+
+    def findings(self) -> dict[tuple[str, int], str | None]:
+        """Return {(file name, row): severity or None} of the lines marked `# finding`."""
+        found = {}
+        for name, text in self.files.items():
+            for row, line in enumerate(text.splitlines(), 1):
+                if match := _MARK.search(line):
+                    found[name, row] = match["severity"]
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What a rule file says for people."""
+
+    what: str
+    why: str
+    use_instead: str
+    blind_spots: str
+    references: tuple[tuple[str, str], ...]
+    examples: tuple[Example, ...]
+
+
+def page(data: Mapping[str, Any]) -> Page:
+    """Return the page of a rule file with this content."""
+    examples = data["examples"]
+    return Page(
+        what=data["what-it-does"],
+        why=data["why-is-this-bad"],
+        use_instead=data.get("use-instead", ""),
+        blind_spots=data.get("does-not-see", ""),
+        references=tuple((r["title"], r["url"]) for r in data.get("references", ())),
+        examples=tuple(
+            example_of(example, kind == "bad", data["runs-on"])
+            for kind in ("good", "bad")
+            for example in examples[kind]
+        ),
+    )
+
+
+def example_of(data: Mapping[str, Any], bad: bool, runs_on: str) -> Example:
+    """Return one entry of `examples`."""
+    single = "example.rs" if runs_on == "rust" else "example.py"
+    files = data["files"] if "files" in data else {single: data["code"]}
+    return Example(
+        title=data["title"],
+        bad=bad,
+        files=MappingProxyType(dict(files)),
+        check=data.get("check", next(iter(files))),
+        options=MappingProxyType(dict(data.get("options", {}))),
+        inputs=tuple(data.get("inputs", ())),
+    )
