@@ -150,7 +150,7 @@ class TestOptions:
 
     def test_the_summary_names_the_formats(self, run: Run) -> None:
         helped = " ".join(run("check", "--help").out.split())
-        assert "[text|github|json|lsp]" in helped
+        assert "[text|github|json|lsp|sarif]" in helped
 
 
 class TestBadInput:
