@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from modellint.linting.applying import FixedFile, fix_paths, fix_text, unified_diff
+    from modellint.linting.applying import FixedFile, fix_file, fix_paths, fix_text, unified_diff
     from modellint.linting.engine import Checker, Engine, FileReport, check_paths, check_text, prepare
     from modellint.linting.proving import prove
     from modellint.linting.refining import refine
@@ -18,6 +18,7 @@ _HOMES = {
     "FixedFile": "applying",
     "check_paths": "engine",
     "check_text": "engine",
+    "fix_file": "applying",
     "fix_paths": "applying",
     "fix_text": "applying",
     "prepare": "engine",
@@ -32,6 +33,7 @@ __all__ = [
     "FixedFile",
     "check_paths",
     "check_text",
+    "fix_file",
     "fix_paths",
     "fix_text",
     "prepare",

@@ -84,7 +84,7 @@ class Server(LanguageServer):
         """Publish a result or, where the client fetches results, ask it to."""
         if not self.desk.pushes:
             if self.refreshes:
-                self.protocol.send_request(types.WORKSPACE_DIAGNOSTIC_REFRESH, None)
+                self.workspace_diagnostic_refresh(None)
             return
         for uri, items in found.items.items():
             self.publish(uri, found.document.part(uri)[1], items)

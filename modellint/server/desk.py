@@ -9,9 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
-from modellint.catalog import Rule
 from modellint.diagnostic import Diagnostic
-from modellint.linting import FileReport
+from modellint.linting import FileReport, FixedFile
 from modellint.server.documents import Document, Open
 from modellint.server.folders import ConfigurationError, Folder
 from modellint.server.results import Items, Result, items, result
@@ -45,7 +44,10 @@ class Desk:
         self._singles = Folder(None, self._overrides, self._read)
         self._buffers: dict[Path, bytes] = {}
         self._opened: dict[Path, Open] = {}
+        self._touched: set[Path] = set()
         self._fixable: dict[str, tuple[Open, int, FileReport]] = {}
+        self._settled = 0
+        self._closed: dict[Path, tuple[int, Items]] = {}
         self._turn = asyncio.Lock()
         self._pushing: dict[str, asyncio.Task[None]] = {}
         self._resting: asyncio.TimerHandle | None = None
@@ -58,9 +60,11 @@ class Desk:
     def put(self, document: Open) -> None:
         """Take a file that was opened or changed, and check it."""
         fresh = document.uri not in self.documents
+        self._settled += fresh
         self.documents[document.uri] = document
         self._opened[document.path] = document
         self._buffers[document.path] = document.data
+        self._touched.add(document.path)
         self.epoch += 1
         if fresh:
             self._spawn(self._opening(document))
@@ -83,12 +87,19 @@ class Desk:
         self._opened.pop(document.path, None)
         data = self._buffers.pop(document.path, None)
         self.epoch += 1
+        self._settled += 1
         folder = self.folder(document.path)
         if folder.root is None:
             self._spawn(self._load([folder]))
         elif data != _content(document.path):
             self._spawn(self._notice([document.path]))
         return document
+
+    def owner(self, uri: str) -> str | None:
+        """Return the address of the open file that is shown, or has a cell that is shown, at `uri`."""
+        if uri in self.documents:
+            return uri
+        return next((document.uri for document in self.documents.values() if uri in document.uris), None)
 
     def folder(self, path: Path) -> Folder:
         """Return the innermost folder of the workspace around `path`."""
@@ -124,15 +135,15 @@ class Desk:
     def _result(self, document: Open, epoch: int, previous: Result | None) -> Result:
         folder = self.folder(document.path)
         try:
-            report = folder.check(document.path, document.data)
+            is_open = document.uri in self.documents
+            report = folder.check(document.path, document.data if is_open else None)
         except ConfigurationError as error:
             report = FileReport(document.path, errors=(str(error),))
         return result(document, epoch, report, previous, lambda found: self._items(document, found))
 
     def _items(self, document: Open, found: tuple[Diagnostic, ...]) -> Items:
         folder = self.folder(document.path)
-        opened = {**self._opened, document.path: document}
-        return items(document, found, self.encoding, opened, lambda code: folder.rule(document.path, code))
+        return items(document, found, self.encoding, self._opened, lambda code: folder.rule(document.path, code))
 
     async def with_fixes(self, uri: str) -> tuple[Open, FileReport] | None:
         """Return an open file and its findings with the fixes that repair them, None if it is not open."""
@@ -147,25 +158,33 @@ class Desk:
             known = self._fixable[uri] = (document, epoch, report)
         return known[0], known[2]
 
-    async def on_disk(self, path: Path) -> tuple[FileReport, Items]:
-        """Check a file that is not open."""
-        folder = self.folder(path)
-
-        def work() -> tuple[FileReport, Items]:
-            report = folder.check(path, None)
-            closed = Document(path.as_uri(), path, None, Text.of(""))
-            rule = lambda code: folder.rule(path, code)  # noqa: E731
-            return report, items(closed, report.diagnostics, self.encoding, self._opened, rule)
-
+    async def fixed(self, uri: str) -> tuple[Open, FixedFile] | None:
+        """Return an open file and what its safe fixes make of it, None if it is not open."""
+        document = self.documents.get(uri)
+        if document is None:
+            return None
+        folder = self.folder(document.path)
         async with self._turn:
-            return await self._work(work)
+            file = await self._work(lambda: folder.fix(document.path, document.data))
+        return None if file is None else (document, file)
 
-    async def rule(self, path: Path, name: str) -> Rule | None:
-        """Return the rule that the code or name means in the file `path`."""
-        return self.folder(path).rule(path, name)
+    async def on_disk(self, path: Path) -> Items:
+        """Return the findings of a file that is not open, as of the last time that something was opened or written."""
+        if path not in self._closed or self._closed[path][0] != self._settled:
+            closed, settled = Document(path.as_uri(), path, None, Text.of("")), self._settled
+            async with self._turn:
+                found = await self._work(lambda: self._result(closed, self.epoch, None))
+            self._closed[path] = (settled, found.items)
+        return self._closed[path][1]
 
     async def _work(self, function: Callable[[], _T]) -> _T:
-        return await asyncio.get_running_loop().run_in_executor(self._worker, function)
+        def work() -> _T:
+            while self._touched:  # the engines hear of every text before the first question about it
+                path = self._touched.pop()
+                self.folder(path).changed(path)
+            return function()
+
+        return await asyncio.get_running_loop().run_in_executor(self._worker, work)
 
     # -- showing -------------------------------------------------------------------------------------------
 
@@ -217,6 +236,11 @@ class Desk:
         self._folders = [known.get(root) or Folder(root, overrides, self._read) for root in dict.fromkeys(roots)]
         await self.reload()
 
+    async def ready(self) -> None:
+        """Wait until the settings and the lists of files are known."""
+        async with self._turn:
+            pass
+
     async def reload(self) -> None:
         """Read configuration, rules and lists of files again; where they are broken, what was in force stays."""
         await self._load([*self._folders, self._singles])
@@ -235,6 +259,7 @@ class Desk:
                 self._told.clear()  # what breaks again is said again
             self._say(problems)
         self.epoch += 1
+        self._settled += 1
         self._show_all()
 
     def _show_all(self) -> None:
@@ -247,6 +272,7 @@ class Desk:
                 folder = self.folder(path)
                 await self._work(lambda f=folder, p=path: f.changed(p))  # type: ignore[misc]
         self.epoch += 1
+        self._settled += 1
         self._show_all()
 
     def disk_changed(self, created_or_deleted: Iterable[Path], written: Iterable[Path]) -> None:
@@ -264,6 +290,7 @@ class Desk:
         document = self.documents.get(uri)
         if document is None:
             return
+        self._settled += 1
         known = self.results.get(uri)
         folder = self.folder(document.path)
         unknown = folder.root is not None and document.path not in folder.files

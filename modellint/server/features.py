@@ -8,6 +8,7 @@ from typing import Any
 
 from lsprotocol import types
 
+from modellint.server import actions, hover, pulling
 from modellint.server.application import SECTION, Server, path_of
 from modellint.server.documents import Cell, Change, Document, Notebook, changed
 from modellint.server.texts import Text
@@ -18,7 +19,7 @@ _SUFFIXES = {"python": ".py", "rust": ".rs"}
 def register(server: Server) -> None:
     """Tie every message to what the desk does about it."""
     for method, handler in _HANDLERS.items():
-        server.feature(method)(handler)
+        server.feature(method, _OPTIONS.get(method))(handler)
 
 
 # -- the session -------------------------------------------------------------------------------------------
@@ -179,4 +180,13 @@ _HANDLERS: dict[str, Callable[..., Any]] = {
     types.NOTEBOOK_DOCUMENT_DID_CHANGE: _notebook_edited,
     types.NOTEBOOK_DOCUMENT_DID_SAVE: _notebook_saved,
     types.NOTEBOOK_DOCUMENT_DID_CLOSE: _notebook_closed,
+    types.TEXT_DOCUMENT_DIAGNOSTIC: pulling.pull,
+    types.WORKSPACE_DIAGNOSTIC: pulling.pull_workspace,
+    types.TEXT_DOCUMENT_CODE_ACTION: actions.offered,
+    types.CODE_ACTION_RESOLVE: actions.resolved,
+    types.TEXT_DOCUMENT_HOVER: hover.hover,
+}
+_OPTIONS: dict[str, Any] = {
+    types.TEXT_DOCUMENT_DIAGNOSTIC: pulling.OPTIONS,
+    types.TEXT_DOCUMENT_CODE_ACTION: actions.OPTIONS,
 }

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from modellint.catalog import DocumentError, Rule
-from modellint.linting import Engine, FileReport, prepare
+from modellint.linting import Engine, FileReport, FixedFile, fix_file, prepare
 from modellint.settings import Overrides, Resolver, SettingsError
 from modellint.sources import Read
 from modellint.sources.discovery import DEFAULT_EXCLUDES, forget_ignores
@@ -61,20 +61,23 @@ class Folder:
         """Check one file, which is read unless `data` is its content. Raises one of `ConfigurationError`."""
         if self._engine is None or not self.covers(path):
             return FileReport(path)
-        self._engine.changed(path)
         report = self._engine.check(path, data, named=self.root is None, fixes=fixes)
         if fixes:
             self._engine.changed(path)  # trials left a text of their own behind
         return report
 
+    def fix(self, path: Path, data: bytes) -> FixedFile | None:
+        """Apply all safe fixes to `data`, the content of `path`; None where findings of it are not shown."""
+        if self._engine is None or not self.covers(path):
+            return None
+        file = fix_file(self._engine, path, data, named=True, unsafe=False)
+        self._engine.changed(path)
+        return file
+
     def changed(self, path: Path) -> None:
         """Take notice that the content of `path` may be another one than it was."""
         if self._engine is not None:
             self._engine.changed(path)
-
-    def engine(self) -> Engine | None:
-        """Return the engine, None before the first load that went well."""
-        return self._engine
 
     def rule(self, path: Path, name: str) -> Rule | None:
         """Return the rule that the code or name means in the file `path`."""

@@ -44,6 +44,11 @@ class Text:
         row = bisect_right(self.starts, offset)
         return Position(row, offset - self.starts[row - 1] + 1)
 
+    def place(self, position: Position, encoding: str) -> tuple[int, int]:
+        """Return (line, character) of a position of ours."""
+        before = self.line(position.row - 1)[: position.column - 1]
+        return position.row - 1, code_units(before, encoding)
+
     def replaced(self, start: int, end: int, new: str) -> Text:
         """Return the text with `new` in the place of what is between two offsets, in whichever order they come."""
         start, end = min(start, end), max(start, end)

@@ -84,9 +84,9 @@ class Client:
         if "method" not in message:
             self._replies[message["id"]] = message
         elif "id" in message:
-            self.asked.append((message["method"], message["params"]))
+            self.asked.append((message["method"], message.get("params")))
             answer = self.answers.get(message["method"], lambda params: None)
-            self.send({"id": message["id"], "result": answer(message["params"])})
+            self.send({"id": message["id"], "result": answer(message.get("params"))})
         else:
             self.notes.append((message["method"], message["params"]))
 
