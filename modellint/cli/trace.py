@@ -14,6 +14,7 @@ from modellint.cli._output import complain, exit_status, fail, overrides, settin
 from modellint.cli._progress import Progress
 from modellint.cli._repro import emit
 from modellint.cli._running import call_options, configured, given, limit_options
+from modellint.cli._verdict_page import checked, write_verdict
 from modellint.cli._verdicts import verdicts
 from modellint.diagnostic import Diagnostic
 from modellint.linting import refine
@@ -46,6 +47,15 @@ _INTERRUPTED = 130
     type=click.Path(file_okay=False, path_type=Path),
     metavar="FOLDER",
     help="Write a script for every failed probe that shows the defect with torch alone.",
+)
+@click.option(
+    "--report",
+    "verdict_files",
+    type=click.Path(dir_okay=False, path_type=Path),
+    multiple=True,
+    callback=checked,
+    metavar="FILE",
+    help="Write the verdict to FILE: .html makes a page for people, .json the same for programs.",
 )
 @click.option("--jobs", "-j", type=click.IntRange(min=1), metavar="N", help="How many models to trace at a time.")
 @shared_options
@@ -97,6 +107,7 @@ def trace(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> No
         unit="model",
     )
     write(shown, options["output_format"], options["output_file"], quiet=options["quiet"])
+    write_verdict(options["verdict_files"], reports, diagnostics, settings.rules)
     if interrupted:
         ctx.exit(_INTERRUPTED)
     ctx.exit(

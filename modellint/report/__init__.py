@@ -1,4 +1,7 @@
-"""Output formats: each module here without a leading underscore is one, and its `render(report)` yields text."""
+"""Output formats: each module here without a leading underscore is one, and its `render(report)` yields text.
+
+The package `verdict` is none: it shows what a trace proved, findings or not.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,8 @@ __all__ = ["Report", "code_units", "formats", "render", "shows_fixes"]
 @cache
 def formats() -> tuple[str, ...]:
     """Return the names of the output formats: `text` first, the others in alphabetical order."""
-    names = [module.name for module in iter_modules(__path__) if not module.name.startswith("_")]
+    modules = (module for module in iter_modules(__path__) if not module.ispkg)
+    names = [module.name for module in modules if not module.name.startswith("_")]
     return tuple(sorted(names, key=lambda name: (name != "text", name)))
 
 

@@ -182,6 +182,8 @@ class Trace:
     suggestion: str = ""
     """An input spec that would fit, where an input was needed and none was given."""
     probes: tuple[ProbeResult, ...] = ()
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    """What besides the model decides on its answers: versions, device, precision, determinism, seeds."""
 
     def level(self) -> str:
         """Return the name of the highest level that answered."""
@@ -210,7 +212,7 @@ def to_json(value: Any) -> Any:
     data = {}
     for entry in fields(value):
         item = getattr(value, entry.name)
-        if item == entry.default or (entry.name in ("args", "settings", "details") and not item):
+        if item == entry.default or (entry.name in ("args", "settings", "details", "environment") and not item):
             continue
         data[entry.name] = to_json(item)
     return data

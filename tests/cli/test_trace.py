@@ -295,3 +295,44 @@ def test_files_beside_the_target_do_not_shadow_the_standard_library(models: Path
         (models / name).write_text("raise RuntimeError('shadowed')\n")
 
     assert run("trace", "clean.py:build", "--input", "float32[2,8]").status == 0
+
+
+def test_the_verdict_is_written_as_a_page_and_as_json(models: Path, run: Run) -> None:
+    (models / "coupled.py").write_text(
+        "from torch import nn\n\n\nclass Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.before, self.after = nn.Linear(8, 8), nn.Linear(8, 8)\n\n    def forward(self, x):\n"
+        "        x = self.before(x)\n        return self.after(x / x.abs().amax())\n\n\n"
+        "def build():\n    return Net().eval()\n"
+    )
+
+    done = run(
+        *("trace", "coupled.py:build", "clean.py:build", "--input", "float32[2,8]", "--probe", "neighbours"),
+        *("--report", "out.html", "--report", "out.json"),
+    )
+
+    assert done.status == 1
+    coupled, clean = json.loads((models / "out.json").read_text())["models"]
+    assert (coupled["verdict"], clean["verdict"]) == ("failed", "passed")
+    (probe,) = coupled["probes"]
+    assert probe["culprits"][0]["place"] == "coupled.py:11"
+    assert [(layer["layer"], layer["verdict"]) for layer in probe["layers"]] == [
+        ("before", "agrees"),
+        ("(the model itself)", "culprit"),
+        ("after", "inherits"),
+    ]
+    assert clean["environment"]["threads"] >= 1
+    html = (models / "out.html").read_text()
+    assert html.count("<svg") == 1
+    assert "coupled.py:11" in html
+    assert not list(models.glob(".out*"))
+
+
+@pytest.mark.parametrize(("file", "words"), [("out.txt", "has to end in .html or .json"), ("no/out.html", "no folder")])
+def test_a_verdict_that_cannot_be_written_is_refused_before_anything_runs(
+    file: str, words: str, models: Path, run: Run
+) -> None:
+    done = run("trace", "clean.py:build", "--input", "float32[2,8]", "--report", file)
+
+    assert done.status == 2
+    assert words in done.err
+    assert "Traceback" not in done.err

@@ -120,8 +120,9 @@ def _lost(before: Mapping[str, Any], after: Mapping[str, Any]) -> Difference | N
 
 
 def _part(bench: Bench, samples: Samples, size: int, limit: float) -> Parting:
-    other_batch = samples.batch.resized(size)
-    whole, index = samples.batch.size, 0
+    # The smaller batch is compared with the larger one, which has all of its samples.
+    larger, smaller = sorted((samples.batch, samples.batch.resized(size)), key=lambda batch: -batch.size)
+    index = 0
 
     def fit(value: torch.Tensor, tensor: torch.Tensor) -> torch.Tensor | None:
         if value.shape == tensor.shape:
@@ -130,17 +131,18 @@ def _part(bench: Bench, samples: Samples, size: int, limit: float) -> Parting:
             return None
         for axis, (before, after) in enumerate(zip(value.shape, tensor.shape, strict=True)):
             if before != after:
-                if before * size != after * whole or not before:
+                if before * smaller.size != after * larger.size or not before:
                     return None
-                rows = min(before, after)
-                return value.narrow(axis, 0, rows) if size < whole else None
+                return value.narrow(axis, 0, after)
         return value
 
     def pair(reference: Tape, other: Callable[[], Tape]) -> bool:
-        first = bench.run(samples.batch.args, samples.batch.kwargs, tape=reference)
+        first = bench.run(larger.args, larger.kwargs, tape=reference)
         try:
-            second = bench.run(other_batch.args, other_batch.kwargs, tape=other())
-            before, after = cut(first, samples.plan, index, whole), cut(second, samples.plan, index, size)
+            second = bench.run(smaller.args, smaller.kwargs, tape=other())
+            before, after = (
+                cut(outputs, samples.plan, index, batch.size) for outputs, batch in ((first, larger), (second, smaller))
+            )
         except (RuntimeError, ValueError, IndexError):
             return True
         return _lost(before, after) is not None or difference(before, after).relative > limit

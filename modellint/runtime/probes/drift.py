@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,7 +46,6 @@ def part(bench: Bench, pair: Callable[[Tape, Callable[[], Tape]], bool], limit: 
         return made[0], differs
 
     plain, _ = attempt(None)
-    layers = by_layer(bench, plain, limit)
     mended, _ = attempt(mend_roots)
     found: dict[Group, Entry] = {}
     for index in mended.roots:
@@ -62,7 +61,7 @@ def part(bench: Bench, pair: Callable[[Tape, Callable[[], Tape]], bool], limit: 
     if not culprits and at is not None and plain.entries:
         entry = plain.entries[min(at, len(plain.entries) - 1)]
         culprits = [Culprit(entry.name, entry.module, entry.site, why="the runs take different branches here")]
-    return Parting(tuple(culprits), tuple(layers))
+    return Parting(tuple(culprits), tuple(by_layer(bench, plain.entries, limit, guilty)))
 
 
 def _all_but(key: Group) -> Any:
@@ -76,15 +75,26 @@ def _why(entry: Entry) -> str:
     return "reads state that is not what it was" if entry.stale else "equal inputs, other results"
 
 
-def by_layer(bench: Bench, tape: Tape, limit: float) -> list[LayerError]:
-    """Return the error of what enters and leaves each module that computes something itself."""
+def by_layer(bench: Bench, entries: Sequence[Entry], limit: float, guilty: Collection[Group]) -> list[LayerError]:
+    """Return the error of what enters and leaves each module that computes something itself.
+
+    They come in order of their last operation. One that holds the first error of a `guilty` group stands where that
+    operation is, with the error of its result: what follows inside it inherits.
+    """
     kinds = {path: type(module).__name__ for path, module in bench.model.named_modules()}
     rows: dict[str, tuple[float, float]] = {}
-    for entry in tape.entries:
-        before = rows.get(entry.module)
-        rows[entry.module] = (entry.inherited if before is None else before[0], entry.own)
+    charged: dict[Group, str] = {}
+    for entry in entries:
+        if entry.module in charged.values():
+            continue
+        parents = (entries[parent] for parent in entry.parents if parent < len(entries))
+        enters, _ = rows.pop(entry.module, (0.0, 0.0))
+        enters = max((enters, *(parent.own for parent in parents if parent.module != entry.module)))
+        rows[entry.module] = (enters, entry.own)
+        if entry.own > limit and group(entry) in guilty:
+            charged.setdefault(group(entry), entry.module)
     found = []
     for path, (enters, leaves) in rows.items():
-        verdict = "agrees" if leaves <= limit else "inherits" if enters > limit else "culprit"
+        verdict = "agrees" if leaves <= limit else "culprit" if path in charged.values() else "inherits"
         found.append(LayerError(path or "(the model itself)", kinds.get(path, ""), enters, leaves, verdict))
     return found

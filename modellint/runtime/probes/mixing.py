@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -9,9 +10,10 @@ import torch
 
 from modellint.runtime.probes.batch import Batch, NoBatch
 from modellint.runtime.probes.bench import Bench, OutOfTime
-from modellint.runtime.probes.compare import changed, difference, tolerance
+from modellint.runtime.probes.compare import changed, difference, tensor_difference, tolerance
+from modellint.runtime.probes.drift import Group, by_layer, group
 from modellint.runtime.probes.neighbours import Leak, samples_of
-from modellint.runtime.probes.result import FAILED, PASSED, Culprit, ProbeResult
+from modellint.runtime.probes.result import FAILED, PASSED, Culprit, LayerError, ProbeResult
 from modellint.runtime.probes.samples import Axis, own
 from modellint.runtime.probes.tape import Entry, Tape, Values
 from modellint.runtime.probes.tree import leaves
@@ -19,7 +21,6 @@ from modellint.runtime.probes.tree import leaves
 _SIZE = 5
 _ROUNDS = 6
 _SUSPECTS = 8
-Group = tuple[str, int | None]
 
 
 def judge_leak(bench: Bench, leak: Leak) -> ProbeResult:
@@ -135,29 +136,26 @@ class _Masks:
         return not difference(samples.of(samples.outputs, self.keep), samples.of(outputs, self.keep)).exact
 
 
-def group(entry: Entry) -> Group:
-    """Return what makes operations one culprit: the same operator at the same source line."""
-    return entry.name, entry.site
-
-
-def _culprits(bench: Bench, leak: Leak) -> tuple[list[Culprit], bool, list[Any]]:
+def _culprits(bench: Bench, leak: Leak) -> tuple[list[Culprit], bool, list[LayerError]]:
     try:
         return _search(bench, leak)
     except OutOfTime:
         return [], True, []
 
 
-def _search(bench: Bench, leak: Leak) -> tuple[list[Culprit], bool, list[Any]]:
+def _search(bench: Bench, leak: Leak) -> tuple[list[Culprit], bool, list[LayerError]]:
     masks = _Masks(bench, leak)
     found: dict[Group, int] = {}
     same_shapes = True
+    way: list[Entry] = []
     for turn in range(_ROUNDS):
         ours, theirs = masks.tape(found, kept=True), masks.tape(found, kept=False)
         masks.run(masks.own_changed, ours)
         masks.run(masks.others_changed, theirs)
+        fresh = _mixers(masks, ours, theirs)
         if turn == 0:
             same_shapes = _same_shapes(masks.reference, theirs)
-        fresh = _mixers(masks, ours, theirs)
+            way = _way(masks, theirs)
         fresh = {key: index for key, index in fresh.items() if key not in found}
         if not fresh:
             break
@@ -170,7 +168,32 @@ def _search(bench: Bench, leak: Leak) -> tuple[list[Culprit], bool, list[Any]]:
         Culprit(entries[found[key]].name, entries[found[key]].module, entries[found[key]].site, why="mixes samples")
         for key in guilty
     ]
-    return sorted(culprits, key=lambda culprit: found[culprit.op, culprit.site]), same_shapes, []
+    layers = by_layer(bench, way, 0.0, guilty)
+    return sorted(culprits, key=lambda culprit: found[culprit.op, culprit.site]), same_shapes, layers
+
+
+def _way(masks: _Masks, theirs: Tape) -> list[Entry]:
+    """Return the operations as far as both runs take the same way, with the error of the kept sample at each."""
+    found: list[Entry] = []
+    for before, entry in zip(masks.reference.entries, theirs.entries[: theirs.diverged], strict=False):
+        pairs = zip(before.values, entry.values, strict=False)
+        errors = [_error(masks, value, other) for value, other in pairs if value is not None and other is not None]
+        entry.inherited = max((found[parent].own for parent in entry.parents), default=0.0)
+        entry.own = max(errors, default=entry.inherited)
+        entry.values = []
+        found.append(entry)
+    return found
+
+
+def _error(masks: _Masks, value: torch.Tensor, other: torch.Tensor) -> float:
+    """Return the relative error of the kept sample's part or, where no axis counts samples, of everything."""
+    if value.shape != other.shape:
+        return math.inf
+    size = masks.batch.size
+    axes = list(_candidates(value, size))
+    first = [axis for axis in axes if axis == Axis(0)]
+    parts = [(own(value, axis, masks.keep, size), own(other, axis, masks.keep, size)) for axis in first or axes]
+    return min(tensor_difference(*part).relative for part in parts or [(value, other)])
 
 
 def _guilty(masks: _Masks, found: Mapping[Group, int]) -> list[Group]:

@@ -18,7 +18,8 @@ from modellint.runtime.capture.adapter import tensors
 from modellint.runtime.specs import COMPLEX, FLOATS, InputSpec
 from modellint.runtime.worker.processors import ProcessorProblem, processed
 
-_SEED = 20260101
+SEED = 20260101
+"""Of all generated inputs."""
 
 
 class InputProblem(Exception):
@@ -36,7 +37,7 @@ class Arguments:
 
 def from_specs(specs: Sequence[InputSpec], entry: Callable[..., Any], device: torch.device) -> Arguments:
     """Build the arguments that the specs describe. Raises `InputProblem`."""
-    generator = torch.Generator().manual_seed(_SEED)
+    generator = torch.Generator().manual_seed(SEED)
     args: list[Any] = []
     kwargs: dict[str, Any] = {}
     for spec in specs:

@@ -81,6 +81,7 @@ def _trace(
     from modellint.runtime.capture.without_data import capture_without_data
     from modellint.runtime.trace import Trace
     from modellint.runtime.worker import derive, inputs
+    from modellint.runtime.worker.environment import environment
     from modellint.runtime.worker.lazy import count_lazy
     from modellint.runtime.worker.load import load_again
     from modellint.runtime.worker.prepare import prepare, prepare_without_data
@@ -130,6 +131,7 @@ def _trace(
             suggestion=suggestion,
             mode_changes=tuple(found.mode_changes),
             graph_bytes=found.graph_bytes,
+            environment=environment(inputs.device_of(model)),
         )
     )
     if subject is not None and found.mode is not None and job["probes"]:
