@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from modellint.catalog import ActiveRule
-from modellint.cli._common import write_file
+from modellint.cli._output import write_file
 from modellint.diagnostic import Diagnostic
 from modellint.runtime import TargetReport
 
