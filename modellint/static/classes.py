@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -274,9 +275,13 @@ def _keeps_argument(function: FunctionInfo, arguments: set[str]) -> bool:
     for node in ast.walk(function.node):
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and node.value.id in arguments:
             for target in node.targets:
-                if isinstance(target, ast.Attribute) and target.attr in called:
+                if isinstance(target, ast.Attribute) and target.attr in called and not _ACTIVATION.search(target.attr):
                     return True
     return False
+
+
+_ACTIVATION = re.compile(r"^_?(act|activ|activation|actv|nonlinear\w*|non_linear\w*)(_?(fn|func|function|layer))?$")
+"""Attributes that hold an activation function: what is given there computes the same in every mode."""
 
 
 def _owner_of(function: FunctionInfo, call: ast.Call) -> str:

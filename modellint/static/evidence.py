@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterable
 
 from modellint.static.flow.events import CallSite, Event, Snapshot
 from modellint.static.flow.targets import GRADIENTS_ASKED
 from modellint.static.flow.values import ENTRY, EVAL, LOADED, MIXED, OFF, ON, RANDOM, TRAIN, Site, kinds
+from modellint.static.guards import walk_own
 from modellint.static.naming import is_test_file, snake, speaks_of_inference
-from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project import ClassInfo, FunctionInfo, Project
 
 _NAMED_FILE = re.compile(r"(^|_)(eval\w*|valid\w*|test\w*|infer\w*|predict\w*|demo|serv\w*|train\w*)(_|$)")
 PREDICTS = frozenset({"prediction", "number", "printed", "reported"})
@@ -179,6 +181,36 @@ def _thrown_away(event: Event, snapshot: Snapshot) -> bool:
     obj = snapshot.obj
     at_once = obj.born is not None and obj.born[:3] == event.site[:3]
     return at_once and isinstance(obj.cls, ClassInfo) and obj.weights == frozenset({RANDOM})
+
+
+def is_handed_over(root: FunctionInfo, project: Project) -> bool:
+    """Tell whether a method is given by its class, or a function by its file, to somebody out of sight who calls it.
+
+    `run_stage(self.valid)`; a table of functions.
+    """
+    if root.is_body:
+        return False
+    if root.cls is None:
+        return any(_gives_away(scope, root) for scope in (root.module.body, *root.module.functions))
+    family = project.ancestry(root.cls)[0]
+    return any(_gives_away(method, root) for cls in family for method in cls.methods.values())
+
+
+def _gives_away(scope: FunctionInfo, function: FunctionInfo) -> bool:
+    """Tell whether `scope` names `function` without calling it."""
+    called = {id(call.func) for call in scope.calls}
+    for node in walk_own(scope):
+        if function.cls is None:
+            named = isinstance(node, ast.Name) and node.id == function.name
+        else:
+            named = isinstance(node, ast.Attribute) and node.attr == function.name and _is_self(node.value, scope)
+        if named and id(node) not in called and isinstance(getattr(node, "ctx", None), ast.Load):
+            return True
+    return False
+
+
+def _is_self(node: ast.expr, scope: FunctionInfo) -> bool:
+    return isinstance(node, ast.Name) and node.id == scope.self_name
 
 
 def wrong_call(bad: Event, good: Iterable[Event]) -> CallSite | None:

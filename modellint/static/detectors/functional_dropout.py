@@ -19,7 +19,7 @@ from modellint.static.guards import (
     walk_own,
 )
 from modellint.static.project import FunctionInfo
-from modellint.static.project.facts import last_name
+from modellint.static.project.facts import last_name, parameters
 
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
@@ -128,7 +128,7 @@ def _judge(context: FileContext, scope: FunctionInfo, call: ast.Call, entry: Map
         return  # noise thinned out, by a sampler
     training = _argument(call, entry.get("keyword", "training"), entry.get("training"))
     written = ast.unparse(call.func)
-    if _called_in_training_only(scope):
+    if _called_in_training_only(scope) or (chance is not None and _callers_tie(context, scope, chance)):
         return
     if tied_to_mode(scope, call):
         if entry["default"] and training is None and runs_in_eval_only(scope, call):
@@ -188,6 +188,32 @@ def _called_in_training_only(scope: FunctionInfo) -> bool:
         if isinstance(call.func, ast.Attribute) and call.func.attr == scope.name
     ]
     return bool(calls) and all(tied_to_mode(method, call) for method, call in calls)
+
+
+def _callers_tie(context: FileContext, scope: FunctionInfo, chance: ast.expr) -> bool:
+    """Tell whether a probability is an argument that every caller in the file makes follow the mode."""
+    names = [argument.arg for argument, _ in parameters(scope)]
+    if scope.cls is not None or not isinstance(chance, ast.Name) or chance.id not in names:
+        return False
+    calls = [
+        (caller, call)
+        for caller in context.scopes
+        if scope.name in caller.callees
+        for call in caller.calls
+        if isinstance(call.func, ast.Name) and call.func.id == scope.name
+    ]
+    given = [(caller, _argument(call, chance.id, names.index(chance.id))) for caller, call in calls]
+    return bool(given) and all(value is not None and _set_by_mode(caller, value) for caller, value in given)
+
+
+def _set_by_mode(scope: FunctionInfo, value: ast.expr) -> bool:
+    """Tell whether a variable is set, or an expression chosen, under a condition on the mode."""
+    if not isinstance(value, ast.Name):
+        return speaks_of_mode(scope, value)
+    return any(
+        name == value.id and (speaks_of_mode(scope, given) or tied_to_mode(scope, given))
+        for name, given in assignments(scope)
+    )
 
 
 def _turned_round(node: ast.expr) -> bool:

@@ -14,6 +14,7 @@ from modellint.static.evidence import (
     functions_around,
     in_eval,
     in_train,
+    is_handed_over,
     is_inference,
     named_for_inference,
     open_mode,
@@ -109,7 +110,11 @@ def _judge_open(place: Place, context: FileContext) -> Iterator[tuple[object, Fi
             if not own_switch or event.function.cls is not None or event.key.chain:
                 continue
             uses = event.uses & PREDICTS
-            unknown = event.root in context.unsearched or _is_loaded_in_eval(event, context)
+            unknown = (
+                event.root in context.unsearched
+                or _is_loaded_in_eval(event, context)
+                or is_handed_over(event.root, context.project)
+            )
             confidence = Confidence.LIKELY if uses and not unknown else Confidence.POSSIBLE
             yield _cause(event, snapshot), _finding(event, snapshot, place.site, confidence, False)
             return

@@ -14,6 +14,7 @@ from modellint.static.evidence import (
     has_loaded_weights,
     in_eval,
     in_train,
+    is_handed_over,
     is_test_code,
     named_for_inference,
     over_held_out_data,
@@ -89,20 +90,7 @@ MAX_FILES = 12
 
 def _left_to_others(event: Event, context: FileContext) -> bool:
     """Tell whether a switch may stand where it is not seen: in the method that runs, or around one handed over."""
-    return _handed_over(event, context) or _may_switch_itself(event, context)
-
-
-def _handed_over(event: Event, context: FileContext) -> bool:
-    """Tell whether a class gives the method in which the analysis began to somebody who calls it: `run(self.valid)`."""
-    root = event.root
-    if root.cls is None:
-        return False
-    family = context.project.ancestry(root.cls)[0]
-    return any(
-        root.name in method.words and root.name not in method.callees
-        for cls in family
-        for method in cls.methods.values()
-    )
+    return is_handed_over(event.root, context.project) or _may_switch_itself(event, context)
 
 
 def _may_switch_itself(event: Event, context: FileContext) -> bool:

@@ -114,7 +114,8 @@ def _changes_keys(node: ast.AST, name: str) -> bool:
     """Tell whether `node` takes keys out of the state `name`, or makes it from the keys that it picks."""
     if isinstance(node, ast.Assign) and any(dotted_name(target) == name for target in node.targets):
         value = node.value
-        return _picks(value) or (isinstance(value, ast.Call) and bool(_SIFTS.search(last_name(value) or "")))
+        named = isinstance(value, ast.Dict) and bool(value.keys) and all(key is not None for key in value.keys)
+        return named or _picks(value) or (isinstance(value, ast.Call) and bool(_SIFTS.search(last_name(value) or "")))
     if isinstance(node, ast.Delete):
         return any(isinstance(t, ast.Subscript) and dotted_name(t.value) == name for t in node.targets)
     return (

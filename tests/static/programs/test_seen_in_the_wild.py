@@ -168,6 +168,39 @@ SILENT = {
             with torch.no_grad():
                 return [compute_stft(x).abs().tolist() for x in loader]  # ML101:info
         """,
+    "an encoder that is given its activation": """
+        import torch
+        from torch import nn
+
+        class Encoder(nn.Module):
+            def __init__(self, act_fn):
+                super().__init__()
+                self.lin = nn.Linear(8, 8)
+                self.act_fn = act_fn
+
+            def forward(self, x):
+                return self.act_fn(self.lin(x))
+
+        def evaluate(loader):
+            encoder = Encoder(nn.ReLU())
+            with torch.no_grad():
+                return [encoder(x).abs().tolist() for x in loader]  # ML101:info
+        """,
+    "one of a table of evaluations": """
+        import torch
+        from helpers import load_models
+
+        @torch.no_grad()
+        def teacher_force(model, loader):
+            return [model(x).argmax(-1).tolist() for x in loader]
+
+        def main(args, loader):
+            models = load_models(args.path)
+            for model in models:
+                model.cuda().eval()
+            evaluations = {"teacher_force": teacher_force}
+            print(evaluations[args.kind](models[0], loader))
+        """,
     "eval() in the agent's base class": {
         "base.py": """
             import torch
