@@ -43,10 +43,16 @@ def _parameters_of(method: FunctionInfo, distribution: ast.expr) -> list[ast.exp
 
 
 def _from_input(method: FunctionInfo, value: ast.expr) -> bool:
-    """Tell whether an expression reads an argument or a variable of the method, whose shape alone does not count."""
+    """Tell whether an expression reads an argument or a variable of the method, or an attribute that it sets."""
     own = {argument.arg for argument, _ in parameters(method)} | {name for name, _ in _bound(method)}
     own.discard(method.self_name or "")
-    return any(isinstance(node, ast.Name) and node.id in own for node in ast.walk(value))
+    kept = {
+        node.attr for node in walk_own(method) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+    }
+    return any(
+        (isinstance(node, ast.Name) and node.id in own) or (isinstance(node, ast.Attribute) and node.attr in kept)
+        for node in ast.walk(value)
+    )
 
 
 def _bound(method: FunctionInfo) -> Iterator[tuple[str, ast.expr]]:

@@ -102,7 +102,8 @@ def _guarded(method: FunctionInfo, call: ast.Call) -> bool:
         return False
     if any(isinstance(node, ast.Attribute) and node.attr == "training" for node in ast.walk(statement)):
         return True  # `x + noise * self.training`
-    if isinstance(statement, ast.Assign) and _CORRUPTS.search(ast.unparse(statement.targets[0])):
+    drawn = statement.targets[0] if isinstance(statement, ast.Assign) else call.args[0] if call.args else call.func
+    if _CORRUPTS.search(ast.unparse(drawn)):
         return True  # negative examples of a contrastive loss
     if isinstance(statement, ast.Assign) and all(isinstance(target, ast.Name) for target in statement.targets):
         names = {target.id for target in statement.targets if isinstance(target, ast.Name)}
