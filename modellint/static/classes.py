@@ -150,7 +150,7 @@ class Classes:
                 where = _owner_of(function, call)
                 result = Dependence(YES, found.detail + (f" in {where}" if where else ""))
                 break
-            if found.answer == UNKNOWN:
+            if found.answer == UNKNOWN and (_may_build(function) or _owner_of(function, call)):
                 result = found
         if result.answer == NO and function.name == "__init__" and _keeps_argument(function, arguments):
             result = Dependence(UNKNOWN)
@@ -190,6 +190,8 @@ class Classes:
     def of_external(self, dotted: str, call: ast.Call | None) -> Dependence:
         """Tell whether the outside class or factory `dotted`, called as in `call`, depends on the mode."""
         name = dotted.rsplit(".", 1)[-1]
+        if name == "__init__":
+            return Dependence(NO)  # of a base, which is looked at as such
         if name[:1].islower() and not self.knowledge.loaders.get(dotted):
             return Dependence(NO)  # a function, no layer
         if self.knowledge.mode_dependent.get(dotted):
@@ -282,6 +284,14 @@ def _keeps_argument(function: FunctionInfo, arguments: set[str]) -> bool:
 
 _ACTIVATION = re.compile(r"^_?(act|activ|activation|actv|nonlinear\w*|non_linear\w*)(_?(fn|func|function|layer))?$")
 """Attributes that hold an activation function: what is given there computes the same in every mode."""
+
+
+_BUILDS = re.compile(r"init|make|build|create|setup|set_up|get_|construct|configure")
+
+
+def _may_build(function: FunctionInfo) -> bool:
+    """Tell whether what a function constructs may become a part of a model: in most methods, it is used and dropped."""
+    return function.cls is None or "nn" in function.words or _BUILDS.search(function.name) is not None
 
 
 def _owner_of(function: FunctionInfo, call: ast.Call) -> str:

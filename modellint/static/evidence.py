@@ -188,7 +188,7 @@ def is_handed_over(root: FunctionInfo, project: Project) -> bool:
 
     `run_stage(self.valid)`; a table of functions.
     """
-    if root.is_body:
+    if root.is_body or (root.parent is not None and not root.parent.is_body):
         return False
     if root.cls is None:
         return any(_gives_away(scope, root) for scope in (root.module.body, *root.module.functions))

@@ -10,7 +10,7 @@ from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
 from modellint.static.detectors.latent_draws import draws_latent
-from modellint.static.guards import conditions, path_to, speaks_of_mode, tied_to_mode
+from modellint.static.guards import assignments, conditions, path_to, speaks_of_mode, tied_to_mode
 from modellint.static.naming import is_test_file
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import last_name, parameters
@@ -96,6 +96,9 @@ def _guarded(method: FunctionInfo, call: ast.Call) -> bool:
     """Tell whether a draw happens, or counts, only in training mode or where an argument asks for it."""
     if tied_to_mode(method, call) or any(_asks_argument(method, test) for test, _ in conditions(method, call)):
         return True
+    given = {node.id for argument in call.args for node in ast.walk(argument) if isinstance(node, ast.Name)}
+    if any(name in given and speaks_of_mode(method, value) for name, value in assignments(method)):
+        return True  # `p = self.p if self.training else 0`
     path = path_to(method, call)
     statement = next((node for node in reversed(path) if isinstance(node, ast.stmt)), None)
     if statement is None:

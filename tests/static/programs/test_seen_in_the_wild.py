@@ -201,6 +201,29 @@ SILENT = {
             evaluations = {"teacher_force": teacher_force}
             print(evaluations[args.kind](models[0], loader))
         """,
+    "another library's objects in a method, the base's constructor called by its name": """
+        import torch
+        from sklearn.linear_model import LogisticRegression
+        from torch import nn
+
+        class Walks(nn.Module):
+            def __init__(self, n):
+                nn.Module.__init__(self)
+                self.embedding = nn.Embedding(n, 8)
+
+            def forward(self, x):
+                return self.embedding(x)
+
+            @torch.no_grad()
+            def evaluate(self, x, y):
+                x = self.forward(x)  # ML101:info
+                return LogisticRegression(max_iter=150).fit(x.numpy(), y).score(x.numpy(), y)
+
+        def main(x, y):
+            walks = Walks(100)
+            walks.train()
+            print(walks.evaluate(x, y))
+        """,
     "eval() in the agent's base class": {
         "base.py": """
             import torch
