@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from modellint.catalog import DocumentError
-from modellint.cli._output import Failure, complain, exit_status, fail, overrides, write, write_file
+from modellint.cli._output import Failure, complain, exit_status, fail, overrides, settings_here, write, write_file
 from modellint.cli._progress import Progress
 from modellint.diagnostic import Diagnostic
 from modellint.linting.engine import FileReport, check_paths, check_text
@@ -19,6 +19,7 @@ from modellint.settings import Resolver, SettingsError
 from modellint.sources import absolute
 
 if TYPE_CHECKING:
+    from modellint.cli._second import SecondPass
     from modellint.linting import FixedFile
 
 
@@ -31,6 +32,9 @@ def run(paths: tuple[Path, ...], options: dict[str, Any]) -> int:
     if options["stdin_filename"] is not None and not from_stdin:
         raise Failure("--stdin-filename goes with `-` as the path")
     repairing = options["fix"] or options["diff"]
+    if options["tracing"] and (from_stdin or options["diff"]):
+        raise Failure("--trace goes neither with `-` nor with --diff")
+    second = _begin_tracing(resolver, options) if options["tracing"] else None
     try:
         with Progress("checking", enabled=not (options["quiet"] or from_stdin)) as progress:
             if repairing:
@@ -60,6 +64,14 @@ def run(paths: tuple[Path, ...], options: dict[str, Any]) -> int:
 
     text_follows = repairing and from_stdin
     diagnostics = sorted((d for report in reports for d in report.diagnostics), key=lambda d: d.sort_key)
+    floors = list(_with_floors(reports, resolver))
+    if second is not None:
+        from modellint.linting import joined
+
+        traced = second.finish()
+        failed = failed or traced.failed or traced.interrupted
+        floors += ((diagnostic, second.settings.fail_on) for diagnostic in traced.diagnostics)
+        diagnostics = joined(diagnostics, traced.diagnostics)
     stream = sys.stderr if text_follows else sys.stdout
     if options["statistics"]:
         _write_statistics(diagnostics, options["output_format"], options["output_file"], stream)
@@ -77,7 +89,14 @@ def run(paths: tuple[Path, ...], options: dict[str, Any]) -> int:
         say_what_was_fixed(files, stream if plain else sys.stderr, unsafe=options["unsafe_fixes"])
     if text_follows:
         sys.stdout.buffer.write(files[0].after)
-    return exit_status(_with_floors(reports, resolver), failed=failed, exit_zero=options["exit_zero"])
+    return exit_status(floors, failed=failed, exit_zero=options["exit_zero"])
+
+
+def _begin_tracing(resolver: Resolver, options: dict[str, Any]) -> SecondPass:
+    """Start the runtime pass; what it needs is imported here alone, so that `check` without it stays light."""
+    from modellint.cli._second import SecondPass
+
+    return SecondPass(settings_here(resolver), quiet=options["quiet"])
 
 
 def _repair(

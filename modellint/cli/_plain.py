@@ -29,6 +29,7 @@ DEFAULTS: dict[str, Any] = {
     "unsafe_fixes": False,
     "diff": False,
     "statistics": False,
+    "tracing": False,
 }
 """The options of `check` where none is given, by the names that click gives them."""
 FLAGS = frozenset({"exit_zero", "isolated", "quiet", "no_cache", "force_exclude", "statistics"})

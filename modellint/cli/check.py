@@ -26,9 +26,12 @@ from modellint.cli._common import shared_options
 @click.option("--unsafe-fixes", is_flag=True, help="With --fix or --diff: also apply fixes that change behaviour.")
 @click.option("--diff", is_flag=True, help="Show what --fix would do, and change nothing.")
 @click.option("--statistics", is_flag=True, help="Print how often each rule fired instead of the findings.")
+@click.option(
+    "--trace", "tracing", is_flag=True, help="Also run the models of the configuration, and tell both passes together."
+)
 @click.pass_context
 def check(ctx: click.Context, /, paths: tuple[Path, ...], **options: Any) -> None:
-    """Check Python files and notebooks, without running them and without torch.
+    """Check Python files and notebooks, without running them and without torch (but see --trace).
 
     PATHS are files or folders; the default is the current folder, `-` is standard input.
     """

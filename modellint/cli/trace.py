@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,20 +10,13 @@ import click
 
 from modellint.cli._common import shared_options
 from modellint.cli._output import complain, exit_status, fail, overrides, settings_here, write
-from modellint.cli._progress import Progress
 from modellint.cli._repro import emit
 from modellint.cli._running import call_options, configured, given, limit_options
+from modellint.cli._tracing import INTERRUPTED, trace_all
 from modellint.cli._verdict_page import checked, write_verdict
-from modellint.cli._verdicts import verdicts
-from modellint.diagnostic import Diagnostic
-from modellint.linting import refine
 from modellint.report import Report
-from modellint.runtime import DETECTORS, PoolError, Request, TargetReport, default_jobs, trace_targets
 from modellint.runtime.probes.names import DEFAULT, PROBES, ProbeNameError, parse_probes
-from modellint.settings import Resolver, Settings
-
-_INTERRUPTED = 130
-"""Exit status after Ctrl-C, as shells have it."""
+from modellint.settings import Resolver
 
 
 @click.command()
@@ -79,28 +71,15 @@ def trace(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> No
     ]
     if not requests:
         fail("no target: name one (package.module:name or path/file.py:name), or list `models:` in .modellint.yaml")
-    reports, interrupted = _run(requests, settings, options)
-    for report in reports:
-        if not options["quiet"]:
-            for line in verdicts(report):
-                click.echo(line, err=True)
-        for note in report.notes:
-            if not options["quiet"]:
-                complain(note)
-        if report.problem is not None:
-            complain(report.problem)
+    traced = trace_all(requests, settings, jobs=options["jobs"], quiet=options["quiet"])
+    reports = traced.reports
     if options["emit_repro"] is not None:
         try:
             for line in (line for report in reports for line in emit(report, options["emit_repro"])):
                 complain(line)
         except OSError as error:
             fail(f"--emit-repro: {error.filename}: {error.strerror}")
-    judged = {
-        active.rule.code
-        for active in settings.rules.values()
-        if active.rule.detector in DETECTORS and active.rule.family != "probe"
-    }
-    diagnostics = refine(_once(reports), settings, _rows_that_ran(reports, judged), judged)
+    diagnostics = traced.diagnostics
     shown = Report(
         diagnostics=diagnostics,
         checked=[report.request.name or report.request.target for report in reports if not report.problem],
@@ -108,55 +87,12 @@ def trace(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> No
     )
     write(shown, options["output_format"], options["output_file"], quiet=options["quiet"])
     write_verdict(options["verdict_files"], reports, diagnostics, settings.rules)
-    if interrupted:
-        ctx.exit(_INTERRUPTED)
+    if traced.interrupted:
+        ctx.exit(INTERRUPTED)
     ctx.exit(
         exit_status(
             ((diagnostic, settings.fail_on) for diagnostic in diagnostics),
-            failed=any(report.problem is not None for report in reports),
+            failed=traced.failed,
             exit_zero=options["exit_zero"],
         )
     )
-
-
-def _run(requests: list[Request], settings: Settings, options: dict[str, Any]) -> tuple[list[TargetReport], bool]:
-    """Return the reports, and whether Ctrl-C ended the work before all of it was done."""
-    reports: list[TargetReport] = []
-    jobs = options["jobs"] or default_jobs(len(requests))
-    with Progress("tracing", enabled=not options["quiet"]) as progress:
-
-        def listen(part: Mapping[str, Any]) -> None:
-            if "probe" in part:
-                progress.show(len(reports), len(requests), f"probe {part['probe']}")
-
-        progress.show(0, len(requests))
-        try:
-            for report in trace_targets(requests, settings.rules, jobs=jobs, listener=listen):
-                reports.append(report)
-                progress.show(len(reports), len(requests))
-        except PoolError as error:
-            fail(error)
-        except KeyboardInterrupt:
-            return reports, True
-    return reports, False
-
-
-def _rows_that_ran(reports: Iterable[TargetReport], judged: set[str]) -> dict[str, set[int]]:
-    """Return the rows that were observed, by file, of models that all the rules `judged` were run on."""
-    rows: dict[str, set[int]] = {}
-    for report in reports:
-        if report.request.rules is None or judged <= report.request.rules.keys():
-            for name, found in report.rows_that_ran().items():
-                rows.setdefault(name, set()).update(found)
-    return rows
-
-
-def _once(reports: Iterable[TargetReport]) -> Iterator[Diagnostic]:
-    """Yield every finding, but what several models share only once."""
-    told = set()
-    for report in reports:
-        for diagnostic in report.diagnostics:
-            key = (diagnostic.code, diagnostic.filename, diagnostic.span, diagnostic.message)
-            if key not in told:
-                told.add(key)
-                yield diagnostic

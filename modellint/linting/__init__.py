@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from modellint.linting.applying import FixedFile, fix_file, fix_paths, fix_text, unified_diff
     from modellint.linting.engine import Checker, Engine, FileReport, check_paths, check_text, prepare
+    from modellint.linting.joining import joined
     from modellint.linting.proving import prove
     from modellint.linting.refining import refine
 
@@ -21,6 +22,7 @@ _HOMES = {
     "fix_file": "applying",
     "fix_paths": "applying",
     "fix_text": "applying",
+    "joined": "joining",
     "prepare": "engine",
     "prove": "proving",
     "refine": "refining",
@@ -36,6 +38,7 @@ __all__ = [
     "fix_file",
     "fix_paths",
     "fix_text",
+    "joined",
     "prepare",
     "prove",
     "refine",

@@ -41,13 +41,15 @@ def _cause(diagnostic: Diagnostic, diagnostics: Sequence[Diagnostic]) -> Diagnos
     runtime = diagnostic.runtime
     if runtime is None or not runtime.explained_by:
         return None
+    places = [(diagnostic.filename, diagnostic.span.start.row)]
+    places += [(related.filename, related.position.row) for related in diagnostic.related]
     for other in diagnostics:
-        if (
-            other.runtime is not None
-            and other.runtime.target == runtime.target
-            and other.code in runtime.explained_by
-            and not other.runtime.explained_by
-        ):
+        if other.code not in runtime.explained_by:
+            continue
+        if other.runtime is None:  # of the static pass, about the same line
+            if (other.filename, other.span.start.row) in places:
+                return other
+        elif other.runtime.target == runtime.target and not other.runtime.explained_by:
             return other
     return None
 

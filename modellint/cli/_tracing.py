@@ -1,0 +1,101 @@
+"""What `trace` and `check --trace` do with models: run them, say what went wrong, refine what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from modellint.cli._output import complain, fail
+from modellint.cli._progress import Progress
+from modellint.cli._verdicts import verdicts
+from modellint.diagnostic import Diagnostic
+from modellint.linting import refine
+from modellint.runtime import DETECTORS, Pool, PoolError, Request, TargetReport, default_jobs, trace_targets
+from modellint.settings import Settings
+
+INTERRUPTED = 130
+"""Exit status after Ctrl-C, as shells have it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """What came of all requests; `interrupted`: Ctrl-C ended the work before all of it was done."""
+
+    reports: list[TargetReport]
+    diagnostics: list[Diagnostic]
+    interrupted: bool
+
+    @property
+    def failed(self) -> bool:
+        """Tell whether a model could not be traced."""
+        return any(report.problem is not None for report in self.reports)
+
+
+def trace_all(
+    requests: Sequence[Request], settings: Settings, *, jobs: int | None, quiet: bool, pool: Pool | None = None
+) -> Traced:
+    """Trace the models of `requests`, `jobs` at a time, and say on standard error what there is to say about them."""
+    reports, interrupted = _run(requests, settings, jobs, quiet, pool)
+    for report in reports:
+        if not quiet:
+            for line in verdicts(report):
+                click.echo(line, err=True)
+            for note in report.notes:
+                complain(note)
+        if report.problem is not None:
+            complain(report.problem)
+    judged = {
+        active.rule.code
+        for active in settings.rules.values()
+        if active.rule.detector in DETECTORS and active.rule.family != "probe"
+    }
+    found = refine(_once(reports), settings, _rows_that_ran(reports, judged), judged)
+    return Traced(reports, found, interrupted)
+
+
+def _run(
+    requests: Sequence[Request], settings: Settings, jobs: int | None, quiet: bool, pool: Pool | None
+) -> tuple[list[TargetReport], bool]:
+    """Return the reports, and whether Ctrl-C ended the work before all of it was done."""
+    reports: list[TargetReport] = []
+    jobs = jobs or default_jobs(len(requests))
+    with Progress("tracing", enabled=not quiet) as progress:
+
+        def listen(part: Mapping[str, Any]) -> None:
+            if "probe" in part:
+                progress.show(len(reports), len(requests), f"probe {part['probe']}")
+
+        progress.show(0, len(requests))
+        try:
+            for report in trace_targets(requests, settings.rules, jobs=jobs, pool=pool, listener=listen):
+                reports.append(report)
+                progress.show(len(reports), len(requests))
+        except PoolError as error:
+            fail(error)
+        except KeyboardInterrupt:
+            return reports, True
+    return reports, False
+
+
+def _rows_that_ran(reports: Iterable[TargetReport], judged: set[str]) -> dict[str, set[int]]:
+    """Return the rows that were observed, by file, of models that all the rules `judged` were run on."""
+    rows: dict[str, set[int]] = {}
+    for report in reports:
+        if report.request.rules is None or judged <= report.request.rules.keys():
+            for name, found in report.rows_that_ran().items():
+                rows.setdefault(name, set()).update(found)
+    return rows
+
+
+def _once(reports: Iterable[TargetReport]) -> Iterator[Diagnostic]:
+    """Yield every finding, but what several models share only once."""
+    told = set()
+    for report in reports:
+        for diagnostic in report.diagnostics:
+            key = (diagnostic.code, diagnostic.filename, diagnostic.span, diagnostic.message)
+            if key not in told:
+                told.add(key)
+                yield diagnostic
