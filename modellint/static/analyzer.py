@@ -108,6 +108,9 @@ class Analyzer:
             return sorted(dict.fromkeys(found), key=lambda d: d.sort_key)
         finally:
             sys.setrecursionlimit(limit)
+            # what is left now stays for long: it goes to the oldest generation, without a look at each object
+            gc.freeze()
+            gc.unfreeze()
             if collecting:
                 gc.enable()
 

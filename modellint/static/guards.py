@@ -168,7 +168,13 @@ def assignments(function: FunctionInfo) -> Iterator[tuple[str, ast.expr]]:
 
 def walk_own(function: FunctionInfo) -> Iterator[ast.AST]:
     """Walk the nodes of a function without those of the functions inside it, and without `ast.Load` and the like."""
-    stack: list[ast.AST] = [node for node in reversed(function.body) if type(node) not in _INNER]
+    if function.own_nodes is None:
+        function.own_nodes = list(_walk(function.body))
+    return iter(function.own_nodes)
+
+
+def _walk(body: list[ast.stmt]) -> Iterator[ast.AST]:
+    stack: list[ast.AST] = [node for node in reversed(body) if type(node) not in _INNER]
     while stack:
         node = stack.pop()
         yield node

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from modellint.static.origins.values import ELEMENT, Step
 from modellint.static.project import FunctionInfo
@@ -40,14 +40,19 @@ class Definitions:
     returns: list[ast.expr]
     loops: list[tuple[ast.For | ast.AsyncFor | ast.comprehension, tuple[tuple[int, str], ...]]]
     statements: list[tuple[Position, Position, tuple[tuple[int, str], ...]]]
+    found_blocks: dict[Position, tuple[tuple[int, str], ...]] = field(default_factory=dict)
 
     def blocks_at(self, node: ast.AST) -> tuple[tuple[int, str], ...]:
         """Return the blocks around the statement that holds `node`."""
         place = _start(node)
+        known = self.found_blocks.get(place)
+        if known is not None:
+            return known
         best: tuple[tuple[int, str], ...] = ()
         for start, end, blocks in self.statements:
             if start <= place < end and len(blocks) >= len(best):
                 best = blocks
+        self.found_blocks[place] = best
         return best
 
     def reaching(self, name: str, use: ast.AST | None) -> list[Definition]:

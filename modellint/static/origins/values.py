@@ -63,11 +63,14 @@ class Origin:
 
     def at(self, node: ast.expr | None, *names: str) -> Origin:
         """Return the expression `node` of the same activation, without a path."""
-        return replace(self, node=node, path=(), symbol=None, names=self.names.union(names))
+        known = self.names.union(names) if names else self.names
+        return Origin(node, self.scope, self.activation, (), None, known, self.unsure)
 
     def along(self, path: tuple[Step, ...], names: frozenset[str] = frozenset(), unsure: bool = False) -> Origin:
         """Return the element along `path` of this one."""
-        return replace(self, path=self.path + path, names=self.names | names, unsure=self.unsure or unsure)
+        known = self.names | names if names else self.names
+        unsure = self.unsure or unsure
+        return Origin(self.node, self.scope, self.activation, self.path + path, self.symbol, known, unsure)
 
     def like(self, other: Origin) -> Origin:
         """Return this with the rest of the path of `other`, and what is known of the way to it."""

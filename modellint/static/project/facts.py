@@ -35,7 +35,7 @@ class FunctionInfo:
     What is asked of many functions is kept: `words` (those of `WORDS` in it) and `callees` (the last names of what it
     calls), both with the functions inside it, and `stores`, the variables it assigns. `node`, `calls` and `statements`
     (bare expressions and `with` blocks), its own only and in the order of the text, live as long as the module's tree
-    and come back with it.
+    and come back with it. So does `own_nodes`, all of its own nodes, None until they were asked for.
     """
 
     __slots__ = (
@@ -50,6 +50,7 @@ class FunctionInfo:
         "module",
         "name",
         "nested",
+        "own_nodes",
         "parent",
         "self_name",
         "stores",
@@ -74,6 +75,7 @@ class FunctionInfo:
         self.nested: list[FunctionInfo] = []
         self.classes: dict[str, ClassInfo] = {}
         self.functions: dict[str, FunctionInfo] = {}
+        self.own_nodes: list[ast.AST] | None = None
         self._node = node
         self._calls: list[ast.Call] = []
         self._statements: list[ast.Expr | ast.With | ast.AsyncWith] = []
@@ -150,6 +152,7 @@ class FunctionInfo:
 
     def take_nodes(self, other: FunctionInfo | None) -> None:
         """Take over the nodes of the same function in a fresh tree; None lets go of them."""
+        self.own_nodes = None
         self._node = other._node if other is not None else None
         self._calls = other._calls if other is not None else []
         self._statements = other._statements if other is not None else []
@@ -230,6 +233,7 @@ class ModuleInfo:
             self._tree = fresh._tree
             for mine, new in zip([self.body, *self.functions], [fresh.body, *fresh.functions], strict=True):
                 mine.take_nodes(new)
+            fresh.let_go()  # it is one circle of references, which would keep the nodes alive
 
     def let_go(self) -> None:
         """Drop the tree and every node of it."""

@@ -19,6 +19,7 @@ from modellint.static.project.facts import (
     parse_text,
     scan,
 )
+from modellint.static.project.mentions import Mentions
 
 if TYPE_CHECKING:
     from modellint.static.project.deep import Deep
@@ -61,7 +62,7 @@ class Project:
         self._names: dict[tuple[Path, str], Symbol | None] = {}
         self._found: dict[tuple[Path, str, int], Path | None] = {}
         self._listings: dict[Path, frozenset[str]] = {}
-        self._texts: dict[Path, bytes] | None = None
+        self._words: Mentions | None = None
         self._mentions: dict[str, tuple[Path, ...]] = {}
 
     def add(self, source: SourceFile) -> ModuleInfo:
@@ -79,7 +80,7 @@ class Project:
     def changed(self, path: Path) -> None:
         """Read `path` again, whose content may be another one; a text that does not parse leaves the last good one."""
         if path not in self._modules:
-            if self._texts is not None and path in self._texts:
+            if self._words is not None and path in self._words:
                 with suppress(OSError):
                     self._mention(path, self._read(path))
             return
@@ -99,9 +100,9 @@ class Project:
 
     def _mention(self, path: Path, text: bytes) -> None:
         """Keep `mentioning` true for the new `text` of a file."""
-        if self._texts is None or path not in self._texts:
+        if self._words is None or path not in self._words:
             return
-        self._texts[path] = text
+        self._words.replace(path, text)
         for word, paths in list(self._mentions.items()):
             if (path in paths) != (word.encode() in text):
                 del self._mentions[word]
@@ -292,17 +293,10 @@ class Project:
 
     def mentioning(self, word: str) -> tuple[Path, ...]:
         """Return the project's Python files whose text holds `word`."""
-        if self._texts is None:
-            self._texts = {}
-            for path in discover([self.root]):
-                if path.suffix == ".py":
-                    try:
-                        self._texts[path] = self._read(path)
-                    except OSError:
-                        continue
         if word not in self._mentions:
-            needle = word.encode(errors="surrogateescape")  # a file name need not be text
-            self._mentions[word] = tuple(path for path, text in self._texts.items() if needle in text)
+            if self._words is None:
+                self._words = Mentions((path for path in discover([self.root]) if path.suffix == ".py"), self._read)
+            self._mentions[word] = self._words.of(word)
         return self._mentions[word]
 
     # -- classes -------------------------------------------------------------------------------------------

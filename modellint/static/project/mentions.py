@@ -1,0 +1,66 @@
+"""Which files hold a word: an index of the words of all texts, read once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+_WORD = re.compile(rb"[A-Za-z0-9_\x80-\xff]+")
+
+
+class Mentions:
+    """The words of `paths`. The texts themselves are not kept; what cannot be read holds no word."""
+
+    def __init__(self, paths: Iterable[Path], read: Callable[[Path], bytes]) -> None:
+        self._read = read
+        self._numbers: dict[Path, int] = {}
+        self._holders: dict[bytes, list[int]] = {}
+        self._replaced: dict[int, bytes] = {}
+        for path in paths:
+            try:
+                words = set(_WORD.findall(read(path)))
+            except OSError:
+                continue
+            number = self._numbers[path] = len(self._numbers)
+            for word in words:
+                self._holders.setdefault(word, []).append(number)
+        self._vocabulary = b"\n%s\n" % b"\n".join(self._holders)
+
+    def __contains__(self, path: Path) -> bool:
+        return path in self._numbers
+
+    def replace(self, path: Path, text: bytes) -> None:
+        """Go by `text` from now on for a file that was read."""
+        self._replaced[self._numbers[path]] = text
+
+    def of(self, text: str) -> tuple[Path, ...]:
+        """Return the files whose text holds `text`, also inside a longer word, in the order of `paths`."""
+        needle = text.encode(errors="surrogateescape")  # a file name need not be text
+        parts = _WORD.findall(needle)
+        found = set(self._numbers.values())
+        for part in parts:
+            found &= {number for word in self._words_with(part) for number in self._holders[word]}
+        found -= self._replaced.keys()
+        found |= {number for number, new in self._replaced.items() if needle in new}
+        in_one_word = parts == [needle]
+        return tuple(
+            path
+            for path, number in self._numbers.items()
+            if number in found and (in_one_word or number in self._replaced or self._holds(path, needle))
+        )
+
+    def _words_with(self, part: bytes) -> Iterator[bytes]:
+        """Yield the words that `part` stands in."""
+        vocabulary = self._vocabulary
+        place = vocabulary.find(part)
+        while place >= 0:
+            end = vocabulary.index(b"\n", place)
+            yield vocabulary[vocabulary.rindex(b"\n", 0, place) + 1 : end]
+            place = vocabulary.find(part, end)
+
+    def _holds(self, path: Path, needle: bytes) -> bool:
+        try:
+            return needle in self._read(path)
+        except OSError:
+            return False
