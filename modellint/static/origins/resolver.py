@@ -45,6 +45,9 @@ class Resolver:
         self._known: dict[object, tuple[Origin, list[Origin]]] = {}
         self._active: set[object] = set()
         self._asked: set[object] = set()
+        self._constants: dict[object, tuple[Origin, tuple[object] | None]] = {}
+        self._inner: dict[object, tuple[Origin, list[Origin]]] = {}
+        self._cuts = 0  # how often a circle or the budget ended something: what was found meanwhile may lack that
         self._steps = 0
 
     def trim(self) -> bool:
@@ -54,6 +57,8 @@ class Resolver:
         self._definitions.clear()
         self._conditions.clear()
         self._known.clear()
+        self._constants.clear()
+        self._inner.clear()
         return True
 
     def definitions(self, function: FunctionInfo) -> Definitions:
@@ -70,9 +75,14 @@ class Resolver:
         if key in self._known:
             return [one.along((), origin.names, origin.unsure) for one in self._known[key][1]]
         if key in self._active or len(self._active) >= MAX_NESTED:
+            self._cuts += 1
             return []
+        exact = (key, origin.activation.identity)
+        if exact in self._inner:
+            return [one.along((), origin.names, origin.unsure) for one in self._inner[exact][1]]
         if not self._active:
             self._steps = 0
+        cuts = self._cuts
         self._active.add(key)
         try:
             bare = replace(origin, names=frozenset(), unsure=False)
@@ -86,14 +96,20 @@ class Resolver:
         result = list(found.values())
         if not self._active:
             self._known[key] = origin, result
+        elif self._cuts == cuts:
+            self._inner[exact] = origin, result
         return [one.along((), origin.names, origin.unsure) for one in result]
 
     def _follow(self, origin: Origin, depth: int, seen: frozenset[object]) -> Iterator[Origin]:
         node = origin.node
         self._steps += 1
-        if node is None or depth > MAX_DEPTH or origin.key in seen or self._steps > MAX_STEPS:
+        if node is None:
             return
-        seen |= {origin.key}
+        key = origin.key
+        if depth > MAX_DEPTH or key in seen or self._steps > MAX_STEPS:
+            self._cuts += 1
+            return
+        seen |= {key}
         if isinstance(node, ast.Name):
             sources: Iterable[Origin] = self._name(origin, node)
         elif isinstance(node, ast.Attribute):
@@ -364,14 +380,24 @@ class Resolver:
 
     def constant(self, origin: Origin) -> tuple[object] | None:
         """Return the one constant that `origin` must be, in a tuple; None where it can be anything else."""
+        if isinstance(origin.node, ast.Constant):
+            return (origin.node.value,)
         key = (origin.scope, origin.key)
         if key in self._asked:  # `x = x or y` goes round in a circle
+            self._cuts += 1
             return None
+        exact = (key, origin.activation.identity)
+        if exact in self._constants:
+            return self._constants[exact][1]
+        cuts = self._cuts
         self._asked.add(key)
         try:
-            return outcome(self, origin)
+            result = outcome(self, origin)
         finally:
             self._asked.discard(key)
+        if self._cuts == cuts:
+            self._constants[exact] = origin, result
+        return result
 
     def truth(self, origin: Origin) -> bool | None:
         """Return whether a condition holds, None where that is not known."""

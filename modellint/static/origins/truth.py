@@ -43,12 +43,15 @@ def outcome(resolver: Resolver, origin: Origin) -> tuple[Any] | None:
         found = resolver.origins(origin)
         if not found:
             return None
-        known = [resolver.constant(one) if one.node is not node and not one.path else None for one in found]
-        if known[0] is not None and all(
-            k is not None and k[0] == known[0][0] and type(k[0]) is type(known[0][0]) for k in known
-        ):
-            return known[0]
-        return None
+        first: tuple[Any] | None = None
+        for one in found:
+            known = resolver.constant(one) if one.node is not node and not one.path else None
+            if known is None:
+                return None
+            first = first or known
+            if known[0] != first[0] or type(known[0]) is not type(first[0]):
+                return None
+        return first
     return None
 
 
@@ -74,7 +77,7 @@ def _compared(resolver: Resolver, origin: Origin, node: ast.Compare) -> tuple[bo
     if len(node.ops) != 1 or type(node.ops[0]) not in _COMPARE:
         return None
     left = resolver.constant(origin.at(node.left))
-    right = resolver.constant(origin.at(node.comparators[0]))
+    right = None if left is None else resolver.constant(origin.at(node.comparators[0]))
     if left is None or right is None:
         return None
     try:
@@ -90,8 +93,10 @@ def _called(resolver: Resolver, origin: Origin, node: ast.Call) -> tuple[Any] | 
         return None if known is None else ((bool if func.id == "bool" else str)(known[0]),)
     if isinstance(func, ast.Attribute) and func.attr in _TEXT_METHODS and not node.keywords:
         text = resolver.constant(origin.at(func.value))
+        if text is None or not isinstance(text[0], str):
+            return None
         given = [resolver.constant(origin.at(item)) for item in node.args]
-        if text is not None and isinstance(text[0], str) and None not in given:
+        if None not in given:
             try:
                 return (getattr(text[0], func.attr)(*(g[0] for g in given if g is not None)),)
             except TypeError:

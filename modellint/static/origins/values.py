@@ -29,6 +29,15 @@ class Activation:
     outer: Activation | None = None
     depth: int = 0
 
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """What makes two activations the same, with the objects and the functions around them."""
+        receiver = self.receiver
+        if receiver is None and self.outer is None:
+            return (self.key, self.depth)
+        whose = None if receiver is None else (receiver.scope, receiver.key, receiver.activation.identity)
+        return (self.key, self.depth, whose, self.outer and self.outer.identity)
+
     def bind(self, name: str, value: Origin) -> Activation:
         """Return the same activation with one more variable bound."""
         key = (*self.key, (name, ast.dump(value.node) if value.node is not None else ""))
