@@ -51,6 +51,7 @@ def run(paths: tuple[Path, ...], options: dict[str, Any]) -> int:
                         force_exclude=options["force_exclude"],
                         progress=progress.show,
                         fixes=shows_fixes(options["output_format"]),
+                        cache=not options["no_cache"],
                     )
                 )
     except (DocumentError, SettingsError) as error:

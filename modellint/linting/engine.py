@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -92,19 +92,41 @@ def check_paths(
     make_checker: MakeChecker | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
     fixes: bool = False,
+    cache: bool = False,
 ) -> Iterator[FileReport]:
     """Yield a report for every path that is checked, or that could not be, in the order of discovery.
 
     Files named by `paths` are checked although `exclude` names them, unless `force_exclude`. `progress` hears
     how many files of how many are done. With `fixes`, findings come with the fix that repairs them. Raises what
-    `Resolver.for_folder` raises.
+    `Resolver.for_folder` raises. With `cache`, what is known from earlier runs is not worked out again.
     """
+    if cache:
+        from modellint.linting.cache import Reads, cached_reports
+
+        reads = Reads()
+        prepared = prepare(paths, resolver, force_exclude=force_exclude, fixes=fixes, read=reads)
+        yield from prepared.troubles
+        yield from cached_reports(prepared, reads, fixes, progress)
+        return
     prepared = prepare(paths, resolver, force_exclude=force_exclude, make_checker=make_checker, fixes=fixes)
     yield from prepared.troubles
     for done, (path, named) in enumerate(prepared.files):
         progress(done, len(prepared.files))
         yield prepared.engine.check(path, None, named)
     progress(len(prepared.files), len(prepared.files))
+
+
+@dataclass(frozen=True, slots=True)
+class Consulted:
+    """What the findings of a project may follow from, beside the files that were checked.
+
+    `shared` are files that were read on behalf of others, `folders` those whose names were looked up, `words` the names
+    that were searched for, with the files that hold them.
+    """
+
+    shared: Set[Path]
+    folders: Set[Path]
+    words: Mapping[str, tuple[Path, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,13 +248,31 @@ class Engine:
             self._prefilters[key] = Prefilter(roots if language == "python" else _RUST_ROOTS, triggers)
         return self._prefilters[key]
 
+    def group(self, path: Path) -> tuple[Settings, Path]:
+        """Return the settings and the project root of a Python file: such files share a checker."""
+        return self._resolver.for_folder(path.parent), self._resolver.project_root(path.parent, self._tops)
+
+    def consulted(self, settings: Settings, root: Path) -> Consulted:
+        """Return what the checkers of a group have read so far beside the files that they were given."""
+        shared: set[Path] = set()
+        folders: set[Path] = set()
+        words: dict[str, tuple[Path, ...]] = {}
+        for engine in (self, self._trial):
+            checkers = {} if engine is None else engine._checkers
+            project = getattr(checkers.get((id(settings), root)), "project", None)
+            if project is not None:
+                shared |= project.shared
+                folders.update(project.folders)
+                words.update(project.words)
+        return Consulted(shared, folders, words)
+
     def _checker(self, path: Path, settings: Settings) -> Checker:
         if language_of(path) == "rust":
             key = (id(settings), Path())  # Cargo knows the projects
             if key not in self._checkers:
                 self._checkers[key] = make_burn_analyzer(settings, self._read)
             return self._checkers[key]
-        key = (id(settings), self._resolver.project_root(path.parent, self._tops))
+        key = (id(settings), self.group(path)[1])
         if key not in self._checkers:
             self._checkers[key] = self._make_checker(settings, key[1], self._checked)
         return self._checkers[key]

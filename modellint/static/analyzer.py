@@ -64,6 +64,11 @@ class Analyzer:
         self._checked = None if checked is None else frozenset(checked)
         self._forget()
 
+    @property
+    def project(self) -> Project:
+        """The files that were read, and what was asked about them."""
+        return self._project
+
     @cached_property
     def _found_deep(self) -> Deep:
         from modellint.static.project.deep import Deep

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,7 +48,8 @@ class Symbol:
 class Project:
     """The files below `root`, parsed on demand. Not safe for concurrent use.
 
-    `version` counts how often a file got another text: what was derived from the old one is void then. `deep` makes,
+    `shared` are the files that were asked for by name or by import. `version` counts how often a file got another text:
+    what was derived from the old one is void then. `deep` makes,
     when first needed, what finds names in installed packages; without it they stay outside. `read` gives the content of
     a file: an editor's, where that is newer than the disk's.
     """
@@ -64,6 +65,17 @@ class Project:
         self._listings: dict[Path, frozenset[str]] = {}
         self._words: Mentions | None = None
         self._mentions: dict[str, tuple[Path, ...]] = {}
+        self.shared: set[Path] = set()
+
+    @property
+    def folders(self) -> Iterable[Path]:
+        """The folders whose names were looked up."""
+        return self._listings
+
+    @property
+    def words(self) -> Mapping[str, tuple[Path, ...]]:
+        """What `mentioning` was asked, and what it said."""
+        return self._mentions
 
     def add(self, source: SourceFile) -> ModuleInfo:
         """Parse `source` and make it the project's version of its file; raise `SyntaxError` if it does not parse."""
@@ -109,6 +121,7 @@ class Project:
 
     def load(self, path: Path) -> ModuleInfo | None:
         """Return the facts of the file `path`, None where it cannot be read or parsed."""
+        self.shared.add(path)
         if path not in self._modules:
             try:
                 source = read_source(path, self._read(path))

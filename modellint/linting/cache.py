@@ -1,0 +1,254 @@
+"""What a run found, kept for the next one: `.modellint_cache/` at the root of a project.
+
+The findings of a file follow from more than its text: from files that it imports, that call it or that only mention a
+name. So a record holds all that the run read and listed. As long as it is all the same, every finding holds. A changed
+file that the analysis of no other one has read, and that mentions of the names asked for what it did before, costs
+only its own findings; any other change, a file more or less included, costs all of them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import hashlib
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from modellint._version import __version__
+from modellint.diagnostic import Diagnostic
+from modellint.files import replace_file
+from modellint.linting.engine import Consulted, FileReport, Prepared, language_of
+from modellint.linting.stored import pack, unpack
+from modellint.settings import Settings
+from modellint.sources import discover
+
+FOLDER = ".modellint_cache"
+_TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is a cache of modellint.\n"
+_RACY = 2_000_000_000  # nanoseconds; a file that young may change once more without another time of change
+_KEPT = 16  # records of one project: other rules, other files
+_DECLARATIONS = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "environment.yml")
+State = list[Any]
+"""Size, time of change in nanoseconds and digest of a file; empty where there is none."""
+
+
+class Reads:
+    """Reads files, and remembers in which state."""
+
+    def __init__(self) -> None:
+        self.states: dict[str, State] = {}
+        self.torn = False  # whether a file had two contents in one run
+
+    def __call__(self, path: Path) -> bytes:
+        """Return the content of `path`; raises `OSError`."""
+        status = path.stat()  # first: what is written after this is noticed
+        data = path.read_bytes()
+        state: State = [status.st_size, status.st_mtime_ns, _digest(data)]
+        self.torn |= self.states.setdefault(str(path), state)[2] != state[2]
+        return data
+
+
+def cached_reports(
+    prepared: Prepared, reads: Reads, fixes: bool, progress: Callable[[int, int], None]
+) -> Iterator[FileReport]:
+    """Yield the reports of a run whose engine reads through `reads`; what is known from earlier runs is not checked.
+
+    Rust files are checked each time, and so is everything with `deep`: what they depend on lies anywhere.
+    """
+    engine, files = prepared.engine, [path for path, _ in prepared.files]
+    records: dict[tuple[int, Path], tuple[Settings, Record]] = {}
+    for done, (path, named) in enumerate(prepared.files):
+        progress(done, len(files))
+        settings, root = engine.group(path)
+        if settings.deep or language_of(path) != "python":
+            yield engine.check(path, None, named)
+            continue
+        if (id(settings), root) not in records:
+            records[id(settings), root] = settings, Record(root, settings, files, fixes)
+        record = records[id(settings), root][1]
+        known = record.findings(path)
+        report = engine.check(path, None, named) if known is None else FileReport(path, known)
+        if known is None and not report.errors and not report.notes and str(path) in reads.states:
+            record.add(path, report.diagnostics)
+        yield report
+    progress(len(files), len(files))
+    for (_, root), (settings, record) in records.items():
+        if not reads.torn:
+            record.save(reads, engine.consulted(settings, root))
+
+
+class Record:
+    """The record of one set of settings and files in the project at `root`."""
+
+    def __init__(self, root: Path, settings: Settings, files: Iterable[Path], fixes: bool) -> None:
+        self._root = root
+        key = [__version__, sys.version, str(root), fixes, _sources(), _plain(settings), sorted(map(str, files))]
+        self._file = root / FOLDER / f"{_digest(json.dumps(key).encode())}.json"
+        self._started = time.time_ns()
+        self._data: dict[str, Any] = {}
+        self._fresh: dict[str, list[Diagnostic]] = {}
+        self._valid: set[str] = set()
+        self._states: dict[str, State] = {}
+        with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):  # damaged: a cold run
+            data = json.loads(self._file.read_bytes())
+            if data.pop("digest") == _digest(json.dumps(data).encode()):
+                self._data = data
+        self._judge()
+
+    def _judge(self) -> None:
+        data = self._data
+        if not data:
+            return
+        if any(_names(folder) != names for folder, names in data["folders"].items()) or (
+            data["words"] and _tree(self._root) != data["tree"]
+        ):
+            self._data = {}
+            return
+        changed: dict[str, bytes] = {}
+        for name, old in data["files"].items():
+            try:
+                status = os.stat(name)  # noqa: PTH116 - hundreds of them
+                state = [status.st_size, status.st_mtime_ns]
+                if state == old[:2] and status.st_mtime_ns < data["taken"] - _RACY:
+                    continue
+                content = Path(name).read_bytes()
+            except OSError:
+                if old:
+                    self._data = {}
+                    return
+                continue
+            self._states[name] = [*state, _digest(content)]
+            if not old or self._states[name][2] != old[2]:
+                changed[name] = content
+        if any(name in data["shared"] or self._mentions_other(name, text) for name, text in changed.items()):
+            self._data = {}
+            return
+        self._valid = data["findings"].keys() - changed.keys()
+
+    def _mentions_other(self, name: str, text: bytes) -> bool:
+        words = self._data["words"].items()
+        return name.endswith(".py") and any((name in files) != (word.encode() in text) for word, files in words)
+
+    def findings(self, path: Path) -> tuple[Diagnostic, ...] | None:
+        """Return what is known of a file, None where it has to be checked."""
+        if str(path) not in self._valid:
+            return None
+        try:
+            return tuple(map(unpack, self._data["findings"][str(path)]))
+        except (ValueError, TypeError, KeyError):
+            return None
+
+    def add(self, path: Path, diagnostics: Iterable[Diagnostic]) -> None:
+        """Take in what a check of `path` has found."""
+        self._fresh[str(path)] = list(diagnostics)
+
+    def save(self, reads: Reads, consulted: Consulted) -> None:
+        """Write the record with what was added; a folder that cannot be written is left alone."""
+        if (not self._fresh and not self._states) or _is_everyones(self._root):
+            return
+        old = self._data
+        files = {**old.get("files", {}), **self._states, **reads.states}
+        for name in self._fresh:
+            for folder in _up_to(Path(name).parent, self._root):
+                for declaration in _DECLARATIONS:
+                    files.setdefault(str(folder / declaration), _state(folder / declaration))
+        words = {**old.get("words", {}), **{word: sorted(map(str, p)) for word, p in consulted.words.items()}}
+        declared = {name for name in files if name.endswith(_DECLARATIONS)}
+        kept = {name: found for name, found in old.get("findings", {}).items() if name in self._valid}
+        data = {
+            "taken": self._started,
+            "files": files,
+            "folders": {**old.get("folders", {}), **{str(f): _names(str(f)) for f in consulted.folders}},
+            "words": words,
+            "tree": _tree(self._root) if words else None,
+            "shared": sorted({*old.get("shared", ()), *map(str, consulted.shared), *declared}),
+            "findings": {**kept, **{name: list(map(pack, found)) for name, found in self._fresh.items()}},
+        }
+        data = {**data, "digest": _digest(json.dumps(data).encode())}
+        with suppress(OSError, ValueError):
+            _prepare(self._file.parent)
+            replace_file(self._file, json.dumps(data).encode(), 0o644)
+
+
+def _is_everyones(folder: Path) -> bool:
+    """Tell whether a folder is one in which files lie that have nothing to do with each other."""
+    import tempfile
+
+    return str(folder) in (folder.anchor, tempfile.gettempdir(), os.path.expanduser("~"))  # noqa: PTH111
+
+
+def _prepare(folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
+    for name, text in (("CACHEDIR.TAG", _TAG), (".gitignore", "# Made by modellint.\n*\n")):
+        if not (folder / name).exists():
+            replace_file(folder / name, text.encode(), 0o644)
+    records = sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime_ns)
+    for path in records[: -_KEPT + 1]:
+        path.unlink(missing_ok=True)
+
+
+def _state(path: Path) -> State:
+    try:
+        status = path.stat()
+        return [status.st_size, status.st_mtime_ns, _digest(path.read_bytes())]
+    except OSError:
+        return []
+
+
+def _names(folder: str) -> str:
+    """Return a digest of those names in a folder that an import can mean."""
+    try:
+        names = os.listdir(folder)  # noqa: PTH208 - names alone
+    except OSError:
+        names = []
+    kept = sorted(n for n in names if n.endswith(".py") or ("." not in n and n != "__pycache__"))
+    return _digest("\n".join(kept).encode("utf-8", "surrogateescape"))
+
+
+def _tree(root: Path) -> str:
+    """Return a digest of the names of the project's Python files."""
+    names = sorted(str(path) for path in discover([root]) if path.suffix == ".py")
+    return _digest("\n".join(names).encode("utf-8", "surrogateescape"))
+
+
+def _up_to(folder: Path, root: Path) -> Iterator[Path]:
+    yield folder
+    while folder != root and root in folder.parents:
+        folder = folder.parent
+        yield folder
+
+
+def _sources() -> str:
+    """Return a digest of this package's own files in a checkout, where they change without a new version."""
+    package = Path(__file__).resolve().parent.parent
+    if package.parent.name in ("site-packages", "dist-packages"):
+        return ""
+    states = []
+    for path in sorted(package.rglob("*.py")):
+        status = path.stat()
+        states.append(f"{path} {status.st_size} {status.st_mtime_ns}")
+    return _digest("\n".join(states).encode("utf-8", "surrogateescape"))
+
+
+def _plain(value: Any) -> Any:
+    """Return settings in a form that is the same in every process."""
+    if dataclasses.is_dataclass(value):
+        return [_plain(getattr(value, field.name)) for field in dataclasses.fields(value) if field.repr]
+    if isinstance(value, Mapping):
+        return [[_plain(key), _plain(inner)] for key, inner in value.items()]
+    if isinstance(value, frozenset | set):
+        return sorted(map(str, value))
+    if isinstance(value, list | tuple):
+        return list(map(_plain, value))
+    if isinstance(value, enum.Enum):
+        return value.value
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=16).hexdigest()

@@ -1,0 +1,59 @@
+"""Findings as JSON can hold them, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from modellint.diagnostic import (
+    Applicability,
+    Confidence,
+    Diagnostic,
+    Edit,
+    Fix,
+    Position,
+    Related,
+    Severity,
+    Span,
+)
+
+
+def pack(diagnostic: Diagnostic) -> list[Any]:
+    """Return a finding of the static pass as lists, texts and numbers."""
+    fix = diagnostic.fix
+    return [
+        diagnostic.code,
+        diagnostic.name,
+        diagnostic.severity.value,
+        diagnostic.confidence.value,
+        diagnostic.message,
+        diagnostic.filename,
+        _numbers(diagnostic.span),
+        diagnostic.cell,
+        fix and [fix.applicability.value, fix.message, [[_numbers(e.span), e.content, e.cell] for e in fix.edits]],
+        [[r.filename, r.position.row, r.position.column, r.message] for r in diagnostic.related],
+        diagnostic.url,
+        diagnostic.subject,
+    ]
+
+
+def unpack(data: list[Any]) -> Diagnostic:
+    """Return the finding that `pack` was given; raises `ValueError`, `TypeError` or `KeyError` for anything else."""
+    code, name, severity, confidence, message, filename, span, cell, fix, related, url, subject = data
+    return Diagnostic(
+        code=code,
+        name=name,
+        severity=Severity(severity),
+        confidence=Confidence(confidence),
+        message=message,
+        filename=filename,
+        span=Span.of(*span),
+        cell=cell,
+        fix=fix and Fix(Applicability(fix[0]), fix[1], tuple(Edit(Span.of(*s), text, c) for s, text, c in fix[2])),
+        related=tuple(Related(file, Position(row, column), text) for file, row, column, text in related),
+        url=url,
+        subject=subject,
+    )
+
+
+def _numbers(span: Span) -> list[int]:
+    return [span.start.row, span.start.column, span.end.row, span.end.column]

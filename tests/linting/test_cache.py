@@ -1,0 +1,195 @@
+"""A warm run says what a cold one says, whatever happened in between."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from modellint.diagnostic import to_dict
+from modellint.linting import check_paths
+from modellint.linting import engine as engines
+from modellint.linting.cache import FOLDER
+from modellint.settings import Overrides, Resolver
+
+MODEL = """\
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.drop = nn.Dropout()
+
+    def forward(self, x):
+        return self.drop(x)
+"""
+PREDICT = """\
+import torch
+from net import Net
+
+def predict(path, x):
+    net = Net()
+    net.load_state_dict(torch.load(path, weights_only=True))
+    with torch.no_grad():
+        return net(x)
+"""
+CALM = "import json\n\nprint(json.dumps({}))\n"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "pyproject.toml").write_text("[project]\nname = 'x'\n")
+    for name, text in (("net.py", MODEL), ("predict.py", PREDICT), ("calm.py", CALM)):
+        (tmp_path / name).write_text(text)
+    age(tmp_path)
+    return tmp_path
+
+
+def age(folder: Path) -> None:
+    """Make the files old enough that their time of change is trusted."""
+    for number, path in enumerate(sorted(folder.glob("*.*"))):
+        if path.is_file():
+            os.utime(path, (time.time() - 1000 - number,) * 2)
+
+
+def findings(project: Path, cache: bool = True, fixes: bool = False, **given: object) -> list[dict[str, object]]:
+    resolver = Resolver(Overrides(**given))  # type: ignore[arg-type]
+    reports = check_paths([project], resolver, cache=cache, fixes=fixes)
+    return [to_dict(d) for report in reports for d in report.diagnostics]
+
+
+@pytest.fixture
+def checked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the names of the files that an engine was given, in order."""
+    seen: list[str] = []
+    check = engines.Engine.check
+
+    def spy(self: engines.Engine, path: Path, *rest: object, **named: object) -> engines.FileReport:
+        seen.append(path.name)
+        return check(self, path, *rest, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(engines.Engine, "check", spy)
+    return seen
+
+
+def test_nothing_changed_nothing_is_checked(project: Path, checked: list[str]) -> None:
+    cold = findings(project)
+    assert [d["code"] for d in cold] == ["ML101"]
+    checked.clear()
+    assert findings(project) == cold
+    assert checked == []
+
+
+def test_fixes_come_out_as_they_went_in(project: Path, checked: list[str]) -> None:
+    cold = findings(project, fixes=True)
+    assert cold[0]["fix"]
+    checked.clear()
+    assert findings(project, fixes=True) == cold
+    assert checked == []
+
+
+def test_a_new_time_alone_changes_nothing(project: Path, checked: list[str]) -> None:
+    cold = findings(project)
+    (project / "net.py").touch()
+    checked.clear()
+    assert findings(project) == cold
+    assert checked == []
+
+
+def test_a_file_that_no_other_one_asks_for_is_checked_alone(project: Path, checked: list[str]) -> None:
+    cold = findings(project)
+    (project / "calm.py").write_text(CALM + "\nprint('more')\n")
+    checked.clear()
+    assert findings(project) == cold
+    assert checked == ["calm.py"]
+
+
+def test_the_same_size_in_the_same_moment_is_seen(project: Path) -> None:
+    status = (project / "predict.py").stat()
+    now = time.time_ns()
+    os.utime(project / "predict.py", ns=(now, now))
+    assert findings(project)
+    (project / "predict.py").write_text(PREDICT.replace("net = Net()", "net = Set()"))
+    os.utime(project / "predict.py", ns=(now, now))
+    assert (project / "predict.py").stat().st_size == status.st_size
+    assert findings(project) == findings(project, cache=False) == []
+
+
+CHANGES = {
+    "an imported class": lambda p: (p / "net.py").write_text(MODEL.replace("nn.Dropout()", "nn.ReLU()")),
+    "the file itself": lambda p: (p / "predict.py").write_text(PREDICT.replace("    with", "    net.eval()\n    with")),
+    "a module that is gone": lambda p: (p / "net.py").unlink(),
+    "a package in the place of a module": lambda p: ((p / "net").mkdir(), (p / "net/__init__.py").write_text("")),
+    "a caller that did not exist": lambda p: (p / "calm.py").write_text("from predict import predict\npredict('a', 1)"),
+    "another file": lambda p: (p / "another.py").write_text("import torch\nfrom predict import predict\n"),
+    "a syntax error": lambda p: (p / "predict.py").write_text(PREDICT + "("),
+    "a configuration": lambda p: (p / ".modellint.yaml").write_text("ignore: [ML101]\n"),
+    "a comment": lambda p: (p / "predict.py").write_text(PREDICT.replace("net(x)", "net(x)  # noqa: ML101")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_warm_run_sees_what_a_cold_one_sees(project: Path, name: str) -> None:
+    before = findings(project)
+    CHANGES[name](project)
+    assert findings(project) == findings(project, cache=False)
+    assert findings(project) == findings(project, cache=False)
+    if name in ("an imported class", "the file itself", "a syntax error", "a configuration", "a comment"):
+        assert findings(project) != before  # else the test would show nothing
+
+
+def test_a_declared_version_counts(project: Path) -> None:
+    text = PREDICT.replace(", weights_only=True", "").replace("    with", "    net.eval()\n    with")
+    (project / "predict.py").write_text(text)
+    assert [d["code"] for d in findings(project)] == ["ML403"]
+    (project / "pyproject.toml").write_text("[project]\nname = 'x'\ndependencies = ['torch>=2.6']\n")
+    engines_forget()
+    assert findings(project) == []
+
+
+def engines_forget() -> None:
+    """Drop what a process keeps for its lifetime: the next run is another one."""
+    from modellint.static import requirements
+
+    requirements._declared.cache_clear()
+
+
+def test_settings_have_records_of_their_own(project: Path) -> None:
+    assert findings(project)
+    assert findings(project, select=("ML2",)) == []
+    assert findings(project)
+
+
+def test_damage_means_a_cold_run(project: Path, checked: list[str]) -> None:
+    cold = findings(project)
+    (record,) = (project / FOLDER).glob("*.json")
+    sound = record.read_bytes()
+    data = json.loads(sound)
+    data["findings"][str(project / "predict.py")] = []
+    for content in (b"", sound[:100], b"[]", b"{}", b"\xff", json.dumps(data).encode()):
+        record.write_bytes(content)
+        checked.clear()
+        assert findings(project) == cold
+        assert len(checked) == 3
+
+
+def test_the_folder_is_nobody_elses_business(project: Path) -> None:
+    findings(project)
+    folder = project / FOLDER
+    assert (folder / ".gitignore").read_text().splitlines()[-1] == "*"
+    assert (folder / "CACHEDIR.TAG").read_text().startswith("Signature: 8a477f597d28d172789f06886806bc55")
+    assert not [path for path in folder.iterdir() if path.name.startswith(".") and path.name != ".gitignore"]
+
+
+def test_without_the_cache_nothing_is_written(project: Path) -> None:
+    findings(project, cache=False)
+    assert not (project / FOLDER).exists()
+
+
+def test_a_place_that_is_taken_is_done_without(project: Path) -> None:
+    (project / FOLDER).write_text("a file where the folder should be")
+    assert findings(project) == findings(project, cache=False)
