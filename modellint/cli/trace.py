@@ -9,10 +9,10 @@ from typing import Any
 import click
 
 from modellint.cli._common import shared_options
-from modellint.cli._output import complain, exit_status, fail, overrides, settings_here, write
+from modellint.cli._output import complain, exit_status, fail, overrides, settings_here, write, write_file
 from modellint.cli._repro import emit
 from modellint.cli._running import call_options, configured, given, limit_options
-from modellint.cli._tracing import INTERRUPTED, trace_all
+from modellint.cli._tracing import INTERRUPTED, Traced, trace_all
 from modellint.cli._verdict_page import checked, write_verdict
 from modellint.report import Report
 from modellint.runtime.probes.names import DEFAULT, PROBES, ProbeNameError, parse_probes
@@ -49,6 +49,12 @@ from modellint.settings import Resolver
     metavar="FILE",
     help="Write the verdict to FILE: .html makes a page for people, .json the same for programs.",
 )
+@click.option(
+    "--graph",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Draw the modules of each model with modes and findings: FILE.html folds and searches, or FILE.svg.",
+)
 @click.option("--jobs", "-j", type=click.IntRange(min=1), metavar="N", help="How many models to trace at a time.")
 @shared_options
 @click.pass_context
@@ -63,6 +69,8 @@ def trace(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> No
         probes = parse_probes(options["probe"]) if options["probe"] is not None else ()
     except ProbeNameError as error:
         fail(error)
+    if options["graph"] is not None and options["graph"].suffix not in (".html", ".svg"):
+        fail(f"--graph: {options['graph']}: the name ends in neither .html nor .svg")
     settings = settings_here(Resolver(overrides(**options)))
     requests = given(targets, options) if targets else configured(settings, options)
     requests = [
@@ -80,6 +88,8 @@ def trace(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> No
         except OSError as error:
             fail(f"--emit-repro: {error.filename}: {error.strerror}")
     diagnostics = traced.diagnostics
+    if options["graph"] is not None:
+        _draw(options["graph"], traced)
     shown = Report(
         diagnostics=diagnostics,
         checked=[report.request.name or report.request.target for report in reports if not report.problem],
@@ -96,3 +106,14 @@ def trace(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> No
             exit_zero=options["exit_zero"],
         )
     )
+
+
+def _draw(file: Path, traced: Traced) -> None:
+    from modellint.report import _picture
+
+    models = [
+        (report.trace, [found for found in traced.diagnostics if found.runtime and found.runtime.target == target])
+        for report in traced.reports
+        if report.trace is not None and (target := report.trace.target)
+    ]
+    write_file(file, _picture.svg(models) if file.suffix == ".svg" else _picture.html(models))
