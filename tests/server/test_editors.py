@@ -12,6 +12,7 @@ import pytest
 from tests.server.programs import FORGOTTEN
 
 EDITORS = Path(__file__).parents[2] / "editors"
+PACKAGES = ("--eval", "(progn (require 'package) (package-initialize))")
 SCRIPT = """\
 vim.opt.runtimepath:append("{recipe}")
 package.path = "{recipe}/?.lua;" .. package.path
@@ -61,7 +62,14 @@ def test_neovim_shows_a_finding_and_repairs_it(tmp_path: Path) -> None:
     assert (tmp_path / "predict.py").read_text() == FORGOTTEN.replace("    return", "    model.eval()\n    return")
 
 
-@pytest.mark.skipif(shutil.which("emacs") is None, reason="Emacs is not installed")
+def _has_eglot() -> bool:
+    if shutil.which("emacs") is None:
+        return False
+    run = subprocess.run(["emacs", "--batch", "-q", *PACKAGES, "-l", "eglot"], capture_output=True, check=False)
+    return run.returncode == 0
+
+
+@pytest.mark.skipif(not _has_eglot(), reason="Emacs with eglot is not installed")
 def test_emacs_shows_a_finding(tmp_path: Path) -> None:
     (tmp_path / "predict.py").write_text(FORGOTTEN)
     (tmp_path / ".git").mkdir()
@@ -69,7 +77,7 @@ def test_emacs_shows_a_finding(tmp_path: Path) -> None:
       (find-file "predict.py") (python-mode) (let ((eglot-sync-connect t)) (call-interactively 'eglot))
       (let ((tries 0)) (while (and (< tries 600) (null (flymake-diagnostics))) (sit-for 0.1) (setq tries (1+ tries))))
       (princ (mapconcat #'flymake-diagnostic-text (flymake-diagnostics) "\\n")) (kill-emacs))"""
-    command = ["emacs", "--batch", "-Q", "-L", str(EDITORS / "emacs"), "-l", "modellint", "--eval", steps]
+    command = ["emacs", "--batch", "-q", *PACKAGES, "-L", str(EDITORS / "emacs"), "-l", "modellint", "--eval", steps]
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=180, check=False)
     assert "training mode" in run.stdout, run.stderr
 
