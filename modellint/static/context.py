@@ -12,8 +12,9 @@ from typing import Any
 from modellint.diagnostic import Confidence, Severity
 from modellint.static.classes import Classes
 from modellint.static.datapath.consumption import Consumptions
+from modellint.static.datapath.evidence import is_forward
 from modellint.static.flow.engine import FileAnalysis
-from modellint.static.flow.events import Event
+from modellint.static.flow.events import FORWARD, Event
 from modellint.static.flow.frames import site_of
 from modellint.static.flow.quiet import Quiet
 from modellint.static.flow.relevance import CallFacts
@@ -125,6 +126,14 @@ class FileContext:
         if not (is_test_file(self.module.path) and _LOADING.isdisjoint(self.module.body.words)):
             analysis.run()  # test code shows no inference, unless it loads weights
         return analysis
+
+    @cached_property
+    def _forwards(self) -> frozenset[Site]:
+        return frozenset(event.site for event in self.flow.events if event.key.kind == FORWARD)
+
+    def is_forward(self, call: ast.Call) -> bool:
+        """Tell whether a call runs a model: as its name says, or else because the flow saw a model there."""
+        return is_forward(call) or self.site(call) in self._forwards
 
     def neighbour(self, path: Path) -> FileContext | None:
         """Return the context of another file of the project, None where it cannot be read."""

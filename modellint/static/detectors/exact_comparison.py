@@ -8,7 +8,7 @@ from typing import Any
 
 from modellint.catalog import ActiveRule
 from modellint.static.context import FileContext, Finding
-from modellint.static.datapath.evidence import is_forward
+from modellint.static.guards import assignments
 from modellint.static.origins import Origin
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import last_name
@@ -80,7 +80,7 @@ def _forwards(context: FileContext, origin: Origin, depth: int) -> set[int]:
         if isinstance(func, ast.Attribute) and func.attr in _KEEPS:
             return _forwards(context, origin.at(func.value), depth + 1)
         plain = isinstance(func, ast.Name) or (isinstance(func, ast.Attribute) and not _makes_labels(func.attr))
-        if plain and is_forward(node) and bool(node.args or node.keywords):
+        if plain and bool(node.args or node.keywords) and context.is_forward(node):
             return {id(node)}
         inner = [one for one in context.resolver.origins(origin) if one.node is not node]
         return _all_of(context, inner, depth)
@@ -93,6 +93,9 @@ def _forwards(context: FileContext, origin: Origin, depth: int) -> set[int]:
         return _forwards(context, origin.at(node.value), depth + 1)
     if isinstance(node, ast.Name):
         found = [one for one in context.resolver.origins(origin) if one.symbol is None]
+        if not found:  # `hidden = model(x).last_hidden_state`: what an attribute of a result is, nothing in sight tells
+            given = [value for name, value in assignments(origin.scope) if name == node.id]
+            found = [origin.at(given[0])] if len(given) == 1 else []
         return _all_of(context, [one.at(one.node) for one in found], depth)
     return set()
 

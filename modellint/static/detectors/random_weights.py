@@ -27,7 +27,7 @@ from modellint.static.flow.values import OFF, RANDOM, UNKNOWN, Site
 from modellint.static.guards import assignments
 from modellint.static.merge import merged
 from modellint.static.naming import snake
-from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo
 from modellint.static.project.facts import last_name
 from modellint.static.sites import Place, places
 
@@ -46,6 +46,8 @@ _SYNTHETIC = frozenset(
     "rand randn randint rand_like randn_like randint_like ones zeros empty full arange linspace ones_like zeros_like "
     "randperm eye normal uniform FloatTensor LongTensor Tensor dummy_input dummy_inputs RandomState".split()
 )
+_LOADS_WHAT_IT_HOLDS = frozenset({"load_state", "load_checkpoint", "load_objects", "load_ckpt", "resume_or_load"})
+"""Methods of engines and accelerators: they load into the models that were handed to them before."""
 _TEACHES = re.compile(
     r"(^|_)(load|restore|resume|train|fit|learn|update|set_(weights|params|parameters|state)|optimi[sz]e)"
 )
@@ -93,7 +95,7 @@ def _is_inference(context: FileContext, event: Event) -> bool:
         return False
     if event.result_dropped or is_test_code(event) or wants_randomness(event) or acts(event):
         return False
-    if any(is_shape_check(event, snapshot) for snapshot in event.snapshots):
+    if not event.key.chain and any(is_shape_check(event, snapshot) for snapshot in event.snapshots):
         return False
     names = [*names_around(event), event.root.module.path.stem]
     if any(_TRIES_OUT.search(snake(name)) or _MEANT_RANDOM.search(snake(name)) for name in names):
@@ -126,6 +128,8 @@ def _holds_random_weights(context: FileContext, event: Event, snapshot: Snapshot
 def _taught_elsewhere(context: FileContext, event: Event) -> bool:
     """Tell whether a model that outlives the analysed function may get its weights from another one."""
     root = event.root
+    if not _LOADS_WHAT_IT_HOLDS.isdisjoint((*root.callees, *event.function.callees)):
+        return True
     born = event.snapshots[0].obj.born
     node = root.node
     if root.is_body or born is None or node is None:
@@ -144,11 +148,18 @@ def _taught_elsewhere(context: FileContext, event: Event) -> bool:
         if context.classes.is_module(root.cls) and not reached:
             return True  # a part of a model: whoever loads the whole loads it
         others = [m for cls in _family(context, root.cls) for m in cls.methods.values()]
-        if not reached and len(context.project.mentioning(root.cls.name)) > 1:
+        if not reached and _is_imported(context, root.module, root.cls.name):
             return True  # whoever builds the object may load its model
     else:
         others = [] if made_below else [root.module.body, *root.module.functions]
     return any(_teaches(function) for function in others if function is not root)
+
+
+def _is_imported(context: FileContext, module: ModuleInfo, name: str) -> bool:
+    """Tell whether another file of the project speaks of `name` and of the file that defines it."""
+    stem = module.path.stem if module.path.stem != "__init__" else module.path.parent.name
+    importing = set(context.project.mentioning(stem))
+    return any(path in importing for path in context.project.mentioning(name) if path != module.path)
 
 
 def _family(context: FileContext, cls: ClassInfo) -> list[ClassInfo]:

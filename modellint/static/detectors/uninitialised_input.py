@@ -8,7 +8,6 @@ from typing import Any
 
 from modellint.catalog import ActiveRule
 from modellint.static.context import FileContext, Finding
-from modellint.static.datapath.evidence import is_forward
 from modellint.static.guards import walk_own
 from modellint.static.origins import Origin
 from modellint.static.project import FunctionInfo
@@ -25,17 +24,20 @@ MAX_DEPTH = 8
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     """Report forwards of tensors that were allocated and never written, unless only the shape of the result is used.
 
-    Options: `allocators` are functions whose result is not initialised, `constructors` classes for which that holds
-    when they are given sizes, `converters` functions that keep what they are given.
+    Options: `allocators` are functions and `methods` methods of a tensor whose result is not initialised,
+    `constructors` classes for which that holds when they are given sizes, `converters` functions that keep what they
+    are given.
     """
     options = rule.rule.detector_options
+    words = {name.rsplit(".", 1)[-1] for name in (*options["allocators"], *options["constructors"])}
+    words.update(options["methods"])
+    if not any(last_name(call.func) in words for scope in context.scopes for call in scope.calls):
+        return
     for scope in context.scopes:
         for call in scope.calls:
-            if not is_forward(call) or _only_shape(scope, call):
-                continue
             for given in [*call.args, *(k.value for k in call.keywords)]:
                 made = _allocation(context, Origin(given, scope), options, 0)
-                if made is None:
+                if made is None or not context.is_forward(call) or _only_shape(scope, call):
                     continue
                 where = context.site(given)
                 written = ast.unparse(made.func)
@@ -48,7 +50,7 @@ def _allocation(context: FileContext, origin: Origin, options: Mapping[str, Any]
     if depth > MAX_DEPTH:
         return None
     if isinstance(node, ast.Name):
-        if _is_written(origin.scope, node.id):
+        if _is_written(context, origin.scope, node.id):
             return None
         found = [
             _allocation(context, one, options, depth + 1)
@@ -68,6 +70,8 @@ def _allocation(context: FileContext, origin: Origin, options: Mapping[str, Any]
 
     if name in options["allocators"]:
         return node
+    if name is None and last_name(node.func) in options["methods"] and isinstance(node.func, ast.Attribute):
+        return node
     if name in options["constructors"] and (len(node.args) > 1 or any(map(_is_size, node.args))):
         return node
     if name in options["converters"] and node.args:
@@ -84,7 +88,7 @@ def _is_size(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, int)
 
 
-def _is_written(scope: FunctionInfo, name: str) -> bool:
+def _is_written(context: FileContext, scope: FunctionInfo, name: str) -> bool:
     """Tell whether something may write to the tensor in the variable `name`."""
     for node in walk_own(scope):
         if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and _is_name(node.value, name):
@@ -98,7 +102,7 @@ def _is_written(scope: FunctionInfo, name: str) -> bool:
             if func.attr.endswith("_") and func.attr not in _VIEWS:
                 return True
         given = [*node.args, *(k.value for k in node.keywords)]
-        if not is_forward(node) and any(_root_is(value, name) for value in given):
+        if any(_root_is(value, name) for value in given) and not context.is_forward(node):
             return True
     return False
 

@@ -21,6 +21,7 @@ from modellint.static.flow.values import (
     MIXED,
     MODEL,
     NOTHING,
+    OFF,
     OPAQUE,
     TRAIN,
     UNKNOWN_MODES,
@@ -265,6 +266,8 @@ def act(
             state.grad, state.heap[oid] = saved, obj
         weights = LOADED if effect.runs == "training" else effect.weights
         _leave(machine, oid, effect.leaves, weights, name, node, state)
+        if effect.runs == "nothing" and effect.grad != "same":  # what it leaves the parameters in
+            state.heap[oid] = state.heap[oid]._replace(frozen=effect.grad == OFF)
         results = results.with_taint(data.result_of(machine, number, args, state).taint)
     if results.taint or effect.runs == "inference":
         return results.with_taint(args.taint)

@@ -126,6 +126,46 @@ SILENT = {
                     out = self.model(torch.empty(1, 3, 8, 8))
                 self.head = nn.Linear(out.shape[1], 10)
         """,
+    "memory that something fills before a model of any name sees it": """
+        import torch
+        import torch.distributed as dist
+
+        @torch.no_grad()
+        def run(path, frame, source):
+            g = torch.jit.load(path).eval()
+            x = torch.empty(1, 3, 8, 8)
+            dist.recv(x, source)
+            y = frame.new_empty(frame.shape)
+            y[:] = frame
+            z = frame.new_zeros(frame.shape)
+            return g(x).cpu(), g(y).cpu(), g(z).cpu()
+        """,
+    "labels and masks of two models of any name": """
+        import timm
+        import torch
+
+        @torch.no_grad()
+        def agreement(path, images):
+            before = timm.create_model("resnet18", pretrained=True).eval()
+            again = torch.jit.load(path).eval()
+            one, two = before(images), again(images)
+            sure = (one > 0.5) == (two > 0.5)
+            return (one.argmax(1) == two.argmax(1)).sum(), sure.all(), torch.allclose(one, two, atol=1e-5)
+        """,
+    "weights and not outputs": """
+        import torch
+
+        def check(before, again):
+            for (name, a), (_, b) in zip(before.state_dict().items(), again.state_dict().items()):
+                assert torch.equal(a, b), name
+        """,
+    "one forward against a part of itself": """
+        import torch
+
+        def check(model, ids):
+            hidden = model(ids).last_hidden_state
+            return torch.equal(hidden, hidden.detach().clone())
+        """,
 }
 
 FOUND = {
@@ -227,6 +267,53 @@ FOUND = {
                 size = 224
                 print(net(torch.FloatTensor(8, 3, size, size)).softmax(1))  # ML304
                 print(net(torch.from_numpy(np.empty((1, 3, 8, 8)))).softmax(1))  # ML304
+        """,
+    "a generator in a variable of one letter": """
+        import torch
+        from torch import nn
+        from torchvision.utils import save_image
+
+        class G(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.up = nn.Sequential(nn.Linear(100, 784), nn.BatchNorm1d(784))
+
+            def forward(self, z):
+                return self.up(z)
+
+        def draw(path, n=64):
+            g = G()
+            g.load_state_dict(torch.load(path, weights_only=True))
+            g.eval()
+            z = torch.FloatTensor(n, 100)
+            with torch.no_grad():
+                save_image(g(z), "drawn.png")  # ML304
+        """,
+    "a checkpoint against what was saved": """
+        import torch
+        import timm
+
+        @torch.no_grad()
+        def check(path, x):
+            one = timm.create_model("resnet34", pretrained=True).eval()
+            torch.save(one.state_dict(), path)
+            again = timm.create_model("resnet34", pretrained=False)
+            again.load_state_dict(torch.load(path, weights_only=True))
+            again.eval()
+            before, after = one(x), again(x)
+            print("same", (before == after).all().item())  # ML303
+            assert torch.equal(one(x), again(x))  # ML303
+        """,
+    "hidden states of a batch and of one of it": """
+        import torch
+        from transformers import AutoModel
+
+        @torch.no_grad()
+        def check(name, ids):
+            model = AutoModel.from_pretrained(name)
+            together = model(ids).last_hidden_state[0]
+            alone = model(ids[:1]).last_hidden_state[0]
+            assert torch.equal(together, alone)  # ML303
         """,
 }
 

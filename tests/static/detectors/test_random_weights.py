@@ -465,6 +465,51 @@ SILENT = {
         def predict(image):
             return build_model("small").eval()(image).argmax(-1).item()
         """,
+    "an accelerator loads into what it prepared": """
+        import torch
+        from accelerate import Accelerator
+        from net import Net
+
+        @torch.no_grad()
+        def predict(images, folder):
+            accelerator = Accelerator()
+            net = accelerator.prepare(Net())
+            accelerator.load_state(folder)
+            net.eval()
+            return net(images).argmax(1)
+        """,
+    "an engine resumes": """
+        import torch
+        from net import Net
+        from engine import Engine
+
+        class Runner:
+            def __init__(self, config):
+                self.net = Net().eval()
+                self.engine = Engine(config)
+
+            @torch.no_grad()
+            def predict(self, images, path):
+                self.engine.load_checkpoint(path)
+                return self.net(images).argmax(1)
+        """,
+    "a model at the bottom of its own file": """
+        import torch
+        from torch import nn
+
+        class Small(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.head = nn.Linear(16, 4)
+
+            def forward(self, x):
+                return self.head(x)
+
+        if __name__ == "__main__":
+            model = Small().eval()
+            with torch.no_grad():
+                print(model(torch.load("batch.pt")).argmax(1))
+        """,
 }
 
 FOUND = {
@@ -589,6 +634,32 @@ FOUND = {
             net = Net()
             print(evaluate(net, loader))  # ML401
         """,
+    "the script that defines the model, without the line that loads": """
+        import argparse
+        import torch
+        from torch import nn
+        from torchvision.io import read_image
+
+        class Small(nn.Module):
+            def __init__(self, classes):
+                super().__init__()
+                self.head = nn.Linear(16, classes)
+
+            def forward(self, x):
+                return self.head(x)
+
+        def main():
+            parser = argparse.ArgumentParser()
+            parser.add_argument("image")
+            args = parser.parse_args()
+            model = Small(10)
+            model.eval()
+            with torch.inference_mode():
+                print(model(read_image(args.image)[None].float()).argmax(1).item())  # ML401
+
+        if __name__ == "__main__":
+            main()
+        """,
     "initialised by hand only": """
         import torch
         from torch import nn
@@ -626,3 +697,27 @@ def test_silent(lint: Lint, code: str) -> None:
 @pytest.mark.parametrize("code", FOUND.values(), ids=FOUND)
 def test_found(lint: Lint, code: str) -> None:
     lint({"app.py": code, **HELPERS}, rules=RULES)
+
+
+PREDICTOR = """
+import timm
+import torch
+
+class Predictor:
+    def __init__(self, device="cpu"):
+        self.model = timm.create_model("convnext_tiny", pretrained=False).to(device).eval()
+
+    @torch.inference_mode()
+    def predict(self, image):
+        return self.model(image).argmax(-1).item()
+"""
+
+
+def test_a_file_that_imports_the_class_may_load_its_model(lint: Lint) -> None:
+    serving = "from predictor import Predictor\n\ndef start():\n    return restore(Predictor())\n"
+    lint({"predictor.py": PREDICTOR, "serving.py": serving}, rules=RULES)
+
+
+def test_a_class_of_the_same_name_elsewhere_loads_nothing(lint: Lint) -> None:
+    marked = PREDICTOR.replace(".item()", ".item()  # ML401")
+    lint({"predict_fast.py": marked, "other.py": "class Predictor:\n    pass\n"}, rules=RULES)

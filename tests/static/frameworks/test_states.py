@@ -279,6 +279,23 @@ SILENT = {
             with torch.no_grad():
                 return model(x).argmax(-1)
     """,
+    "lightning's freeze() is eval() without gradients": """
+        import lightning as L
+        from torch import nn
+
+        class Net(L.LightningModule):
+            def __init__(self):
+                super().__init__()
+                self.body = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+
+            def forward(self, x):
+                return self.body(x)
+
+        def predict(x):
+            net = Net.load_from_checkpoint("best.ckpt")
+            net.freeze()
+            return net(x).argmax(-1)
+    """,
 }
 
 FOUND = {
@@ -370,6 +387,26 @@ FOUND = {
 
         def predict(x):
             net = Net.load_from_checkpoint("best.ckpt")
+            with torch.no_grad():
+                return net(x).argmax(-1)  # ML101
+    """,
+    "lightning's unfreeze() undoes freeze()": """
+        import lightning as L
+        import torch
+        from torch import nn
+
+        class Net(L.LightningModule):
+            def __init__(self):
+                super().__init__()
+                self.body = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+
+            def forward(self, x):
+                return self.body(x)
+
+        def predict(x):
+            net = Net.load_from_checkpoint("best.ckpt")
+            net.freeze()
+            net.unfreeze()
             with torch.no_grad():
                 return net(x).argmax(-1)  # ML101
     """,
