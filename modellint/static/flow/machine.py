@@ -47,7 +47,7 @@ from modellint.static.knowledge import Knowledge
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo, Project
 
 MAX_DEPTH = 12
-MAX_STEPS = 3_000
+MAX_STEPS = 12_000
 """Statements that the analysis of one starting point may run."""
 
 CALL_SHARE = 2
