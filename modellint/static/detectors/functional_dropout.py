@@ -26,7 +26,8 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     """Report calls whose randomness or batch statistics stay on in evaluation mode.
 
     The detector's options: `functions` maps a qualified name to {training: position or null, default: the value of
-    `training` when it is not given, p: position or null, weight-ok: true where a parameter as input is no defect};
+    `training` when it is not given, p: position or null, probability: the name of that argument where it is not `p`,
+    weight-ok: true where a parameter as input is no defect};
     `keywords` lists keyword arguments which are a dropout probability wherever they are passed inside a forward.
     """
     functions: Mapping[str, Mapping[str, Any]] = rule.rule.detector_options["functions"]
@@ -113,7 +114,7 @@ def _holds_function(scope: FunctionInfo, attribute: str) -> bool:
 def _judge(context: FileContext, scope: FunctionInfo, call: ast.Call, entry: Mapping[str, Any]) -> Iterator[Finding]:
     if any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords):
         return
-    chance = _argument(call, "dropout_p" if entry.get("attention") else "p", entry.get("p"))
+    chance = _argument(call, entry.get("probability", "dropout_p" if entry.get("attention") else "p"), entry.get("p"))
     if isinstance(chance, ast.Constant) and chance.value in (0, 0.0, None, False):
         return
     if entry.get("attention"):

@@ -13,14 +13,16 @@ from modellint.static.context import FileContext, Finding
 from modellint.static.naming import is_test_file
 
 _MOVES = frozenset({"main", "master", "latest", "HEAD"})
-_LOCAL = re.compile(r"^[./~]|^[A-Za-z]:[\\/]|\.(pt|pth|ckpt|bin|safetensors)$")
+_WEIGHTS = re.compile(r"\.(pt|pth|ckpt|bin|safetensors|onnx|h5|tar)(\?|$)", re.IGNORECASE)
+_LOCAL = re.compile(r"^[./~]|^[A-Za-z]:[\\/]|^(?!\w+://).*\.(pt|pth|ckpt|bin|safetensors)$")
 
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     """Report downloads that are not pinned.
 
     The detector's option `calls` maps qualified names (`*` for any run of characters) to {source: position of what is
-    fetched, pins: the arguments any of which pins it, tagged: true where `owner/name:tag` does so too}.
+    fetched, pins: the arguments any of which pins it, tagged: true where `owner/name:tag` does so too, any-file: true
+    where it fetches other files, too, so that only the name of one with weights counts}.
     """
     calls: Mapping[str, Mapping[str, Any]] = rule.rule.detector_options["calls"]
     if is_test_file(context.module.path):
@@ -35,6 +37,8 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 continue
             source = call.args[entry["source"]] if len(call.args) > entry["source"] else None
             if isinstance(source, ast.Constant) and isinstance(source.value, str) and not _LOCAL.search(source.value):
+                if entry.get("any-file") and not _WEIGHTS.search(source.value):
+                    continue
                 if not (entry.get("tagged") and ":" in source.value):
                     pins = " or ".join(entry["pins"]) or "a tag"
                     yield Finding(context.site(call), {"source": source.value, "pins": pins})
