@@ -132,7 +132,9 @@ class Record:
 
     def _mentions_other(self, name: str, text: bytes) -> bool:
         words = self._data["words"].items()
-        return name.endswith(".py") and any((name in files) != (word.encode() in text) for word, files in words)
+        return name.endswith(".py") and any(
+            (name in files) != (word.encode(errors="surrogateescape") in text) for word, files in words
+        )
 
     def findings(self, path: Path) -> tuple[Diagnostic, ...] | None:
         """Return what is known of a file, None where it has to be checked."""

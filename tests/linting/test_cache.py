@@ -193,3 +193,11 @@ def test_without_the_cache_nothing_is_written(project: Path) -> None:
 def test_a_place_that_is_taken_is_done_without(project: Path) -> None:
     (project / FOLDER).write_text("a file where the folder should be")
     assert findings(project) == findings(project, cache=False)
+
+
+def test_a_file_whose_name_is_no_text_may_change(project: Path) -> None:
+    odd = Path(os.fsdecode(bytes(project) + b"/a\xff.py"))
+    odd.write_text(PREDICT)
+    assert len(findings(project)) == 2
+    odd.write_text(PREDICT.replace("    with", "    net.eval()\n    with"))
+    assert findings(project) == findings(project, cache=False)
