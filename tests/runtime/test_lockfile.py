@@ -255,7 +255,7 @@ def test_every_type_of_tensor_can_be_locked(pool: Pool, tmp_path: Path) -> None:
         ("w.pt", b"no archive at all", "is no file of torch.save"),
         ("w.safetensors", b"\xff" * 20, "is no safetensors file"),
         ("w.safetensors", SHORT, "damaged"),
-        ("w.pt2", b"PK\x03\x04", "cannot be read"),
+        ("w.pt2", b"PK\x03\x04", "is damaged"),
         ("w.onnx", b"\x00\x01\x02", "cannot be read"),
     ],
 )  # fmt: skip

@@ -32,25 +32,25 @@ _DRAWS = re.compile(
 
 def read(path: Path, sites: WrittenSites) -> Contents:
     """Return what an exported program says. Raises `ArtefactProblem`."""
-    document = _document(path)
+    program = document(path)
     try:
-        graph = document["graph_module"]["graph"]
-        specs = document["graph_module"]["signature"]["input_specs"]
+        graph = program["graph_module"]["graph"]
+        specs = program["graph_module"]["signature"]["input_specs"]
         inputs = [name for spec in specs if "user_input" in spec for name in _names(spec["user_input"]["arg"])]
         reader = _Reader(sites)
         reader.follow(graph, dict.fromkeys(inputs, INPUT))
         shapes = (_shape(graph["tensor_values"].get(name)) for name in inputs)
         batch = next((shape[0] for shape in shapes if shape), None)
     except (KeyError, TypeError, AttributeError, ValueError, IndexError, RecursionError) as error:
-        version = document.get("schema_version") if isinstance(document, dict) else None
+        version = program.get("schema_version") if isinstance(program, dict) else None
         raise ArtefactProblem(
             f"{path}: holds a graph in a form that modellint does not know (schema {version}; {type(error).__name__})"
         ) from None
     return Contents(tuple(reader.ops), tuple(reader.modules.values()), batch=batch)
 
 
-def _document(path: Path) -> Any:
-    """Return the JSON of the first program in the archive."""
+def document(path: Path) -> Any:
+    """Return the JSON of the first program in the archive. Raises `ArtefactProblem`."""
     with opened(path, "file of torch.export.save") as archive:
         names = archive.namelist()
         found = [

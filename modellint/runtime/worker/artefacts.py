@@ -13,6 +13,9 @@ from typing import Any
 
 import torch
 
+from modellint.runtime.artefacts.archive import opened
+from modellint.runtime.artefacts.common import ArtefactProblem
+from modellint.runtime.artefacts.exported import document
 from modellint.runtime.lockfile.prints import Fingerprint, TensorPrint, whole
 from modellint.runtime.worker.inputs import InputProblem
 from modellint.runtime.worker.prints import flattened, tensor_print
@@ -21,6 +24,11 @@ _SAFETENSORS = {
     "F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "F8_E4M3": "float8_e4m3fn",
     "F8_E5M2": "float8_e5m2", "C64": "complex64", "I64": "int64", "I32": "int32", "I16": "int16", "I8": "int8",
     "U64": "uint64", "U32": "uint32", "U16": "uint16", "U8": "uint8", "BOOL": "bool",
+}  # fmt: skip
+# torch/_export/serde/schema.py, class ScalarType
+_EXPORTED_TYPES = {
+    1: "uint8", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 6: "float16", 7: "float32", 8: "float64",
+    10: "complex64", 11: "complex128", 12: "bool", 13: "bfloat16", 28: "uint16", 29: "float8_e4m3fn", 30: "float8_e5m2",
 }  # fmt: skip
 _HEADER_LIMIT = 100_000_000
 """Bytes of the largest header that the format allows."""
@@ -125,15 +133,40 @@ def _scripted(path: Path, environment: Mapping[str, str]) -> Fingerprint:
 
 
 def _exported(path: Path, environment: Mapping[str, str]) -> Fingerprint:
+    """Read an exported program from its own JSON and raw bytes: `torch.export.load` may unpickle what it finds."""
     try:
-        program = torch.export.load(path)
-    except Exception as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise InputProblem(f"{path}: cannot be read: {reason[:200]}") from None
-    nodes = [(node.op, node.name, str(node.target), str(node.args), str(node.kwargs)) for node in program.graph.nodes]
-    held = {**program.state_dict, **{f"constants.{name}": value for name, value in program.constants.items()}}
-    tensors = _prints(path, flattened(held)) if any(True for _ in flattened(held)) else {}
-    return Fingerprint("exported", environment, tensors, architecture=whole(nodes))
+        program = document(path)
+        graph = program["graph_module"]["graph"]
+        nodes = [[node["target"], node["inputs"], node["outputs"]] for node in graph["nodes"]]
+        with opened(path, "file of torch.export.save") as archive:
+            held = list(_held(path, archive))
+    except ArtefactProblem as problem:
+        raise InputProblem(str(problem)) from None
+    except (KeyError, TypeError, AttributeError, ValueError, IndexError, RuntimeError) as error:
+        form = f"a form that modellint does not know ({type(error).__name__})"
+        raise InputProblem(
+            f"{path}: holds a program in {form}; save it again with a current torch.export.save"
+        ) from None
+    return Fingerprint("exported", environment, _prints(path, iter(held)) if held else {}, architecture=whole(nodes))
+
+
+def _held(path: Path, archive: zipfile.ZipFile) -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield the weights and constants of an exported program, by the tables beside them."""
+    names = archive.namelist()
+    tables = [name for name in names if name.endswith(("_weights_config.json", "_constants_config.json"))]
+    if not tables:
+        raise InputProblem(f"{path}: was saved by an older torch, with pickled weights; save it again")
+    for table in tables:
+        prefix = "constants." if table.endswith("_constants_config.json") else ""
+        for name, entry in json.loads(archive.read(table))["config"].items():
+            meta = entry["tensor_meta"]
+            if entry["use_pickle"] or meta is None:
+                raise InputProblem(f"{path}: {name} is pickled, and nothing in the file is run")
+            data = bytearray(archive.read(f"{table.rpartition('/')[0]}/{entry['path_name']}"))
+            dtype: torch.dtype = getattr(torch, _EXPORTED_TYPES[meta["dtype"]])
+            sizes, strides = ([item["as_int"] for item in meta[key]] for key in ("sizes", "strides"))
+            flat = torch.frombuffer(data, dtype=dtype) if data else torch.empty(0, dtype=dtype)
+            yield prefix + name, flat.as_strided(sizes, strides, meta["storage_offset"]["as_int"])
 
 
 def _onnx(path: Path, environment: Mapping[str, str]) -> Fingerprint:
@@ -143,7 +176,7 @@ def _onnx(path: Path, environment: Mapping[str, str]) -> Fingerprint:
     except ImportError:
         raise InputProblem(f"{path}: needs the package onnx to be read (pip install onnx)") from None
     try:
-        model = onnx.load(path)
+        model = onnx.load(path, load_external_data=False)
     except Exception as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise InputProblem(f"{path}: cannot be read: {reason[:200]}") from None
