@@ -109,7 +109,7 @@ class TestOptions:
 
     def test_an_output_file(self, run: Run, project: Path) -> None:
         (project / "a.py").write_text(DEFECT)
-        outcome = run("check", "--output-format", "json", "--output-file", "found.json")
+        outcome = run("check", "--no-cache", "--output-format", "json", "--output-file", "found.json")
         assert (outcome.status, outcome.out, outcome.err) == (1, "", "")
         assert json.loads((project / "found.json").read_text())[0]["code"] == "ML101"
         assert sorted(path.name for path in project.iterdir()) == ["a.py", "found.json"]
