@@ -8,9 +8,17 @@ from pathlib import Path
 
 
 def replace_file(file: Path, data: bytes, mode: int) -> None:
-    """Make `data` the content of `file` in one step, and `mode` its permissions; raise `OSError` where that fails."""
+    """Make `data` the content of `file` in one step, and `mode` its permissions; raise `OSError` where that fails.
+
+    A link keeps leading to its file. A device or a pipe (`/dev/null`, `/dev/stdout`) is written to, never replaced.
+    """
     import tempfile
 
+    file = Path(os.path.realpath(file))
+    if file.exists() and not file.is_file():
+        with file.open("wb") as device:
+            device.write(data)
+        return
     handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
     fresh = Path(name)
     try:

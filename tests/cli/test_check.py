@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -113,6 +114,25 @@ class TestOptions:
         assert (outcome.status, outcome.out, outcome.err) == (1, "", "")
         assert json.loads((project / "found.json").read_text())[0]["code"] == "ML101"
         assert sorted(path.name for path in project.iterdir()) == ["a.py", "found.json"]
+
+    @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs a system with named pipes")
+    def test_a_device_is_written_to_and_never_replaced(self, run: Run, project: Path) -> None:
+        (project / "a.py").write_text(DEFECT)
+        pipe = project / "pipe"
+        os.mkfifo(pipe)
+        with ThreadPoolExecutor() as pool:
+            reading = pool.submit(pipe.read_text)
+            run("check", "--no-cache", "--output-format", "json", "--output-file", "pipe")
+            assert json.loads(reading.result(timeout=30))[0]["code"] == "ML101"
+        assert pipe.is_fifo()
+
+    def test_a_link_keeps_leading_to_its_file(self, run: Run, project: Path) -> None:
+        (project / "a.py").write_text(DEFECT)
+        (project / "real.json").write_text("")
+        (project / "link.json").symlink_to("real.json")
+        run("check", "--no-cache", "--output-format", "json", "--output-file", "link.json")
+        assert (project / "link.json").is_symlink()
+        assert json.loads((project / "real.json").read_text())[0]["code"] == "ML101"
 
     def test_statistics(self, run: Run, project: Path) -> None:
         (project / "a.py").write_text(DEFECT + "import math  # modellint: ignore[ML201]\n")

@@ -19,6 +19,9 @@ RULES = [rule for rule in load_rules().values() if rule.fix is not None and rule
 
 # What a fixer rightly leaves alone: a person has to decide.
 BY_HAND = {
+    ("ML104", "The caller hands the probability on as it is"),
+    ("ML104", "One caller of two follows the mode"),
+    ("ML105", "A module whose part has weights"),
     ("ML105", "New random weights in every call"),
     ("ML105", "A module of the project with weights"),
     ("ML305", "Left in the pipeline of the test set"),
