@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from modellint.runtime.specs import SpecError, parse_spec
 pytestmark = pytest.mark.torch
 pytest.importorskip("torch")
 
+NEEDS_PILLOW = pytest.mark.skipif(find_spec("PIL") is None, reason="needs Pillow")
 RULES = {code: ActiveRule.default(rule) for code, rule in load_rules().items() if rule.enabled}
 FILE = """
 import torch
@@ -99,7 +101,7 @@ def test_a_text_goes_through_the_tokenizer_of_a_local_folder(pool: Pool, tmp_pat
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
-        ("image[6,8] | net.py:broken", "net.py:broken raised ValueError: no such colour"),
+        pytest.param("image[6,8] | net.py:broken", "broken raised ValueError: no such colour", marks=NEEDS_PILLOW),
         ("image[6,8] | net.py:pixel", "has no 'pixel'; there is pixels"),
         ("image[6,8] | gone.py:f", "there is no file gone.py"),
     ],
