@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modellint.burn.syntax import ancestors, captures, inside, parse, path_segments, text_of, type_arguments
+from modellint.burn.syntax import ancestors, captures, inside, parse, path_segments, text_of, type_arguments, types_in
 from modellint.burn.syntax import field as child
 
 if TYPE_CHECKING:
@@ -46,7 +46,11 @@ class Function:
     calls: list[Call] = field(default_factory=list)
     lets: list[Node] = field(default_factory=list)
     loops: list[Node] = field(default_factory=list)
-    types: list[Node] = field(default_factory=list)
+
+    @property
+    def types(self) -> list[Node]:
+        """The types written in the function; few functions are asked for them."""
+        return types_in(self.node)
 
     @property
     def text(self) -> str:
@@ -137,7 +141,7 @@ def _distribute(file: RustFile, found: Mapping[str, list[Node]]) -> None:
         while around >= 0 and not inside(function.node, functions[around].node):
             around = outer[around]
         outer.append(around)
-    for kind in ("call", "let", "loop", "type"):
+    for kind in ("call", "let", "loop"):
         for node in found.get(kind, ()):
             index = bisect_right(starts, node.start_byte) - 1
             while index >= 0 and not inside(node, functions[index].node):
@@ -147,8 +151,7 @@ def _distribute(file: RustFile, found: Mapping[str, list[Node]]) -> None:
             if kind == "call":
                 functions[index].calls.append(_call(node))
             else:
-                own = functions[index]
-                {"let": own.lets, "loop": own.loops, "type": own.types}[kind].append(node)
+                (functions[index].lets if kind == "let" else functions[index].loops).append(node)
 
 
 def _call(node: Node) -> Call:

@@ -22,9 +22,8 @@ _QUERY = """
 (for_expression) @loop
 (while_expression) @loop
 (loop_expression) @loop
-(generic_type) @type
-(type_identifier) @type
 """
+_TYPES = "[(generic_type) (type_identifier)] @type"
 
 
 class BurnMissing(ImportError):
@@ -32,14 +31,14 @@ class BurnMissing(ImportError):
 
 
 @cache
-def _tools() -> tuple[Any, Any]:
+def _tools() -> tuple[Any, Any, Any]:
     try:
         import tree_sitter_rust
         from tree_sitter import Language, Parser, Query
     except ImportError as error:
         raise BurnMissing("Rust files need tree-sitter: pip install 'modellint[burn]'") from error
     language = Language(tree_sitter_rust.language())
-    return Parser(language), Query(language, _QUERY)
+    return Parser(language), Query(language, _QUERY), Query(language, _TYPES)
 
 
 def parse(text: str) -> Tree:
@@ -54,6 +53,14 @@ def captures(node: Node) -> dict[str, list[Node]]:
 
     found = QueryCursor(_tools()[1]).captures(node)
     return {kind: sorted(nodes, key=lambda n: (n.start_byte, -n.end_byte)) for kind, nodes in found.items()}
+
+
+def types_in(node: Node) -> list[Node]:
+    """Return the types written below `node`, the outer ones first, in the order of the text."""
+    from tree_sitter import QueryCursor
+
+    found = QueryCursor(_tools()[2]).captures(node)
+    return sorted(found.get("type", ()), key=lambda n: (n.start_byte, -n.end_byte))
 
 
 def text_of(node: Node | None) -> str:
