@@ -258,7 +258,13 @@ class TestAsAProcess:
     def test_an_interruption_is_quiet(self, project: Path) -> None:
         (project / "a.py").write_text("")
         modellint = Path(sys.executable).with_name("modellint")
-        process = subprocess.Popen([modellint, "check", "-"], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+        process = subprocess.Popen(
+            [modellint, "check", "-"],
+            stdin=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            # what runs in the background of a shell inherits that interruptions are ignored
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
         time.sleep(4.0)  # long enough to be waiting for its input, on a busy machine too
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=30)
