@@ -15,9 +15,10 @@ _TRAINS = re.compile(
 )
 _LOADS = frozenset({"load_record", "load_file", "load_bytes", "load_from", "load_snapshot"})
 _LOADERS = re.compile(r"Record|Recorder|Store|Checkpoint|Snapshot")
+_RUN = r"(?:forward|infer|predict|generate|classify)(?:_\w+)?"
 # In the text, for calls inside macros such as `println!` have no syntax tree.
-_RUNS = re.compile(r"\.(?:forward|infer|predict|generate|classify)(?:_\w+)?\s*\(")
-FORWARDS = re.compile(r"(?:forward|infer|predict|generate|classify)(?:_\w+)?$")
+_RUNS = re.compile(rf"\.{_RUN}\s*\(")
+FORWARDS = re.compile(rf"{_RUN}$")
 _INFERENCE = frozenset(
     "infer inference inferencing predict prediction predictions predictor generate generation eval evaluate evaluation "
     "serve server serving classify".split()

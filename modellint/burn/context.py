@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,7 +45,7 @@ class RustContext:
     project: Project
     backends: Backends
     conduct: Conduct
-    burn: Dependency | None = field(default=None)
+    burn: Dependency | None = None
 
     def since(self, *version: int) -> bool | None:
         """Tell whether the project's Burn is at least `version`; None where the version is unknown."""

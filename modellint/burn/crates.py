@@ -76,16 +76,6 @@ class Crate:
         return found
 
     @cached_property
-    def burn_names(self) -> frozenset[str]:
-        """The local names of Burn's crates, renamed ones among them."""
-        found = {"burn"}
-        for name, entry in self.dependencies.items():
-            package = str(entry.get("package", name)).replace("_", "-")
-            if package == "burn" or package.startswith("burn-"):
-                found.add(name)
-        return frozenset(found)
-
-    @cached_property
     def burn(self) -> Dependency | None:
         """How this crate depends on Burn; None where it does not, or is a part of Burn itself."""
         for name, entry in self.dependencies.items():

@@ -142,13 +142,8 @@ def _documents(paths: Iterable[Path]) -> list[Document]:
     return documents
 
 
-def load_framework(path: Path, text: str | None = None) -> Framework:
-    """Read one framework file; raise `DocumentError` with everything that is wrong with it."""
-    return _build(_read(path, text).data, path)
-
-
-def _read(path: Path, text: str | None = None) -> Document:
-    document = load_yaml(path, text)
+def _read(path: Path) -> Document:
+    document = load_yaml(path)
     if problems := validate(document, SCHEMA):
         raise DocumentError(problems)
     return document

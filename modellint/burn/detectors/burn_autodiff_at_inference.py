@@ -70,17 +70,20 @@ def _at_call(
     if isinstance(callee, Function):
         name = callee.node.child_by_field_name("name") or callee.node
         related.append((Spot(callee.file.path, name), "inference: weights are loaded, nothing is differentiated"))
-    if (alias := context.backends.alias_of(node, function)) is not None:
-        related.append((Spot(alias.file.path, alias.node), "the alias that names the Autodiff backend"))
+    related += _through_alias(context, function, node)
     return Finding(Spot(context.file.path, call.node), names, confidence, tuple(related))
 
 
 def _at_type(context: RustContext, function: Function, node: Node) -> Finding:
     names = {"what": f"`{_short(node)}`", "where": f"`{function.name}`"}
-    related = []
+    related = tuple(_through_alias(context, function, node))
+    return Finding(Spot(context.file.path, node), names, Confidence.LIKELY, related)
+
+
+def _through_alias(context: RustContext, function: Function, node: Node) -> Iterator[tuple[Spot, str]]:
+    """Yield the alias through which a type names its Autodiff backend, for the finding's story."""
     if (alias := context.backends.alias_of(node, function)) is not None:
-        related.append((Spot(alias.file.path, alias.node), "the alias that names the Autodiff backend"))
-    return Finding(Spot(context.file.path, node), names, Confidence.LIKELY, tuple(related))
+        yield Spot(alias.file.path, alias.node), "the alias that names the Autodiff backend"
 
 
 def _at_bound(context: RustContext, function: Function) -> Iterator[Finding]:

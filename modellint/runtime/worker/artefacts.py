@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from modellint.runtime.artefacts.archive import opened
+from modellint.runtime.artefacts.archive import is_scripted, opened
 from modellint.runtime.artefacts.common import ArtefactProblem
 from modellint.runtime.artefacts.exported import document
 from modellint.runtime.lockfile.prints import Fingerprint, TensorPrint, whole
@@ -96,7 +96,7 @@ def _one(stream: Any, entry: Mapping[str, Any], start: int) -> torch.Tensor:
 
 
 def _checkpoint(path: Path, environment: Mapping[str, str]) -> Fingerprint:
-    if _is_scripted(path):
+    if is_scripted(path):
         return _scripted(path, environment)
     with path.open("rb") as stream:
         if not stream.read(2).startswith((b"PK", b"\x80")):  # a zip archive, or a bare pickle of old
@@ -110,15 +110,6 @@ def _checkpoint(path: Path, environment: Mapping[str, str]) -> Fingerprint:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise InputProblem(f"{path}: cannot be read: {reason[:200]}") from None
     return Fingerprint("tensors", environment, _prints(path, flattened(loaded)))
-
-
-def _is_scripted(path: Path) -> bool:
-    """Tell whether a zip archive is TorchScript's: it holds code and a table of constants."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return any(name.endswith("/constants.pkl") for name in archive.namelist())
-    except (zipfile.BadZipFile, OSError):
-        return False
 
 
 def _scripted(path: Path, environment: Mapping[str, str]) -> Fingerprint:
