@@ -177,6 +177,17 @@ def sections(rule: Rule) -> Iterator[str]:
     if rule.references:
         yield from ("", "## References", "")
         yield from (f"- [{title}]({url})" for title, url in rule.references)
+    if rule.page.edge_cases:
+        yield from (
+            "",
+            "## Edge cases",
+            "",
+            "<details>",
+            f"<summary>{len(rule.page.edge_cases)} more examples</summary>",
+        )
+        yield from examples("Reported, too", (e for e in rule.page.edge_cases if e.bad), level=3)
+        yield from examples("Not reported, either", (e for e in rule.page.edge_cases if not e.bad), level=3)
+        yield from ("", "</details>")
 
 
 def section(title: str, text: str) -> Iterator[str]:
@@ -185,11 +196,11 @@ def section(title: str, text: str) -> Iterator[str]:
         yield from ("", f"## {title}", "", text.strip(), "")
 
 
-def examples(title: str, chosen: Iterable[Example]) -> Iterator[str]:
+def examples(title: str, chosen: Iterable[Example], level: int = 2) -> Iterator[str]:
     """Yield the `chosen` examples; the lines that are reported carry `# finding`."""
     for number, example in enumerate(chosen):
         if number == 0:
-            yield from ("", f"## {title}")
+            yield from ("", f"{'#' * level} {title}")
         yield from ("", f"{example.title[:1].upper()}{example.title[1:].rstrip('.:')}:", "")
         for name, text in example.files.items():
             if len(example.files) > 1:

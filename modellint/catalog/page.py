@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 _MARK = re.compile(r"(?:#|//)\s*finding\s*(?::\s*(?P<severity>error|warning|info))?\s*$")
-KEYS = frozenset({"what-it-does", "why-is-this-bad", "use-instead", "does-not-see", "references", "examples"})
+KEYS = frozenset(
+    {"what-it-does", "why-is-this-bad", "use-instead", "does-not-see", "references", "examples", "edge-cases"}
+)
 """The keys of a rule file that only its page holds."""
 
 
@@ -17,12 +19,14 @@ KEYS = frozenset({"what-it-does", "why-is-this-bad", "use-instead", "does-not-se
 class Example:
     """A piece of code of a rule's page; a line that must be reported ends in `# finding`.
 
-    `files` maps a file name to its text; `check` names the one that is analysed. `inputs` are the input
-    specs of a runtime example, whose factory is `build()`.
+    `key` is where it stands in the rule's file, as in ("examples", "good", 0). `files` maps a file name to its
+    text; `check` names the one that is analysed. `inputs` are the input specs of a runtime example, whose factory
+    is `build()`.
     """
 
     title: str
     bad: bool
+    key: tuple[str, str, int]
     files: Mapping[str, str]
     check: str
     options: Mapping[str, Any]
@@ -53,32 +57,36 @@ class Page:
     blind_spots: str
     references: tuple[tuple[str, str], ...]
     examples: tuple[Example, ...]
+    edge_cases: tuple[Example, ...] = ()
 
 
 def page(data: Mapping[str, Any]) -> Page:
     """Return the page of a rule file with this content."""
-    examples = data["examples"]
     return Page(
         what=data["what-it-does"],
         why=data["why-is-this-bad"],
         use_instead=data.get("use-instead", ""),
         blind_spots=data.get("does-not-see", ""),
         references=tuple((r["title"], r["url"]) for r in data.get("references", ())),
-        examples=tuple(
-            example_of(example, kind == "bad", data["runs-on"])
-            for kind in ("good", "bad")
-            for example in examples[kind]
-        ),
+        examples=tuple(examples_of(data, "examples")),
+        edge_cases=tuple(examples_of(data, "edge-cases")),
     )
 
 
-def example_of(data: Mapping[str, Any], bad: bool, runs_on: str) -> Example:
-    """Return one entry of `examples`."""
+def examples_of(data: Mapping[str, Any], section: str) -> Iterator[Example]:
+    """Yield the examples in a section of a rule file with this content, the good ones first."""
+    for kind in ("good", "bad"):
+        for index, example in enumerate(data.get(section, {}).get(kind, ())):
+            yield _example(example, (section, kind, index), data["runs-on"])
+
+
+def _example(data: Mapping[str, Any], key: tuple[str, str, int], runs_on: str) -> Example:
     single = "example.rs" if runs_on == "rust" else "example.py"
     files = data["files"] if "files" in data else {single: data["code"]}
     return Example(
         title=data["title"],
-        bad=bad,
+        bad=key[1] == "bad",
+        key=key,
         files=MappingProxyType(dict(files)),
         check=data.get("check", next(iter(files))),
         options=MappingProxyType(dict(data.get("options", {}))),

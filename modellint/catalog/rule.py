@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -14,13 +15,12 @@ from modellint.catalog.compiled import compiled
 from modellint.catalog.document import (
     Document,
     DocumentError,
-    KeyPath,
     Problem,
     load_yaml,
     suggestion,
     validate,
 )
-from modellint.catalog.page import KEYS, Example, Page, example_of, page
+from modellint.catalog.page import KEYS, Example, Page, examples_of, page
 from modellint.diagnostic import Applicability, Confidence, Severity
 
 SCHEMA = Path(__file__).parent / "schemas" / "rule.json"
@@ -100,8 +100,13 @@ class Rule:
 
     @property
     def examples(self) -> tuple[Example, ...]:
-        """The examples: the good ones first."""
+        """The examples that the page shows: the good ones first."""
         return self.page.examples
+
+    @property
+    def cases(self) -> tuple[Example, ...]:
+        """The examples and the edge cases: everything that the rule is proved by."""
+        return self.page.examples + self.page.edge_cases
 
     @property
     def roots(self) -> frozenset[str]:
@@ -210,18 +215,15 @@ def _inconsistencies(document: Document) -> Iterable[Problem]:
     fixer = document.data.get("fix", {}).get("fixer")
     if fixer is not None and fixer not in (known := fixers()):
         yield document.problem(("fix", "fixer"), f"no fixer {fixer!r}{suggestion(fixer, known)}")
-    for kind in ("good", "bad"):
-        for index, example in enumerate(document.data["examples"][kind]):
-            key: KeyPath = ("examples", kind, index)
-            built = example_of(example, kind == "bad", document.data["runs-on"])
-            if built.check not in built.files:
-                yield document.problem((*key, "check"), f"{built.check!r} is none of the example's files")
-                continue
-            marked = built.findings()
-            if kind == "bad" and not marked:
-                yield document.problem(key, "marks no line with '# finding'")
-            if kind == "good" and marked:
-                yield document.problem(key, "marks a line with '# finding' although nothing may be found")
+    for example in chain(examples_of(document.data, "examples"), examples_of(document.data, "edge-cases")):
+        if example.check not in example.files:
+            yield document.problem((*example.key, "check"), f"{example.check!r} is none of the example's files")
+            continue
+        marked = example.findings()
+        if example.bad and not marked:
+            yield document.problem(example.key, "marks no line with '# finding'")
+        if not example.bad and marked:
+            yield document.problem(example.key, "marks a line with '# finding' although nothing may be found")
 
 
 def _fix(data: Mapping[str, Any]) -> FixInfo:

@@ -79,7 +79,7 @@ def _checked(path: Path, resolver: Resolver) -> str:
             raise DocumentError(wrong)
     except DocumentError as error:
         fail(error)
-    count = len(found.examples)
+    count = len(found.cases)
     if found.runs_on != "python":
         return f"{path}: {found.code} {found.name} is well formed; its {count} examples need `modellint trace`\n"
     return f"{path}: {found.code} {found.name}: {count} examples, all as marked\n"
@@ -142,6 +142,8 @@ def page(rule: Rule, bold: Callable[[str], str] = str) -> Iterator[str]:
     if rule.fix is not None:
         yield from _section(f"Fix ({rule.fix.safety.value})", rule.fix.text, bold)
     yield from _section("What it does not see", rule.blind_spots, bold)
+    if rule.page.edge_cases:
+        yield from ("", f"{len(rule.page.edge_cases)} edge cases follow in {rule.path.name}.")
     if rule.options:
         yield from ("", bold("Options"))
         for name, option in rule.options.items():
@@ -192,6 +194,10 @@ def as_dict(rule: Rule) -> dict[str, Any]:
         "examples": [
             {"title": example.title, "bad": example.bad, "files": dict(example.files), "check": example.check}
             for example in rule.examples
+        ],
+        "edge-cases": [
+            {"title": example.title, "bad": example.bad, "files": dict(example.files), "check": example.check}
+            for example in rule.page.edge_cases
         ],
     }
 

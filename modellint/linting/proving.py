@@ -16,15 +16,11 @@ from modellint.settings import Resolver
 def prove(rule: Rule) -> Iterator[Problem]:
     """Yield what the examples of a rule on Python source show to be wrong, with the rows of the rule's file."""
     document = load_yaml(rule.path)
-    seen = {"good": 0, "bad": 0}
-    for example in rule.examples:
-        kind = "bad" if example.bad else "good"
-        key: KeyPath = ("examples", kind, seen[kind])
-        seen[kind] += 1
-        yield from _example_problems(document, rule, example, key)
+    for example in rule.cases:
+        yield from _example_problems(document, rule, example)
 
 
-def _example_problems(document: Document, rule: Rule, example: Example, key: KeyPath) -> Iterator[Problem]:
+def _example_problems(document: Document, rule: Rule, example: Example) -> Iterator[Problem]:
     if example.bad and rule.triggers:
         if not any(all(word in example.code for word in group) for group in rule.triggers):
             yield document.problem(
@@ -34,20 +30,20 @@ def _example_problems(document: Document, rule: Rule, example: Example, key: Key
     with tempfile.TemporaryDirectory() as folder:
         found, errors = _run(rule, example, Path(folder))
     for error in errors:
-        yield document.problem(key, error)
+        yield document.problem(example.key, error)
     marked = example.findings()
     for name, row in sorted(marked.keys() - found.keys()):
-        yield _problem(document, example, key, name, row, "is marked '# finding', and nothing is found")
+        yield _problem(document, example, name, row, "is marked '# finding', and nothing is found")
     for name, row in sorted(found.keys() - marked.keys()):
-        yield _problem(document, example, key, name, row, f"is not marked, and is found: {found[name, row][1]}")
+        yield _problem(document, example, name, row, f"is not marked, and is found: {found[name, row][1]}")
     for place in sorted(marked.keys() & found.keys()):
         wanted = marked[place]
         if wanted is not None and wanted != found[place][0]:
-            yield _problem(document, example, key, *place, f"is marked {wanted}, and is reported as {found[place][0]}")
+            yield _problem(document, example, *place, f"is marked {wanted}, and is reported as {found[place][0]}")
 
 
-def _problem(document: Document, example: Example, key: KeyPath, name: str, row: int, message: str) -> Problem:
-    text: KeyPath = (*key, "code") if (*key, "code") in document.rows else (*key, "files", name)
+def _problem(document: Document, example: Example, name: str, row: int, message: str) -> Problem:
+    text: KeyPath = (*example.key, "code") if (*example.key, "code") in document.rows else (*example.key, "files", name)
     where = f"line {row}" if len(example.files) == 1 else f"line {row} of {name}"
     shown = example.files[name].splitlines()[row - 1].strip()
     problem = document.problem(text, f"{example.title!r}, {where}: `{shown}` {message}")

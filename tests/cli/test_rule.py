@@ -42,6 +42,7 @@ def test_json_holds_what_the_yaml_says(run: Run) -> None:
     rule = load_rules()["ML101"]
     assert (item["code"], item["severity"], item["why-is-this-bad"]) == ("ML101", "error", rule.why)
     assert [example["title"] for example in item["examples"]] == [example.title for example in rule.examples]
+    assert [example["title"] for example in item["edge-cases"]] == [e.title for e in rule.page.edge_cases]
     every = json.loads(run("rule", "--all", "--output-format", "json").out)
     assert [item["code"] for item in every] == list(load_rules())
 

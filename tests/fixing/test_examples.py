@@ -35,7 +35,7 @@ BY_HAND = {
 
 def examples() -> Iterator[object]:
     for rule in RULES:
-        for example in rule.examples:
+        for example in rule.cases:
             if example.bad:
                 yield pytest.param(rule, example, id=f"{rule.code}-{example.title}")
 
@@ -59,7 +59,8 @@ def test_the_finding_goes_and_no_other_one_comes(rule: Rule, example: Example, t
 
     after = counts(check(tmp_path))
     assert after <= before
-    assert (after[rule.code] == 0) == ((rule.code, example.title) not in BY_HAND)
+    if example in rule.examples:  # what a fixer leaves of the edge cases is nobody's promise
+        assert (after[rule.code] == 0) == ((rule.code, example.title) not in BY_HAND)
     for path in tmp_path.rglob("*.py"):
         ast.parse(path.read_text(encoding="utf-8"))
     assert not any(file.changed for file in fix_folder(tmp_path)), "a second run changes nothing"

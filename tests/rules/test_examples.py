@@ -17,7 +17,7 @@ RULES = [rule for rule in load_rules().values() if rule.runs_on in ("python", "r
 
 def examples() -> Iterator[object]:
     for rule in RULES:
-        for example in sorted(rule.examples, key=lambda example: example.bad):
+        for example in sorted(rule.cases, key=lambda example: example.bad):
             kind = "finding" if example.bad else "silent"
             yield pytest.param(rule, example, id=f"{rule.code}-{kind}-{example.title}")
 
@@ -55,6 +55,6 @@ def test_exactly_the_marked_lines_are_reported(rule: Rule, example: Example, tmp
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
 def test_a_file_without_the_rules_words_would_not_be_missed(rule: Rule) -> None:
     """Each firing example holds a group of the rule's trigger words, or the prefilter would hide it."""
-    for example in rule.examples:
+    for example in rule.cases:
         if example.bad and rule.triggers:
             assert any(all(word in example.code for word in group) for group in rule.triggers), example.title

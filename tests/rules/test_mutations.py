@@ -74,5 +74,5 @@ def test_dropping_a_condition_fails_an_example(
     rule: Rule, index: int, path: tuple[str | int, ...], tmp_path: Path
 ) -> None:
     mutant = without(rule, index, path)
-    outcomes = [passes(mutant, example, tmp_path / str(number)) for number, example in enumerate(rule.examples)]
+    outcomes = [passes(mutant, example, tmp_path / str(number)) for number, example in enumerate(rule.cases)]
     assert not all(outcomes)

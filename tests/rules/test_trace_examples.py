@@ -19,7 +19,7 @@ EXAMPLES = [
     pytest.param(rule, example, id=f"{rule.code}-{'bad' if example.bad else 'good'}-{example.title}")
     for rule in load_rules().values()
     if rule.runs_on == "trace"
-    for example in sorted(rule.examples, key=lambda example: example.bad)
+    for example in sorted(rule.cases, key=lambda example: example.bad)
 ]
 
 
