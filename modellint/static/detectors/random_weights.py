@@ -33,15 +33,23 @@ from modellint.static.sites import Place, places
 
 _PURE = frozenset({RANDOM})
 _TRIES_OUT = re.compile(
-    r"(^|_)(bench\w*|profil\w*|speed\w*|latency|throughput|timing|timeit|time|flops?|macs|memory|export\w*|convert\w*|"
-    r"onnx|trace\w*|summar\w*|debug\w*|smoke\w*|sanity|check\w*|verif\w*|compar\w*|warm\w*|unittest|dry|shapes?|"
-    r"summary|ablat\w*|measure\w*|perf\w*|count\w*)(_|$)"
+    r"(^|_)(bench\w*|profil\w*|speed\w*|latency|throughput|timing|timeit|flops?|macs|export\w*|onnx|torchscript|trace|"
+    r"tracing|debug\w*|smoke\w*|sanity|check|warm\w*|unittest|dry|shapes?|summary|ablat\w*|perf|performance|"
+    r"(time|measure|memory|check|verify|validate|compare|count|convert|trace|visuali[sz]e|plot)_(the_|all_|of_|to_)?"
+    r"(model|network|net|module|layers?|forward\w*|inference|backend|param\w*|flop\w*|memory|usage|time|shape|output|dim\w*|"
+    r"implementation|equivalence|equality|consistency|parity|conversion|checkpoint|weights?|torchscript|onnx|coreml|"
+    r"tflite|jit|attention|attn|architecture|graph)\w*|parity|equivalen\w*)(_|$)"
 )
+"""Names of code that tries a model out: how fast it is, whether it runs. What the objects of its verb are counts:
+one who compares faces or verifies a signature believes in the answer."""
+
 _MEANT_RANDOM = re.compile(
-    r"(^|_)(random\w*|rand|untrained|scratch|dummy|toy|fake|mock|stub|prior\w*|baseline|rnd|reservoir|hash\w*|lsh|init\w*|"
-    r"evol\w*|genetic|genom\w*|popul\w*|mutat\w*|individual|nas|supernet|lottery|ntk|prun\w*|proj\w*|dip|noise|"
-    r"perturb\w*|hyper\w*|search\w*|federated|client|server|worker|agents?|polic\w*|actors?|critic\w*|q_net|dqn)(_|$)"
+    r"(^|_)(random\w*|rand|untrained|scratch|dummy|toy|fake|mock|stub|rnd|reservoir|lsh|dip|deep_image_prior|at_init|"
+    r"initiali[sz]ation|re_?init\w*|evol\w*|genetic\w*|genom\w*|populations?|mutat\w*|nas|supernet|lottery|ntk|prun\w*|"
+    r"hyper_?net\w*|(arch|architecture|hyper\w*)_search|federated|fl|agents?|polic\w*|actors?|critic\w*|q_net\w*|dqn)(_|$)"
 )
+"""Names that say weights are random on purpose, or come from a search, from other clients or from an environment."""
+
 _SYNTHETIC = frozenset(
     "rand randn randint rand_like randn_like randint_like ones zeros empty full arange linspace ones_like zeros_like "
     "randperm eye normal uniform FloatTensor LongTensor Tensor dummy_input dummy_inputs RandomState".split()
@@ -97,9 +105,11 @@ def _is_inference(context: FileContext, event: Event) -> bool:
         return False
     if not event.key.chain and any(is_shape_check(event, snapshot) for snapshot in event.snapshots):
         return False
-    names = [*names_around(event), event.root.module.path.stem]
-    if any(_TRIES_OUT.search(snake(name)) or _MEANT_RANDOM.search(snake(name)) for name in names):
+    names = [snake(name) for name in (*names_around(event), event.root.module.path.stem)]
+    if any(_TRIES_OUT.search(name) or _MEANT_RANDOM.search(name) for name in names):
         return False
+    if any(found.module.startswith("flwr") for found in event.root.module.imports.values()):
+        return False  # federated: the weights come from the other side
     named = named_for_inference(event) or over_held_out_data(event)
     switched = all(in_eval(s) or s.grad.state == OFF for s in event.snapshots)
     if not switched and not named:
@@ -134,6 +144,8 @@ def _taught_elsewhere(context: FileContext, event: Event) -> bool:
     node = root.node
     if root.is_body or born is None or node is None:
         return False
+    if root.name == "forward":
+        return True  # a part of a model, by whatever base: who loads the whole loads it
     path = str(root.module.path)
     if any(step.callee.name == "__init__" and step.callee.cls is root.cls for step in event.key.chain):
         return False
@@ -186,15 +198,24 @@ def _spans(function: FunctionInfo, site: Site) -> bool:
 
 def _on_synthetic_input(event: Event) -> bool:
     """Tell whether the forward, or a call that leads to it, is given a tensor made up on the spot."""
-    steps = [(step.caller, step.site) for step in event.key.chain] + [(event.function, event.site)]
+    steps = [(step.caller, step.site, False) for step in event.key.chain] + [(event.function, event.site, True)]
     return any(
         _is_synthetic(function, argument, 0)
-        for function, site in steps
+        for function, site, runs in steps
         for call in function.calls
         if (call.lineno, call.col_offset, call.end_lineno, call.end_col_offset)
         == (site.row, site.column, site.end_row, site.end_column)
-        for argument in [*call.args, *(keyword.value for keyword in call.keywords)]
+        for argument in _inputs(call, runs)
     )
+
+
+def _inputs(call: ast.Call, forward: bool) -> list[ast.expr]:
+    """Return what may be the input of a model: of a forward the first argument, masks and positions are made up."""
+    named = [k.value for k in call.keywords if not (forward and _BESIDE.search(k.arg or ""))]
+    return [*call.args[: 1 if forward else None], *([] if forward and call.args else named)]
+
+
+_BESIDE = re.compile(r"mask|position|token_type|length|time_?step|state|hidden|cache|^t$")
 
 
 def _is_synthetic(function: FunctionInfo, value: ast.expr, depth: int) -> bool:

@@ -510,6 +510,85 @@ SILENT = {
             with torch.no_grad():
                 print(model(torch.load("batch.pt")).argmax(1))
         """,
+    "a baseline that is random, as it says": """
+        import torch
+        import torchvision
+
+        def evaluate_random_baseline(loader):
+            net = torchvision.models.resnet18(weights=None).eval()
+            hits = 0
+            with torch.no_grad():
+                for x, y in loader:
+                    hits += (net(x).argmax(1) == y).sum().item()
+            return hits
+        """,
+    "untrained, as its name says": """
+        import torch
+        import torchvision
+
+        @torch.no_grad()
+        def evaluate(net, loader):
+            net.eval()
+            return sum((net(x).argmax(1) == y).sum().item() for x, y in loader)
+
+        def main(loader):
+            untrained = torchvision.models.resnet18(weights=None)
+            trained = torchvision.models.resnet18(weights="DEFAULT")
+            print(evaluate(untrained, loader), evaluate(trained, loader))
+        """,
+    "a client of a federation": """
+        import flwr as fl
+        import torch
+        import torchvision
+        from collections import OrderedDict
+
+        class Client(fl.client.NumPyClient):
+            def __init__(self, loader):
+                self.net = torchvision.models.resnet18(weights=None)
+                self.loader = loader
+
+            def evaluate(self, parameters, config):
+                self.net.eval()
+                hits = 0
+                with torch.no_grad():
+                    for x, y in self.loader:
+                        hits += (self.net(x).argmax(1) == y).sum().item()
+                return hits
+        """,
+    "an export is checked": """
+        import torch
+        import torchvision
+        import onnxruntime as ort
+
+        def verify_onnx_export(path, x):
+            model = torchvision.models.resnet18(weights=None).eval()
+            with torch.no_grad():
+                expected = model(x).numpy()
+            torch.onnx.export(model, x, path)
+            got = ort.InferenceSession(path).run(None, {"x": x.numpy()})[0]
+            return abs(expected - got).max()
+        """,
+    "a layer that is no torch module": """
+        import torch
+        from torch import nn
+        class Block(nn.Module):
+            def __init__(self, c):
+                super().__init__()
+                self.conv = nn.Conv1d(c, c, 3)
+                self.drop = nn.Dropout(0.1)
+            def forward(self, x, mask=None):
+                return self.drop(self.conv(x))
+
+        class DurationPredictor:
+            def __init__(self, c):
+                self.fft = Block(c)
+                self.proj = nn.Linear(c, 1)
+
+            def forward(self, x, mask=None):
+                x = self.fft(x, mask=mask)
+                x = self.proj(x)
+                return x
+        """,
 }
 
 FOUND = {
@@ -676,6 +755,74 @@ FOUND = {
             net.eval()
             return net(image).argmax(-1).item()  # ML401
         """,
+    "comparing faces is no comparison of models": """
+        import torch
+        from torch import nn
+
+        class Embedder(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.conv = nn.Conv2d(3, 8, 3)
+                self.fc = nn.Linear(8, 64)
+
+            def forward(self, x):
+                return self.fc(self.conv(x).mean((2, 3)))
+
+        def compare_faces(a, b):
+            net = Embedder().eval()
+            with torch.no_grad():
+                return torch.cosine_similarity(net(a), net(b)).item() > 0.6  # ML401
+        """,
+    "a summary of a text is no summary of a model": """
+        import torch
+        from transformers import BartConfig, BartForConditionalGeneration, BartTokenizer
+
+        def summarize(text):
+            tok = BartTokenizer.from_pretrained("facebook/bart-large-cnn")
+            model = BartForConditionalGeneration(BartConfig()).eval()
+            ids = tok(text, return_tensors="pt").input_ids
+            out = model.generate(ids, max_length=60)  # ML401
+            return tok.decode(out[0])
+        """,
+    "a mask is made up, the input is not": """
+        import torch
+        from transformers import BertConfig, BertForSequenceClassification
+
+        def classify(ids):
+            model = BertForSequenceClassification(BertConfig(num_labels=3))
+            model.eval()
+            with torch.no_grad():
+                return model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits.argmax(-1)  # ML401
+        """,
+    "a database is populated": """
+        import torch
+        import torchvision
+
+        def populate_database(images, db):
+            net = torchvision.models.resnet18(weights=None).eval()
+            with torch.no_grad():
+                for name, x in images:
+                    db.insert(name, int(net(x[None]).argmax(1)))  # ML401
+        """,
+    "a pretrained encoder does not make a pretrained decoder": """
+        import segmentation_models_pytorch as smp
+        import torch
+
+        @torch.no_grad()
+        def predict(x):
+            model = smp.Unet("resnet34", encoder_weights=None, classes=1).eval()
+            return model(x).sigmoid() > 0.5  # ML401
+
+        @torch.no_grad()
+        def predict_enc(x):
+            model = smp.Unet("resnet34", encoder_weights="imagenet", classes=1).eval()
+            return model(x).sigmoid() > 0.5  # ML401
+
+        @torch.no_grad()
+        def predict_never(x):
+            model = smp.Unet("resnet34", encoder_weights=None, classes=1).eval()
+            return model(x).sigmoid().cpu().numpy()  # ML401
+        """,
 }
 
 HELPERS = {
@@ -721,3 +868,15 @@ def test_a_file_that_imports_the_class_may_load_its_model(lint: Lint) -> None:
 def test_a_class_of_the_same_name_elsewhere_loads_nothing(lint: Lint) -> None:
     marked = PREDICTOR.replace(".item()", ".item()  # ML401")
     lint({"predict_fast.py": marked, "other.py": "class Predictor:\n    pass\n"}, rules=RULES)
+
+
+@pytest.mark.parametrize("name", ["untrained.py", "random_weights.py", "benchmark_speed.py"])
+def test_a_file_that_says_its_weights_are_random(lint: Lint, name: str) -> None:
+    lint({name: PREDICTOR}, rules=RULES)
+
+
+@pytest.mark.parametrize(
+    "name", ["server.py", "project.py", "image_search.py", "client_demo.py", "verify_signature.py"]
+)
+def test_the_name_of_a_file_that_serves_is_no_excuse(lint: Lint, name: str) -> None:
+    lint({name: PREDICTOR.replace(".item()", ".item()  # ML401")}, rules=RULES)
