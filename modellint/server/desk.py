@@ -14,6 +14,7 @@ from modellint.linting import FileReport, FixedFile
 from modellint.server.documents import Document, Open
 from modellint.server.folders import ConfigurationError, Folder
 from modellint.server.results import Items, Result, items, result
+from modellint.server.sweeping import Sweeper
 from modellint.server.texts import Text
 from modellint.settings import NAMES, Overrides
 from modellint.sources.discovery import SUFFIXES
@@ -54,6 +55,7 @@ class Desk:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._stamps: dict[Path, int] = {}
         self._worker = _worker()
+        self._sweeper = Sweeper(self._worker.submit)
 
     # -- what is open --------------------------------------------------------------------------------------
 
@@ -184,7 +186,10 @@ class Desk:
                 self.folder(path).changed(path)
             return function()
 
-        return await asyncio.get_running_loop().run_in_executor(self._worker, work)
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._worker, work)
+        finally:
+            self._sweeper.answered()
 
     # -- showing -------------------------------------------------------------------------------------------
 

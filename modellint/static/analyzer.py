@@ -113,10 +113,10 @@ class Analyzer:
             return sorted(dict.fromkeys(found), key=lambda d: d.sort_key)
         finally:
             sys.setrecursionlimit(limit)
-            # what is left now stays for long: it goes to the oldest generation, without a look at each object
-            gc.freeze()
-            gc.unfreeze()
             if collecting:
+                # what is left now stays for long: it goes to the oldest generation, without a look at each object
+                gc.freeze()
+                gc.unfreeze()
                 gc.enable()
 
 

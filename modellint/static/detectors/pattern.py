@@ -6,7 +6,8 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
+from fnmatch import fnmatchcase, translate
+from functools import cache
 from typing import Any
 
 from modellint.catalog import ActiveRule
@@ -73,10 +74,13 @@ def _matching(context: FileContext, scope: FunctionInfo, node: ast.expr, names: 
     symbol = context.project.resolve_in(scope, node)
     if symbol is None or last is None:
         return None
-    for name in _names_of(context, symbol):
-        if any(fnmatchcase(name, wanted) for wanted in names):
-            return name
-    return None
+    wanted = _any_of(tuple(names))
+    return next((name for name in _names_of(context, symbol) if wanted.match(name)), None)
+
+
+@cache
+def _any_of(names: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(map(translate, names)) or r"(?!)")
 
 
 def _names_of(context: FileContext, symbol: Symbol) -> Iterator[str]:
@@ -89,12 +93,12 @@ def _names_of(context: FileContext, symbol: Symbol) -> Iterator[str]:
 
 def _made_by(context: FileContext, value: Origin, names: Iterable[str]) -> bool:
     """Tell whether a value may come from a call of one of `names`."""
-    names = tuple(names)
+    wanted = _any_of(tuple(names))
     for origin in context.resolver.origins(value):
         if isinstance(origin.node, ast.Call):
             for view in context.resolver.views(origin):
                 symbol = view.callee.symbol
-                if symbol is not None and any(fnmatchcase(n, w) for n in _names_of(context, symbol) for w in names):
+                if symbol is not None and any(map(wanted.match, _names_of(context, symbol))):
                     return True
     return False
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from modellint.catalog import ActiveRule
@@ -32,12 +33,13 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     """
     options = rule.rule.detector_options
     transforms = Transforms(context.resolver, options)
+    may_make = _first_cut(tuple(options["words"]))
     names: set[str] = set()
     makes = False
     for scope in context.scopes:
         for call in scope.calls:
             name = last_name(call.func) or ""
-            if _may_make(name, options["words"]) and transforms.knows(context.qualified(scope, call.func) or ""):
+            if may_make(name) and transforms.knows(context.qualified(scope, call.func) or ""):
                 makes = True
                 names |= enclosing_names(scope, call, context.resolver)
     if not makes:
@@ -55,8 +57,12 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     yield from best.values()
 
 
-def _may_make(name: str, words: list[str]) -> bool:
-    return any(name == word or (word.endswith("*") and name.startswith(word[:-1])) for word in words)
+@cache
+def _first_cut(words: tuple[str, ...]) -> Callable[[str], bool]:
+    """Return what tells cheaply whether a last name may be one of `words`, which may end in `*`."""
+    exact = frozenset(word for word in words if not word.endswith("*"))
+    beginnings = tuple(word[:-1] for word in words if word.endswith("*"))
+    return lambda name: name in exact or name.startswith(beginnings)
 
 
 def _through_loaders(

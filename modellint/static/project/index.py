@@ -60,9 +60,11 @@ class Project:
         self._deep = deep
         self.version = 0
         self._modules: dict[Path, ModuleInfo | None] = {}
-        self._names: dict[tuple[Path, str], Symbol | None] = {}
+        self._names: dict[tuple[ModuleInfo, str], Symbol | None] = {}
+        self._resolved: dict[tuple[ModuleInfo, str], Symbol] = {}
         self._found: dict[tuple[Path, str, int], Path | None] = {}
         self._listings: dict[Path, frozenset[str]] = {}
+        self._dotted: dict[Path, str] = {}
         self._words: Mentions | None = None
         self._mentions: dict[str, tuple[Path, ...]] = {}
         self.shared: set[Path] = set()
@@ -107,6 +109,7 @@ class Project:
 
     def _replaced(self, path: Path, text: bytes) -> None:
         self._names.clear()
+        self._resolved.clear()
         self._mention(path, text)
         self.version += 1
 
@@ -141,7 +144,7 @@ class Project:
 
     def lookup(self, module: ModuleInfo, name: str) -> Symbol | None:
         """Return what the global `name` of `module` stands for; None for builtins and plain variables."""
-        key = (module.path, name)
+        key = (module, name)
         if key not in self._names:
             self._names[key] = None  # an import cycle ends here
             self._names[key] = self._lookup(module, name, 0)
@@ -227,24 +230,30 @@ class Project:
         text = node if isinstance(node, str) else dotted_name(node)  # type: ignore[arg-type]
         if text is None:
             return None
+        if (known := self._resolved.get((module, text))) is not None:
+            return known
         first, *rest = text.split(".")
         symbol = self.lookup(module, first)
         for name in rest:
             if symbol is None:
                 return None
             symbol = self.member(symbol, name)
+        if symbol is not None:
+            self._resolved[module, text] = symbol
         return symbol
 
     # -- files ---------------------------------------------------------------------------------------------
 
     def dotted(self, path: Path) -> str:
         """Return the dotted name of the module at `path`, as far up as there are packages."""
-        parts = [] if path.name == "__init__.py" else [path.stem]
-        folder = path.parent
-        while "__init__.py" in self._listing(folder) and folder != folder.parent:
-            parts.append(folder.name)
-            folder = folder.parent
-        return ".".join(reversed(parts)) or path.parent.name
+        if path not in self._dotted:
+            parts = [] if path.name == "__init__.py" else [path.stem]
+            folder = path.parent
+            while "__init__.py" in self._listing(folder) and folder != folder.parent:
+                parts.append(folder.name)
+                folder = folder.parent
+            self._dotted[path] = ".".join(reversed(parts)) or path.parent.name
+        return self._dotted[path]
 
     def find(self, path: Path, dotted: str, level: int) -> Path | None:
         """Return the file or folder that `dotted` means when imported from the file `path`."""
