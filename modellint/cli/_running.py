@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from modellint.runtime import Request
+from modellint.runtime.target import ARTEFACTS
 from modellint.runtime.tracing import TIMEOUT
 from modellint.settings import Settings
 
@@ -64,11 +65,13 @@ def _with(options: Iterable[Callable[[_Function], _Function]], command: _Functio
 
 
 def given(targets: Iterable[str], options: Mapping[str, Any]) -> list[Request]:
-    """Return the requests for targets of the command line."""
+    """Return the requests for targets of the command line; beside a model, a file is read without its inputs."""
+    targets = tuple(targets)
+    alone = all(target.endswith(ARTEFACTS) for target in targets)
     return [
         Request(
             target,
-            options["inputs"],
+            options["inputs"] if alone or not target.endswith(ARTEFACTS) else (),
             options["mode"] or "as-is",
             options["method"],
             options["timeout"] or TIMEOUT,

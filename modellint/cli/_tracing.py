@@ -14,6 +14,8 @@ from modellint.cli._verdicts import verdicts
 from modellint.diagnostic import Diagnostic
 from modellint.linting import refine
 from modellint.runtime import DETECTORS, Pool, PoolError, Request, TargetReport, default_jobs, trace_targets
+from modellint.runtime.artefacts.comparing import differences
+from modellint.runtime.target import ARTEFACTS
 from modellint.settings import Settings
 
 INTERRUPTED = 130
@@ -43,7 +45,7 @@ def trace_all(
         if not quiet:
             for line in verdicts(report):
                 click.echo(line, err=True)
-            for note in report.notes:
+            for note in (*report.notes, *_beside(report, reports)):
                 complain(note)
         if report.problem is not None:
             complain(report.problem)
@@ -54,6 +56,17 @@ def trace_all(
     }
     found = refine(_once(reports), settings, _rows_that_ran(reports, judged), judged)
     return Traced(reports, found, interrupted)
+
+
+def _beside(report: TargetReport, reports: Sequence[TargetReport]) -> Iterator[str]:
+    """Yield how a file differs from the models that were traced in the same command."""
+    if report.trace is not None and _is_file(report.request):
+        models = [other.trace for other in reports if other.trace is not None and not _is_file(other.request)]
+        yield from differences(report.trace, models)
+
+
+def _is_file(request: Request) -> bool:
+    return request.target.endswith(ARTEFACTS)
 
 
 def _run(

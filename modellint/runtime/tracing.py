@@ -64,7 +64,8 @@ class TargetReport:
     """What came out of one request.
 
     `problem` is one line where the request itself cannot be served or the target failed: the caller's exit
-    status is then 2. `notes` say what was done on the user's behalf; `output` is what the model printed.
+    status is then 2. `notes` say what was done on the user's behalf; `output` is what the model printed. `peak` is the
+    most memory that the child had resident, in bytes, with the libraries that it was forked with; None: not known.
     """
 
     request: Request
@@ -73,6 +74,7 @@ class TargetReport:
     notes: tuple[str, ...] = ()
     output: str = ""
     trace: Trace | None = None
+    peak: int | None = None
 
     def rows_that_ran(self) -> dict[str, set[int]]:
         """Return, by file, the rows on which an operation of a recorded forward ran; empty where none was.
@@ -166,7 +168,7 @@ def _trace(
             trace = replace(trace, probes=_with_the_rest(trace.probes, request.probes, why.message))
             problem = f"{target.text}: {why.message}, in the middle of the probes"
         found = tuple(inspect_trace(trace, active))
-        return TargetReport(request, found, problem, trace.notes, outcome.output, trace)
+        return TargetReport(request, found, problem, trace.notes, outcome.output, trace, reply.get("peak"))
     failure = failed(outcome, request, memory)
     diagnostics = tuple(inspect_failure(target, failure, active))
     return TargetReport(request, diagnostics, f"{target.text}: {failure.message}", output=outcome.output)

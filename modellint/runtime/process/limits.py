@@ -1,4 +1,4 @@
-"""What a child may use: memory, and the network. Best effort: a system without the means runs without the limit."""
+"""What a child may use: memory and the network; what it has used. A system without the means runs without the limit."""
 
 from __future__ import annotations
 
@@ -38,6 +38,16 @@ def _mapped() -> int:
     except (OSError, ValueError, IndexError):
         return 0
     return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def peak_memory() -> int | None:
+    """Return the most memory that this process ever had resident, in bytes; None where that is unknown (Windows)."""
+    if sys.platform == "win32":
+        return None
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
 
 
 def available_memory() -> int | None:

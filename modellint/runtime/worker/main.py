@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from modellint.runtime.artefacts.reading import read_artefact
-from modellint.runtime.process.limits import cut_network, limit_memory
+from modellint.runtime.process.limits import cut_network, limit_memory, peak_memory
 from modellint.runtime.target import Target
 from modellint.runtime.trace import Failure, Frame, to_json
 
@@ -40,7 +40,8 @@ def run(job: Mapping[str, Any], reply: Reply) -> None:
 
             reply({"fingerprint": fingerprint(job, target, sites, stage).to_json()})
         else:
-            reply({"trace": _trace(job, target, cwd, sites, stage, reply)})
+            trace = _trace(job, target, cwd, sites, stage, reply)
+            reply({"trace": trace, "peak": peak_memory()})
     except (LoadProblem, InputProblem) as problem:
         reply({"problem": str(problem)})
     except SystemExit as error:

@@ -1,11 +1,15 @@
 """A model and the files made of it: the same findings at the same lines, or the reason why not.
 
-What differs, as docs/runtime.md says, is the doing of the exporter to ONNX: it turns a batch norm in training mode into
-one with running statistics (a note says so), has no attention dropout, and loses the lines inside of `no_grad`.
+What differs, as docs/runtime.md says, is the doing of the exporters to ONNX. The newer one turns a batch norm in
+training mode into one with running statistics (a note says so), has no attention dropout, and loses the lines inside of
+`no_grad`. The older one keeps no lines and, unless told otherwise, exports what the model does in evaluation mode;
+beside the model a note says what that took away.
 """
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +20,7 @@ import pytest
 from modellint.catalog import ActiveRule, load_rules
 from modellint.diagnostic import Confidence, Severity
 from modellint.runtime import Pool, Request, TargetReport, trace_targets
+from modellint.runtime.artefacts.comparing import differences
 
 pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
@@ -47,17 +52,28 @@ def _found(report: TargetReport) -> set[tuple[str, int, str]]:
 
 
 @pytest.fixture(scope="module")
-def eager(pool: Pool, tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[tuple[str, int, str]]]:
-    found = {}
-    for name, spec in CASES.items():
-        file = tmp_path_factory.mktemp(name) / "factory.py"
+def factories(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    folder = tmp_path_factory.mktemp("factories")
+    targets = {}
+    for name in CASES:
+        file = folder / f"{name}.py"
         file.write_text(
             f"import sys\nsys.path.insert(0, {str(Path(__file__).parents[3])!r})\n"
             f"from tests.runtime.artefacts.models import make\n\n\ndef build():\n    return make({name!r})\n",
             encoding="utf-8",
         )
-        found[name] = _found(_trace(f"{file}:build", pool, spec))
-    return found
+        targets[name] = f"{file}:build"
+    return targets
+
+
+@pytest.fixture(scope="module")
+def reports(pool: Pool, factories: dict[str, str]) -> dict[str, TargetReport]:
+    return {name: _trace(factories[name], pool, spec) for name, spec in CASES.items()}
+
+
+@pytest.fixture(scope="module")
+def eager(reports: dict[str, TargetReport]) -> dict[str, set[tuple[str, int, str]]]:
+    return {name: _found(report) for name, report in reports.items()}
 
 
 def _input(name: str) -> Any:
@@ -111,3 +127,84 @@ def test_a_file_has_the_findings_of_its_model(
     else:
         assert not report.notes
         assert _found(report) == eager[name]
+
+
+SWITCHED_OFF = {"Plain": "drop", "TrainingNorm": "norm", "Deep": "blocks.0.drop", "Recurrent": "rnn"}
+LOST, REFUSED = "Attention", "Recurrent"
+
+
+def _older(name: str, path: Path, mode: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.onnx.export(make(name), (_input(name),), path, dynamo=False, training=mode)
+
+
+def _modules(report: TargetReport) -> set[tuple[str, str | None]]:
+    return {
+        (diagnostic.code, diagnostic.runtime.module_path if diagnostic.runtime else None)
+        for diagnostic in report.diagnostics
+        if diagnostic.severity is not Severity.INFO and diagnostic.confidence is not Confidence.POSSIBLE
+    }
+
+
+def _differences(file: TargetReport, model: TargetReport) -> list[str]:
+    assert file.trace is not None
+    assert model.trace is not None
+    return list(differences(file.trace, [model.trace]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_the_older_exporter_to_onnx_keeps_what_it_does_not_switch_off(
+    name: str, reports: dict[str, TargetReport], pool: Pool, tmp_path: Path
+) -> None:
+    pytest.importorskip("onnx")
+    path = tmp_path / "model.onnx"
+    _older(name, path, torch.onnx.TrainingMode.EVAL)
+    report = _trace(str(path), pool)
+
+    assert not report.notes
+    if name in SWITCHED_OFF or name == LOST:
+        assert _modules(report) == set()
+        (said,) = _differences(report, reports[name])
+        assert SWITCHED_OFF.get(name, "the model itself") in said
+        assert said.endswith("the file does not compute what the model computes")
+    else:
+        assert _differences(report, reports[name]) == []
+        assert _modules(report) == _modules(reports[name])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in CASES if name not in (LOST, REFUSED)])
+def test_the_older_exporter_told_to_keep_the_mode_keeps_the_findings(
+    name: str, reports: dict[str, TargetReport], pool: Pool, tmp_path: Path
+) -> None:
+    pytest.importorskip("onnx")
+    path = tmp_path / "model.onnx"
+    _older(name, path, torch.onnx.TrainingMode.PRESERVE)
+    report = _trace(str(path), pool)
+
+    assert _differences(report, reports[name]) == []
+    assert _modules(report) == _modules(reports[name])
+
+
+def test_a_file_is_not_compared_with_another_model(
+    reports: dict[str, TargetReport], pool: Pool, tmp_path: Path
+) -> None:
+    path = tmp_path / "model.pt2"
+    _saved("pt2", "Clean", path)
+
+    assert _differences(_trace(str(path), pool), reports["TrainingNorm"]) == []
+
+
+def test_on_the_command_line_the_model_beside_its_file_tells_the_difference(
+    factories: dict[str, str], tmp_path: Path
+) -> None:
+    pytest.importorskip("onnx")
+    path = tmp_path / "model.onnx"
+    _older("TrainingNorm", path, torch.onnx.TrainingMode.EVAL)
+    arguments = ["trace", "--isolated", factories["TrainingNorm"], str(path), "--input", CASES["TrainingNorm"]]
+    done = subprocess.run([sys.executable, "-m", "modellint", *arguments], capture_output=True, text=True, cwd=tmp_path)
+
+    assert done.returncode == 1
+    assert "use running statistics here (norm)" in done.stderr
