@@ -6,9 +6,16 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 
-_MARK = re.compile(r"(?:#|//)\s*finding\s*(?::\s*(?P<severity>error|warning|info))?\s*$")
+from modellint.diagnostic import Diagnostic
+
+_MARK = re.compile(
+    r"(?:#|//)\s*finding\s*"
+    r"(?::\s*(?P<severity>error|warning|info)?\s*,?\s*(?P<confidence>certain|likely)?)?\s*$"
+)
+Place: TypeAlias = tuple[str, int]
+"""A file name and a row."""
 KEYS = frozenset(
     {"what-it-does", "why-is-this-bad", "use-instead", "does-not-see", "references", "examples", "edge-cases"}
 )
@@ -17,11 +24,11 @@ KEYS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A piece of code of a rule's page; a line that must be reported ends in `# finding`.
+    """A piece of code of a rule's page; a line that must be reported ends in `# finding` or `# finding: info, likely`.
 
     `key` is where it stands in the rule's file, as in ("examples", "good", 0). `files` maps a file name to its
     text; `check` names the one that is analysed. `inputs` are the input specs of a runtime example, whose factory
-    is `build()`.
+    is `build()`. Each of `says` is part of what a finding says.
     """
 
     title: str
@@ -31,20 +38,41 @@ class Example:
     check: str
     options: Mapping[str, Any]
     inputs: tuple[str, ...]
+    says: tuple[str, ...] = ()
 
     @property
     def code(self) -> str:
         """The text of the file that is analysed."""
         return self.files[self.check]
 
-    def findings(self) -> dict[tuple[str, int], str | None]:
+    def findings(self) -> dict[Place, str | None]:
         """Return {(file name, row): severity or None} of the lines marked `# finding`."""
-        found = {}
+        return {place: match["severity"] for place, match in self._marks()}
+
+    def disagreements(self, found: Mapping[Place, Diagnostic]) -> Iterator[tuple[Place | None, str]]:
+        """Yield (where, what is wrong) of each difference between the marks and the findings at these places."""
+        marks = dict(self._marks())
+        for place in sorted(marks.keys() - found.keys()):
+            yield place, "is marked '# finding', and nothing is found"
+        for place in sorted(found.keys() - marks.keys()):
+            yield place, f"is not marked, and is found: {found[place].message}"
+        for place in sorted(marks.keys() & found.keys()):
+            for wanted, given in (
+                (marks[place]["severity"], found[place].severity),
+                (marks[place]["confidence"], found[place].confidence),
+            ):
+                if wanted not in (None, given.value):
+                    yield place, f"is marked {wanted}, and is reported as {given.value}"
+        said = "\n".join(text for d in found.values() for text in (d.message, *(r.message for r in d.related)))
+        for text in self.says:
+            if text not in said:
+                yield None, f"no finding says {text!r}"
+
+    def _marks(self) -> Iterator[tuple[Place, re.Match[str]]]:
         for name, text in self.files.items():
             for row, line in enumerate(text.splitlines(), 1):
                 if match := _MARK.search(line):
-                    found[name, row] = match["severity"]
-        return found
+                    yield (name, row), match
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,4 +119,5 @@ def _example(data: Mapping[str, Any], key: tuple[str, str, int], runs_on: str) -
         check=data.get("check", next(iter(files))),
         options=MappingProxyType(dict(data.get("options", {}))),
         inputs=tuple(data.get("inputs", ())),
+        says=tuple(data.get("says", ())),
     )

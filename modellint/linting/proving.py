@@ -9,6 +9,7 @@ from pathlib import Path
 
 from modellint.catalog import Example, Problem, Rule, load_rules, load_yaml
 from modellint.catalog.document import Document, KeyPath
+from modellint.diagnostic import Diagnostic
 from modellint.linting.engine import check_paths
 from modellint.settings import Resolver
 
@@ -31,18 +32,14 @@ def _example_problems(document: Document, rule: Rule, example: Example) -> Itera
         found, errors = _run(rule, example, Path(folder))
     for error in errors:
         yield document.problem(example.key, error)
-    marked = example.findings()
-    for name, row in sorted(marked.keys() - found.keys()):
-        yield _problem(document, example, name, row, "is marked '# finding', and nothing is found")
-    for name, row in sorted(found.keys() - marked.keys()):
-        yield _problem(document, example, name, row, f"is not marked, and is found: {found[name, row][1]}")
-    for place in sorted(marked.keys() & found.keys()):
-        wanted = marked[place]
-        if wanted is not None and wanted != found[place][0]:
-            yield _problem(document, example, *place, f"is marked {wanted}, and is reported as {found[place][0]}")
+    for place, message in example.disagreements(found):
+        yield _problem(document, example, place, message)
 
 
-def _problem(document: Document, example: Example, name: str, row: int, message: str) -> Problem:
+def _problem(document: Document, example: Example, place: tuple[str, int] | None, message: str) -> Problem:
+    if place is None:
+        return document.problem((*example.key, "says"), f"{example.title!r}: {message}")
+    name, row = place
     text: KeyPath = (*example.key, "code") if (*example.key, "code") in document.rows else (*example.key, "files", name)
     where = f"line {row}" if len(example.files) == 1 else f"line {row} of {name}"
     shown = example.files[name].splitlines()[row - 1].strip()
@@ -50,8 +47,8 @@ def _problem(document: Document, example: Example, name: str, row: int, message:
     return Problem(problem.path, problem.row + row, problem.key, problem.message)
 
 
-def _run(rule: Rule, example: Example, folder: Path) -> tuple[dict[tuple[str, int], tuple[str, str]], list[str]]:
-    """Check an example as a project of its own, with `rule` alone; return {(file, row): (severity, message)}."""
+def _run(rule: Rule, example: Example, folder: Path) -> tuple[dict[tuple[str, int], Diagnostic], list[str]]:
+    """Check an example as a project of its own, with `rule` alone; return {(file, row): finding}."""
     settings: dict[str, object] = {"select": [rule.code], "rules": {rule.code: {"options": dict(example.options)}}}
     shipped = load_rules().get(rule.code)
     if shipped is None or shipped.path.resolve() != rule.path.resolve():
@@ -63,10 +60,7 @@ def _run(rule: Rule, example: Example, folder: Path) -> tuple[dict[tuple[str, in
         path.write_text(text, encoding="utf-8")
     reports = list(check_paths([folder / example.check], Resolver()))
     found = {
-        (Path(d.filename).resolve().relative_to(folder.resolve()).as_posix(), d.span.start.row): (
-            d.severity.value,
-            d.message,
-        )
+        (Path(d.filename).resolve().relative_to(folder.resolve()).as_posix(), d.span.start.row): d
         for report in reports
         for d in report.diagnostics
         if d.code == rule.code

@@ -128,6 +128,13 @@ def test_a_rule_that_the_configuration_names_is_no_duplicate_of_itself(run: Run,
         ),
         ('hub.look("fetch")', 'hub.fetch("y")', "is not marked, and is found: `hub.fetch` found"),
         ("triggers: [fetch]", "triggers: [fetched]", "ours.yaml:10: triggers: none of them is in the example 'Here'"),
+        (
+            "# finding",
+            "# finding: warning",
+            '`hub.fetch("x")  # finding: warning` is marked warning, and is reported as error',
+        ),
+        ("# finding", "# finding: likely", "is marked likely, and is reported as certain"),
+        ("title: Here", "title: Here\n      says: [never]", "examples.bad[0].says: 'Here': no finding says 'never'"),
         ("severity: error", "severity: fatal", "ours.yaml:4: severity: 'fatal' is none of error, warning, info"),
     ],
 )
