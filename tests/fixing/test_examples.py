@@ -24,6 +24,7 @@ BY_HAND = {
     ("ML105", "A module whose part has weights"),
     ("ML105", "New random weights in every call"),
     ("ML105", "A module of the project with weights"),
+    ("ML106", "In the body of the class"),
     ("ML305", "Left in the pipeline of the test set"),
     ("ML305", "A data set of one's own"),
     ("ML305", "Built in another file"),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
+from modellint.static.guards import walk_own
 from modellint.static.origins import Activation, CallView, Origin, Resolver
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import last_name
@@ -51,8 +52,19 @@ class Transforms:
         self._seen = set()
         yield from self._value(value, 0)
 
+    def flagged(self, view: CallView) -> Iterator[Randomness]:
+        """Yield the call itself where it asks a library's factory for its augmentation."""
+        flag = self._flags.get(view.dotted)
+        given = view.argument(flag["name"], flag.get("position")) if flag is not None else None
+        if flag is not None and given is not None and self._resolver.truth(given) is True:
+            yield Randomness(view.origin.scope, view.node, f"{last_name(view.node.func)}({flag['name']}=True)")
+
     def _value(self, value: Origin, depth: int) -> Iterator[Randomness]:
         if depth > MAX_DEPTH or value.node is None:
+            return
+        replaced = _transform_set(value)
+        if replaced is not None:
+            yield from self._value(replaced, depth + 1)
             return
         for origin in self._resolver.origins(value):
             if origin.unsure or origin.key in self._seen:
@@ -90,11 +102,8 @@ class Transforms:
             return
         if origin.path and not dotted.endswith("random_split"):
             return
-        flag = self._flags.get(dotted)
-        if flag is not None:
-            given = view.argument(flag["name"], flag.get("position"))
-            if given is not None and self._resolver.truth(given) is True:
-                yield Randomness(origin.scope, view.node, f"{last_name(view.node.func)}({flag['name']}=True)")
+        if dotted in self._flags:
+            yield from self.flagged(view)
             return
         symbol = view.callee.symbol
         target = symbol.target if symbol is not None else None
@@ -217,6 +226,24 @@ class Transforms:
                     yield from self._value(Origin(func, method, activation), depth + 1)
                 elif isinstance(func, ast.Name):
                     yield from self._applied(Origin(func, method, activation), depth + 1)
+
+
+_KEPT_AS = re.compile(r"(^|_)(transforms?|tfms?|aug(mentations?)?)$")
+
+
+def _transform_set(value: Origin) -> Origin | None:
+    """Return what is set, last, as the transform of the data set in a variable: `held_out.transform = resize`."""
+    found = None
+    for scope in (value.scope, value.scope.module.body) if isinstance(value.node, ast.Name) else ():
+        for node in walk_own(scope):
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute):
+                owner: ast.expr = node.targets[0]
+                if _KEPT_AS.search(node.targets[0].attr):
+                    while isinstance(owner, ast.Attribute):
+                        owner = owner.value
+                    if isinstance(owner, ast.Name) and owner.id == value.node.id:  # type: ignore[union-attr]
+                        found = Origin(node.value, scope, value.activation)
+    return found
 
 
 def _matches(dotted: str, patterns: tuple[str, ...]) -> bool:

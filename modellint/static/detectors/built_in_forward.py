@@ -3,27 +3,63 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from modellint.catalog import ActiveRule
 from modellint.static.classes import YES
 from modellint.static.context import FileContext, Finding
-from modellint.static.guards import path_to, tied_to_mode
+from modellint.static.flow.values import Site
+from modellint.static.guards import path_to, tied_to_mode, walk_own
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import last_name
 
+_RUNS = re.compile(r"^(forward(_\w+)?|(validation|test|predict)_step)$")
+"""Methods that run at inference, from outside: those of torch, and of Lightning."""
+_CACHES = frozenset({"cache", "lru_cache", "cached_property", "cached", "memoize"})
+_MAX_FUNCTIONS = 24
+
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
-    """Report constructor calls in forwards. The detector's option `parametrised` lists classes with weights."""
+    """Report constructor calls in forwards, and in the methods and functions of the file that forwards call.
+
+    The detector's option `parametrised` lists classes with weights.
+    """
     parametrised = set(rule.rule.detector_options["parametrised"])
+    found: dict[Site, Finding] = {}
     for cls in context.module_classes():
-        for method in cls.methods.values():
-            if method.name != "forward" and not method.name.startswith("forward_"):
-                continue
+        for method in _run_by_forward(context, cls):
             for call in method.calls:
-                found = _built(context, method, call, parametrised)
-                if found and not _in_eval(method, call) and not _kept(method, call) and not tied_to_mode(method, call):
-                    yield Finding(context.site(call), {"built": ast.unparse(call.func), "why": found})
+                why = _built(context, method, call, parametrised)
+                if why and not (_in_eval(method, call) or _kept(method, call) or tied_to_mode(method, call)):
+                    site = context.site(call)
+                    found.setdefault(site, Finding(site, {"built": ast.unparse(call.func), "why": why}))
+    yield from found.values()
+
+
+def _run_by_forward(context: FileContext, cls: ClassInfo) -> list[FunctionInfo]:
+    """Return the forwards of a class, and what they call in turn in any mode, without keeping what it returns."""
+    found = [method for name, method in cls.methods.items() if _RUNS.match(name)]
+    for method in found:
+        for call in method.calls:
+            other = _called(context, method, call)
+            if other is None or other in found or len(found) > _MAX_FUNCTIONS:
+                continue
+            if not _CACHES.isdisjoint(other.decorators) or _kept(method, call) or tied_to_mode(method, call):
+                continue
+            found.append(other)
+    return found
+
+
+def _called(context: FileContext, method: FunctionInfo, call: ast.Call) -> FunctionInfo | None:
+    """Return the method of the class, or the function of the file, that `call` calls."""
+    func = call.func
+    if isinstance(func, ast.Attribute):
+        mine = isinstance(func.value, ast.Name) and func.value.id == method.self_name
+        return method.cls.methods.get(func.attr) if mine and method.cls is not None else None
+    symbol = context.project.resolve_in(method, func)
+    target = symbol.target if symbol is not None else None
+    return target if isinstance(target, FunctionInfo) and target.module is context.module else None
 
 
 def _in_eval(method: FunctionInfo, call: ast.Call) -> bool:
@@ -70,16 +106,39 @@ def _has_weights(context: FileContext, cls: ClassInfo, parametrised: set[str], s
 
 
 def _kept(method: FunctionInfo, call: ast.Call) -> bool:
-    """Tell whether what `call` builds is stored in `self`, as lazily built modules are."""
+    """Tell whether what `call` builds is stored for the next time, or is given weights on the spot."""
     for node in path_to(method, call):
-        if isinstance(node, ast.Assign) and any(
-            isinstance(inner, ast.Attribute) for target in node.targets for inner in ast.walk(target)
-        ):
+        if isinstance(node, ast.Assign):
+            if any(_stores(inner) for target in node.targets for inner in ast.walk(target)):
+                return True
+            names = {target.id for target in node.targets if isinstance(target, ast.Name)}
+            if any(_hands_on(inner, names) for inner in walk_own(method)):
+                return True
+        elif isinstance(node, ast.NamedExpr) and any(_hands_on(n, {node.target.id}) for n in walk_own(method)):
             return True
-        if (
-            isinstance(node, ast.Call)
-            and node is not call
-            and last_name(node) in ("setattr", "add_module", "register_module")
-        ):
-            return True
-    return any(last_name(c) in ("setattr", "add_module", "register_module") for c in method.calls)
+    return any(last_name(c) in _REGISTERS for c in method.calls)
+
+
+_REGISTERS = frozenset({"setattr", "add_module", "register_module"})
+_FILLS = frozenset({"load_state_dict", "copy_", "constant_", "fill_", "zero_"})
+
+
+def _stores(node: ast.AST) -> bool:
+    """Tell whether a target keeps what it is given: an attribute, or a place in a cache."""
+    return isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Store)
+
+
+def _hands_on(node: ast.AST, names: set[str]) -> bool:
+    """Tell whether `node` stores one of the variables `names`, or gives the module in it weights."""
+    if isinstance(node, ast.Assign):
+        held = isinstance(node.value, ast.Name) and node.value.id in names
+        return any(_stores(t) and (held or _root(t) in names) for t in node.targets)
+    if isinstance(node, ast.Call) and last_name(node) in _FILLS:
+        return any(_root(part) in names for part in (node.func, *node.args))
+    return False
+
+
+def _root(node: ast.expr) -> str | None:
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None

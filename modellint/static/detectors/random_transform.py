@@ -73,12 +73,13 @@ def _through_loaders(
         if any(REPEATS.search(snake(name)) for name in loader.names | {use.scope.name for use in loader.uses}):
             continue
         uses = [use for use in loader.evaluates if not use.partly or use.sure]
-        dataset = loader.view.argument("dataset", 0)
-        if not uses or dataset is None:
+        if not uses:
             continue
         use = next((u for u in uses if u.sure), uses[0])
         site = site_of(use.scope.module, use.place) if hasattr(use.place, "lineno") else None
-        for found in transforms.within(dataset):
+        dataset = loader.view.argument("dataset", 0)
+        within = transforms.within(dataset) if dataset is not None else ()
+        for found in [*transforms.flagged(loader.view), *within]:
             yield found, site, Confidence.CERTAIN if use.sure else Confidence.LIKELY
 
 

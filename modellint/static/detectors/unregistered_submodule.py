@@ -6,11 +6,12 @@ import ast
 from collections.abc import Iterator
 
 from modellint.catalog import ActiveRule
-from modellint.static.classes import NO
+from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
+from modellint.static.detectors.makers import Makers, annotated_modules, attribute_of, calls_elements
 from modellint.static.guards import assignments, walk_own
 from modellint.static.project import ClassInfo, FunctionInfo
-from modellint.static.project.facts import last_name, parameters
+from modellint.static.project.facts import last_name
 
 _REGISTERS = frozenset({"add_module", "register_module", "setattr", "__setattr__"})
 _CONTAINERS = frozenset({"ModuleList", "ModuleDict", "Sequential"})
@@ -36,7 +37,7 @@ class _ClassReader:
             last_name(call) in _REGISTERS for method in cls.methods.values() for call in method.calls
         )
         self.registered = self._mentioned_in_containers()
-        self._asked: list[FunctionInfo] = []
+        self.makers = Makers(context, cls)
 
     def _mentioned_in_containers(self) -> set[str]:
         """Return the attributes and locals whose elements some ModuleList, ModuleDict or Sequential takes in."""
@@ -53,6 +54,7 @@ class _ClassReader:
         return found
 
     def findings(self) -> Iterator[Finding]:
+        yield from self._in_body()
         for method in self.cls.methods.values():
             if method.node is None or method.self_name is None or method.is_static:
                 continue
@@ -60,6 +62,21 @@ class _ClassReader:
                 continue
             yield from self._in_method(method, method.self_name)
             yield from self._too_early(method, method.self_name)
+
+    def _in_body(self) -> Iterator[Finding]:
+        """Yield modules that the body of the class holds, where instances do not put another in their place."""
+        scope = self.cls.scope
+        init = self.context.project.method(self.cls, "__init__")
+        template = {n.attr for n in walk_own(init) if isinstance(n, ast.Attribute)} if init is not None else set()
+        for node in _class_body(scope, self.cls.name):
+            target = node.targets[0]
+            if not isinstance(target, ast.Name) or target.id in template:
+                continue
+            if self.context.classes.stores(self.cls, target.id):
+                continue
+            what = self._holds_modules(scope, node.value, {}, set())
+            if what or self.makers.is_module(scope, node.value, set()):
+                yield self._finding(node, target.id, what or "the body of the class")
 
     def _too_early(self, method: FunctionInfo, me: str) -> Iterator[Finding]:
         """Yield modules assigned before `super().__init__()` has made the place where they are registered."""
@@ -69,14 +86,14 @@ class _ClassReader:
         first = min(call.lineno for call in begun)
         for node in method.body:
             if isinstance(node, ast.Assign) and node.lineno < first:
-                attribute = next((a for target in node.targets if (a := _attribute(target, me))), None)
-                if attribute is not None and self._is_module(method, node.value, set()):
+                attribute = next((a for target in node.targets if (a := attribute_of(target, me))), None)
+                if attribute is not None and self.makers.is_module(method, node.value, set()):
                     message = f"`self.{attribute}` is set before super().__init__(): torch cannot register it yet"
                     yield Finding(self.context.site(node), message=message)
 
     def _in_method(self, method: FunctionInfo, me: str) -> Iterator[Finding]:
         local: dict[str, str] = {}  # local variable -> why its elements are modules out of torch's sight
-        named = _annotated_modules(method)  # local variables that hold one module
+        named = annotated_modules(method)  # local variables that hold one module
         kept = _kept_in_attributes(method, me)
         reported: set[str] = set()
         for node in sorted(walk_own(method), key=lambda n: getattr(n, "lineno", 0)):
@@ -85,41 +102,45 @@ class _ClassReader:
                 if isinstance(targets[0], ast.Tuple) and isinstance(node.value, ast.Tuple):
                     pairs = zip(targets[0].elts, node.value.elts, strict=False)
                     for item, part in pairs:
-                        attribute = _attribute(item, me)
+                        attribute = attribute_of(item, me)
                         what = self._holds_modules(method, part, local, named)
                         if attribute is not None and what and f"self.{attribute}" not in self.registered:
-                            if not self._only_aliases(part):
+                            if not self._only_aliases(method, part):
                                 reported.add(attribute)
                                 yield self._finding(node, attribute, what)
                     continue
                 what = self._holds_modules(method, node.value, local, named)
+                guessed = "" if what else self.makers.layers_by_name(method, node.value)
                 for target in targets:
                     if isinstance(target, ast.Name):
                         if what:
                             local[target.id] = what
-                        elif self._is_module(method, node.value, named) and target.id not in kept:
+                        elif self.makers.is_module(method, node.value, named) and target.id not in kept:
                             named.add(target.id)
-                    attribute = _attribute(target, me)
+                    attribute = attribute_of(target, me)
                     if attribute is not None and what and f"self.{attribute}" not in self.registered:
-                        if not self._only_aliases(node.value):
+                        if not self._only_aliases(method, node.value):
                             reported.add(attribute)
                             yield self._finding(node, attribute, what)
-                    elif isinstance(target, ast.Attribute) and (space := _attribute(target.value, me)) is not None:
+                    elif attribute is not None and guessed and calls_elements(self.cls, attribute):
+                        if f"self.{attribute}" not in self.registered:
+                            yield self._finding(node, attribute, guessed, Confidence.LIKELY)
+                    elif isinstance(target, ast.Attribute) and (space := attribute_of(target.value, me)) is not None:
                         if self._is_plain(space, me) and space not in reported:
-                            if what or self._is_module(method, node.value, named):
+                            if what or self.makers.is_module(method, node.value, named):
                                 reported.add(space)
                                 yield self._finding(node, space, "a namespace")
                     elif isinstance(target, ast.Subscript):
-                        attribute = _attribute(target.value, me)
+                        attribute = attribute_of(target.value, me)
                         if attribute is not None and self._is_plain(attribute, me) and attribute not in reported:
                             if (
-                                self._is_module(method, node.value, named)
+                                self.makers.is_module(method, node.value, named)
                                 and f"self.{attribute}" not in self.registered
                             ):
                                 reported.add(attribute)
                                 yield self._finding(node, attribute, "a dict")
             elif isinstance(node, ast.AugAssign):
-                attribute = _attribute(node.target, me)
+                attribute = attribute_of(node.target, me)
                 if attribute is not None and attribute not in reported and f"self.{attribute}" not in self.registered:
                     what = self._holds_modules(method, node.value, local, named)
                     if what and self._is_plain(attribute, me):
@@ -129,9 +150,11 @@ class _ClassReader:
                 given = node.args[-1] if node.args else None
                 if given is None:
                     continue
-                holds = self._is_module(method, given, named) or bool(self._holds_modules(method, given, local, named))
+                holds = self.makers.is_module(method, given, named) or bool(
+                    self._holds_modules(method, given, local, named)
+                )
                 owner = node.func.value
-                attribute = _attribute(owner, me)
+                attribute = attribute_of(owner, me)
                 if attribute is not None and attribute not in reported and holds and self._is_plain(attribute, me):
                     if f"self.{attribute}" not in self.registered:
                         reported.add(attribute)
@@ -141,7 +164,7 @@ class _ClassReader:
                         continue
                     local.setdefault(owner.id, "a list")
 
-    def _only_aliases(self, value: ast.expr) -> bool:
+    def _only_aliases(self, method: FunctionInfo, value: ast.expr) -> bool:
         """`self.parts = [self.a, self.b]`: every element is registered already; `[teacher]` hides one on purpose."""
         items = _elements(value)
         if items is None:
@@ -149,7 +172,9 @@ class _ClassReader:
         names = [i for i in items if isinstance(i, (ast.Name, ast.Attribute))]
         if len(names) == len(items) and all(isinstance(i, ast.Attribute) for i in names):
             return True
-        return len(items) == 1 and not isinstance(value, (ast.Dict, ast.ListComp)) and _hides_on_purpose(items[0])
+        if len(items) != 1 or isinstance(value, (ast.Dict, ast.ListComp)):
+            return False
+        return _hides_on_purpose(items[0]) or self.makers.is_from_library(method, items[0])
 
     def _holds_modules(self, method: FunctionInfo, value: ast.expr, local: dict[str, str], named: set[str]) -> str:
         """Return what kind of plain container of modules `value` is, or an empty text."""
@@ -164,10 +189,12 @@ class _ClassReader:
                 method, value.orelse, local, named
             )
         if isinstance(value, (ast.ListComp, ast.GeneratorExp, ast.SetComp)):
-            return "a list" if self._is_module(method, value.elt, named) else ""
+            return "a list" if self.makers.is_module(method, value.elt, named) else ""
         if isinstance(value, ast.DictComp):
-            return "a dict" if self._is_module(method, value.value, named) else ""
+            return "a dict" if self.makers.is_module(method, value.value, named) else ""
         if isinstance(value, ast.BinOp):
+            if isinstance(value.op, ast.Mult) and isinstance(value.right, (ast.List, ast.Tuple)):
+                return self._holds_modules(method, value.right, local, named)
             if any(self._is_registered(method, side) for side in (value.left, value.right)):
                 return ""  # a ModuleList plus a list is a ModuleList
             left = self._holds_modules(method, value.left, local, named)
@@ -176,12 +203,18 @@ class _ClassReader:
             inside = {n.id for n in ast.walk(value.body) if isinstance(n, ast.Name)}
             return "a lambda" if inside & named else ""
         if isinstance(value, ast.Call) and last_name(value) in _PLAIN:
+            if any(self.makers.mapped(method, argument, named) for argument in value.args):
+                return f"a {last_name(value)}"
             for item in [*value.args, *(k.value for k in value.keywords)]:
-                if self._is_module(method, item, named) or self._holds_modules(method, item, local, named):
+                if self.makers.is_module(method, item, named) or self._holds_modules(method, item, local, named):
                     return f"a {last_name(value)}"
             return ""
+        if isinstance(value, ast.Call) and last_name(value) == "defaultdict" and value.args:
+            return "a dict" if self.makers.builds(method, value.args[0], named) else ""
         items = _elements(value)
-        if items and any(self._is_module(method, i, named) or self._nested(method, i, local, named) for i in items):
+        if items and any(
+            self.makers.is_module(method, i, named) or self._nested(method, i, local, named) for i in items
+        ):
             return {ast.Dict: "a dict", ast.Tuple: "a tuple"}.get(type(value), "a list")
         return ""
 
@@ -190,56 +223,10 @@ class _ClassReader:
             self._holds_modules(method, item, local, named)
         )
 
-    def _is_module(self, method: FunctionInfo, node: ast.expr, named: set[str]) -> bool:
-        """Tell whether `node` makes a module that has weights or depends on the mode."""
-        if isinstance(node, ast.Name):
-            return node.id in named
-        if isinstance(node, ast.Starred):
-            node = node.value
-        if isinstance(node, ast.Tuple):
-            return any(self._is_module(method, item, named) for item in node.elts)
-        if not isinstance(node, ast.Call):
-            return False
-        if isinstance(node.func, ast.Attribute) and node.func.attr in ("to", "cuda", "half", "float"):
-            return self._is_module(method, node.func.value, named)
-        symbol = self.context.project.resolve_in(method, node.func)
-        if symbol is None:
-            func = node.func
-            mine = func.attr if isinstance(func, ast.Attribute) and _attribute(func, method.self_name or "") else None
-            maker = self.context.project.method(self.cls, mine) if mine is not None else None
-            return maker is not None and self._makes_module(maker)
-        if isinstance(symbol.target, ClassInfo):
-            return self.context.classes.is_module(symbol.target)
-        if isinstance(symbol.target, FunctionInfo):
-            return self._makes_module(symbol.target)
-        if symbol.target is not None or not symbol.dotted.startswith("torch.nn."):
-            return False
-        name = symbol.dotted.rsplit(".", 1)[-1]
-        if not name[:1].isupper() or symbol.dotted.count(".") != 2 or name.startswith("Parameter"):
-            return False
-        if name == "Sequential":
-            return any(self._is_module(method, a, named) for a in node.args) or any(
-                isinstance(a, ast.Starred) for a in node.args
-            )
-        return self.context.classes.of_external(symbol.dotted, node).answer != NO or _has_weights(name)
-
-    def _makes_module(self, maker: FunctionInfo) -> bool:
-        """Tell whether a function or method of the project returns, each time, a module that it constructs."""
-        returned = [node.value for node in walk_own(maker) if isinstance(node, ast.Return)]
-        if not returned or maker in self._asked:
-            return False
-        self._asked.append(maker)
-        try:
-            made = dict(assignments(maker))
-            values = [made.get(value.id, value) if isinstance(value, ast.Name) else value for value in returned]
-            return all(value is not None and self._is_module(maker, value, set()) for value in values)
-        finally:
-            self._asked.remove(maker)
-
     def _is_registered(self, method: FunctionInfo, node: ast.expr) -> bool:
         """Tell whether `node` is an attribute of self that is no plain container."""
         me = method.self_name or ""
-        attribute = _attribute(node, me)
+        attribute = attribute_of(node, me)
         return attribute is not None and not self._is_plain(attribute, me)
 
     def _is_plain(self, attribute: str, me: str) -> bool:
@@ -248,43 +235,15 @@ class _ClassReader:
             for node in walk_own(method):
                 if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
                     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                    if any(_attribute(t, me) == attribute for t in targets):
+                    if any(attribute_of(t, me) == attribute for t in targets):
                         plain = isinstance(node.value, (ast.List, ast.Dict, ast.Tuple, ast.ListComp, ast.DictComp))
                         return plain or (isinstance(node.value, ast.Call) and last_name(node.value) in _PLAIN)
         return False
 
-    def _finding(self, node: ast.AST, attribute: str, what: str) -> Finding:
-        return Finding(self.context.site(node), {"attribute": f"self.{attribute}", "container": what})
-
-
-def _annotated_modules(method: FunctionInfo) -> set[str]:
-    """Return the parameters annotated as modules, and the loop variables over parameters annotated as lists of them."""
-    found = set()
-    lists = set()
-    for argument, _ in parameters(method):
-        text = ast.unparse(argument.annotation).strip("'\"") if argument.annotation is not None else ""
-        if text in ("nn.Module", "torch.nn.Module", "Module"):
-            found.add(argument.arg)
-        elif "nn.Module]" in text:
-            lists.add(argument.arg)
-    for node in walk_own(method):
-        if isinstance(node, (ast.For, ast.comprehension)) and isinstance(node.iter, ast.Name) and node.iter.id in lists:
-            if isinstance(node.target, ast.Name):
-                found.add(node.target.id)
-    return found
-
-
-def _has_weights(name: str) -> bool:
-    stateless = ("Pool", "Pad", "Loss", "Softmax", "Shuffle", "Unshuffle", "Upsampl", "Distance", "Similarity")
-    if any(part in name for part in stateless) or name in _ACTIVATIONS:
-        return False
-    return name not in ("Identity", "Flatten", "Unflatten", "Fold", "Unfold", "LocalResponseNorm")
-
-
-_ACTIVATIONS = frozenset(
-    "ReLU ReLU6 ELU SELU CELU GELU GLU SiLU Mish Tanh Tanhshrink Sigmoid LogSigmoid Softmin Softplus Softshrink "
-    "Softsign Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU Threshold".split()
-)
+    def _finding(
+        self, node: ast.AST, attribute: str, what: str, confidence: Confidence = Confidence.CERTAIN
+    ) -> Finding:
+        return Finding(self.context.site(node), {"attribute": f"self.{attribute}", "container": what}, confidence)
 
 
 def _hides_on_purpose(item: ast.expr) -> bool:
@@ -295,6 +254,14 @@ def _hides_on_purpose(item: ast.expr) -> bool:
         and isinstance(item.func, ast.Attribute)
         and item.func.attr in ("eval", "requires_grad_")
     )
+
+
+def _class_body(scope: FunctionInfo, name: str) -> Iterator[ast.Assign]:
+    """Yield the assignments in the body of the class `name` that is defined in `scope`."""
+    for node in scope.body:
+        for inner in ast.walk(node) if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else ():
+            if isinstance(inner, ast.ClassDef) and inner.name == name:
+                yield from (statement for statement in inner.body if isinstance(statement, ast.Assign))
 
 
 def _is_plain_local(method: FunctionInfo, name: str) -> bool:
@@ -313,14 +280,8 @@ def _kept_in_attributes(method: FunctionInfo, me: str) -> set[str]:
         node.value.id
         for node in walk_own(method)
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name)
-        if any(_attribute(target, me) is not None for target in node.targets)
+        if any(attribute_of(target, me) is not None for target in node.targets)
     }
-
-
-def _attribute(node: ast.expr, me: str) -> str | None:
-    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == me:
-        return node.attr
-    return None
 
 
 def _elements(value: ast.expr) -> list[ast.expr] | None:

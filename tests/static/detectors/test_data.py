@@ -237,6 +237,40 @@ SILENT = {
                 for x, y in test_loader:
                     print(model(x))
         """,
+    "another transform is set on the data set": """
+        import torch
+        from torch.utils.data import DataLoader
+        from torchvision import datasets, transforms as T
+
+        train_tf = T.Compose([T.RandomResizedCrop(224), T.ToTensor()])
+        test_tf = T.Compose([T.Resize(224), T.ToTensor()])
+        dataset = datasets.ImageFolder("val", train_tf)
+        dataset.transform = test_tf
+
+        @torch.no_grad()
+        def evaluate(model):
+            model.eval()
+            for x, y in DataLoader(dataset, 4):
+                print(model(x).argmax(1))
+        """,
+    "loaders of timm, one for each purpose": """
+        import timm
+        import torch
+        from timm.data import create_dataset, create_loader
+
+        def main(args, model, opt, loss_fn):
+            loader_train = create_loader(create_dataset("", args.data, split="train"), SIZE, 64, is_training=True)
+            loader_eval = create_loader(create_dataset("", args.data, split="val"), SIZE, 64, is_training=False)
+            for x, y in loader_train:
+                loss = loss_fn(model(x), y)
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+            model.eval()
+            with torch.no_grad():
+                for x, y in loader_eval:
+                    print((model(x).argmax(1) == y).float().mean())
+        """,
 }
 
 FOUND = {
@@ -567,6 +601,23 @@ FOUND = {
                 with torch.no_grad():
                     outputs = model(**batch)
                 print(outputs.logits.argmax(-1))
+        """,
+    "a loader of timm for training, in an evaluation": """
+        import timm
+        import torch
+        from timm.data import create_dataset, create_loader, resolve_data_config
+
+        def validate(args):
+            model = timm.create_model(args.model, pretrained=True).cuda().eval()
+            cfg = resolve_data_config({}, model=model)
+            loader = create_loader(  # ML305
+                create_dataset("", args.data), input_size=cfg["input_size"], batch_size=64, is_training=True
+            )
+            hits = 0
+            with torch.no_grad():
+                for x, y in loader:
+                    hits += (model(x).argmax(1) == y).sum().item()
+            return hits
         """,
 }
 

@@ -279,6 +279,223 @@ SILENT = {
             def eval(self):
                 return self.remote.rpc_sync().eval()
         """,
+    "types, options and functions in the body of a class": """
+        import torch
+        from torch import nn
+
+        class Net(nn.Module):
+            __constants__ = ["layers"]
+            block_class = nn.Linear
+            activation = nn.functional.relu
+            norms = {"batch": nn.BatchNorm2d, "layer": nn.LayerNorm}
+            loss_fn = nn.CrossEntropyLoss()
+            act = nn.GELU()
+
+            def __init__(self, norm):
+                super().__init__()
+                self.norm = self.norms[norm](4)
+
+            def forward(self, x):
+                return self.norm(x)
+        """,
+    "callables out of sight that are no layers": """
+        from torch import nn
+        from tools_lib import make_transform, build_hook, get_metric
+
+        class Net(nn.Module):
+            def __init__(self, n):
+                super().__init__()
+                self.transforms = [make_transform(i) for i in range(n)]
+                self.hooks = [build_hook(i) for i in range(n)]
+                self.metrics = [get_metric(name) for name in ("a", "b")]
+                self.head = nn.Linear(64, 10)
+
+            def forward(self, x):
+                for t in self.transforms:
+                    x = t(x)
+                for m in self.metrics:
+                    m(x)
+                return self.head(x)
+        """,
+    "processors and tokenizers in a dict": """
+        from torch import nn
+        from transformers import AutoTokenizer, AutoImageProcessor
+
+        class Multi(nn.Module):
+            def __init__(self, names):
+                super().__init__()
+                self.tokenizers = {n: AutoTokenizer.from_pretrained(n) for n in names}
+                self.processors = [AutoImageProcessor.from_pretrained(n) for n in names]
+                self.head = nn.Linear(768, 2)
+
+            def forward(self, x):
+                return self.head(x)
+        """,
+    "one pretrained model hidden on purpose": """
+        from torch import nn
+        from transformers import CLIPTextModel
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.text = [CLIPTextModel.from_pretrained("openai/clip-vit-base-patch32")]
+                self.teachers = [CLIPTextModel.from_pretrained(n).eval().requires_grad_(False) for n in ("a", "b")]
+                self.head = nn.Linear(4, 4)
+
+            def forward(self, x):
+                return self.head(self.text[0](x).pooler_output)
+        """,
+    "a template in the body": """
+        import copy
+        from torch import nn
+
+        class Net(nn.Module):
+            proto = nn.Linear(4, 4)
+            norm = nn.LayerNorm(4)
+
+            def __init__(self):
+                super().__init__()
+                self.layers = nn.ModuleList([copy.deepcopy(self.proto) for _ in range(3)])
+                self.norm = nn.LayerNorm(4)
+
+            def forward(self, x):
+                for layer in self.layers:
+                    x = self.norm(layer(x))
+                return x
+        """,
+    "a helper builds once": """
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.proj = None
+
+            def forward(self, x):
+                if self.proj is None:
+                    self._build(x.shape[-1])
+                return self.proj(x)
+
+            def _build(self, width):
+                self.proj = nn.Linear(width, 4)
+        """,
+    "a helper makes what a cache keeps": """
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.cache = nn.ModuleDict()
+
+            def forward(self, x):
+                key = str(x.shape[-1])
+                if key not in self.cache:
+                    self.cache[key] = self._make(x.shape[-1])
+                return self.cache[key](x)
+
+            def _make(self, width):
+                layer = nn.Linear(width, 4)
+                return layer
+        """,
+    "a helper for training only": """
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(4, 4)
+
+            def forward(self, x):
+                x = self.fc(x)
+                if self.training:
+                    x = self._noise(x)
+                return x
+
+            def _noise(self, x):
+                return nn.Dropout(0.5)(x)
+        """,
+    "a filter whose weights are set": """
+        import torch
+        from torch import nn
+
+        class Blur(nn.Module):
+            def forward(self, x):
+                conv = nn.Conv2d(1, 1, 3, padding=1, bias=False)
+                conv.weight.data = torch.ones(1, 1, 3, 3) / 9
+                return conv(x)
+
+        class Blur2(nn.Module):
+            def forward(self, x):
+                return self._blur(x)
+
+            def _blur(self, x):
+                conv = nn.Conv2d(1, 1, 3, padding=1, bias=False)
+                nn.init.constant_(conv.weight, 1 / 9)
+                return conv(x)
+        """,
+    "kept by a decorator": """
+        from functools import lru_cache
+        from torch import nn
+
+        @lru_cache
+        def layer(width):
+            return nn.Linear(width, width)
+
+        class Net(nn.Module):
+            def forward(self, x):
+                return layer(x.shape[-1])(x)
+        """,
+    "kept in a dict of the file": """
+        from torch import nn
+
+        _CACHE = {}
+
+        def layer(width):
+            if width not in _CACHE:
+                made = nn.Linear(width, width)
+                _CACHE[width] = made
+            return _CACHE[width]
+
+        class Net(nn.Module):
+            def forward(self, x):
+                return layer(x.shape[-1])(x)
+        """,
+    "a factory for the constructor": """
+        from torch import nn
+
+        def make(width):
+            layer = nn.Linear(width, width)
+            return layer
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.a = make(4)
+                self.b = self._other(4)
+
+            def _other(self, width):
+                return nn.Dropout(width / 10)
+
+            def forward(self, x):
+                return self.b(self.a(x))
+        """,
+    "a hook of the training": """
+        import lightning as L
+        from torch import nn
+
+        class Lit(L.LightningModule):
+            def __init__(self):
+                super().__init__()
+                self.net = nn.Linear(4, 4)
+
+            def forward(self, x):
+                return self.net(x)
+
+            def training_step(self, batch, i):
+                x, y = batch
+                out = nn.Dropout(0.3)(self(x))
+                return nn.functional.cross_entropy(out, y)
+        """,
 }
 
 FOUND = {
@@ -424,6 +641,161 @@ FOUND = {
         class Net(nn.Module):
             def forward(self, x):
                 return Block()(x)  # ML105
+        """,
+    "a list made by map": """
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self, widths):
+                super().__init__()
+                self.layers = list(map(nn.LazyLinear, widths))  # ML106
+                self.ok = nn.ModuleList(map(nn.LazyLinear, widths))
+                self.seq = nn.Sequential(*map(nn.LazyLinear, widths))
+                self.widths = list(map(int, widths))
+
+            def forward(self, x):
+                for layer in self.layers:
+                    x = layer(x)
+                return x
+        """,
+    "a list made by map with a lambda": """
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self, widths):
+                super().__init__()
+                self.layers = list(map(lambda w: nn.Linear(w, w), widths))  # ML106
+                self.scaled = list(map(lambda w: w * 2, widths))
+
+            def forward(self, x):
+                for layer in self.layers:
+                    x = layer(x)
+                return x
+        """,
+    "models of a library in a list": """
+        import timm
+        from torch import nn
+
+        class Ensemble(nn.Module):
+            def __init__(self, names):
+                super().__init__()
+                self.models = [timm.create_model(n, pretrained=True) for n in names]  # ML106
+
+            def forward(self, x):
+                return sum(m(x) for m in self.models) / len(self.models)
+        """,
+    "a defaultdict and a list times a number": """
+        from collections import defaultdict
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self, n):
+                super().__init__()
+                self.heads = defaultdict(lambda: nn.Linear(4, 2))  # ML106
+                self.layers = [nn.Linear(4, 4)] * n  # ML106
+
+            def forward(self, x, task):
+                for layer in self.layers:
+                    x = layer(x)
+                return self.heads[task](x)
+        """,
+    "classes out of sight, used as layers": """
+        from torch import nn
+        from blocks_lib import ResBlock, make_head
+
+        class Net(nn.Module):
+            def __init__(self, n, tasks):
+                super().__init__()
+                self.blocks = [ResBlock(64) for _ in range(n)]  # ML106
+                self.heads = {t: make_head(64) for t in tasks}  # ML106
+                self.configs = [ResBlock.Config(i) for i in range(n)]
+                self.kept = [ResBlock(64) for _ in range(n)]
+                self.all = nn.ModuleList(self.kept)
+
+            def forward(self, x, task):
+                for i, block in enumerate(self.blocks):
+                    x = block(x)
+                for k in self.kept:
+                    x = k(x)
+                return self.heads[task](x)
+        """,
+    "a list in the body of a class": """
+        from torch import nn
+
+        class Net(nn.Module):
+            layers = [nn.Linear(4, 4), nn.Linear(4, 4)]  # ML106
+
+            def forward(self, x):
+                for layer in self.layers:
+                    x = layer(x)
+                return x
+        """,
+    "built in a helper of a helper of forward": """
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(4, 4)
+
+            def forward(self, x):
+                return self.head(self.fc(x))
+
+            def head(self, x):
+                return self._norm(x).relu()
+
+            def _norm(self, x):
+                norm = nn.BatchNorm1d(4).to(x.device)  # ML105
+                return norm(x)
+        """,
+    "built in a function that forward calls": """
+        import torch
+        from torch import nn
+
+        def block(x, width):
+            conv = nn.Conv2d(x.shape[1], width, 3)  # ML105
+            return torch.relu(conv(x))
+
+        class Net(nn.Module):
+            def forward(self, x):
+                return block(x, 64)
+        """,
+    "a helper that makes a layer for every forward": """
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+
+            def forward(self, x):
+                conv = self._make(x.shape[1])
+                return conv(x)
+
+            def _make(self, width):
+                return nn.Conv2d(width, 4, 3)  # ML105
+        """,
+    "built in a step that validation shares": """
+        import lightning as L
+        from torch import nn
+
+        class Lit(L.LightningModule):
+            def __init__(self):
+                super().__init__()
+                self.net = nn.Linear(4, 4)
+
+            def forward(self, x):
+                return self.net(x)
+
+            def _shared_step(self, batch):
+                x, y = batch
+                out = nn.Dropout(0.3)(self(x))  # ML105
+                return nn.functional.cross_entropy(out, y)
+
+            def training_step(self, batch, i):
+                return self._shared_step(batch)
+
+            def validation_step(self, batch, i):
+                return self._shared_step(batch)
         """,
 }
 

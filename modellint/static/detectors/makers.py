@@ -1,0 +1,181 @@
+"""Which expressions make a torch module that has weights or depends on the mode?"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from modellint.static.classes import NO
+from modellint.static.context import FileContext
+from modellint.static.guards import assignments, walk_own
+from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project.facts import parameters
+
+_MOVES = frozenset({"to", "cuda", "half", "float", "double", "cpu", "train", "apply"})
+
+_LAYERS = (
+    "block layer conv conv1d conv2d conv3d head encoder decoder stage backbone mlp expert branch attention attn ffn "
+    "linear unet resnet resblock bottleneck cell"
+).split()
+_CLASS = re.compile(rf"({'|'.join(word.capitalize() for word in _LAYERS)}|MLP|FFN|Net|Conv[123]d)s?$")
+_FACTORY = re.compile(rf"^_?(make|build|create|get|new)_(\w+_)?({'|'.join(_LAYERS)}|net)$")
+"""Names of classes and factories out of sight that make layers."""
+_NO_LAYERS = frozenset("torch numpy jax flax haiku tensorflow keras mxnet paddle typing collections copy".split())
+
+
+class Makers:
+    """Answers for the methods of one class."""
+
+    def __init__(self, context: FileContext, cls: ClassInfo) -> None:
+        self.context = context
+        self.cls = cls
+        self._asked: list[FunctionInfo] = []
+
+    def is_module(self, method: FunctionInfo, node: ast.expr, named: set[str]) -> bool:
+        """Tell whether `node` makes a module that has weights or depends on the mode, or is a variable of `named`."""
+        if isinstance(node, ast.Name):
+            return node.id in named
+        if isinstance(node, ast.Starred):
+            node = node.value
+        if isinstance(node, ast.Tuple):
+            return any(self.is_module(method, item, named) for item in node.elts)
+        if not isinstance(node, ast.Call):
+            return False
+        if isinstance(node.func, ast.Attribute) and node.func.attr in _MOVES:
+            return self.is_module(method, node.func.value, named)
+        symbol = self.context.project.resolve_in(method, node.func)
+        if symbol is None:
+            maker = self._own(method, node.func)
+            return maker is not None and self._makes_module(maker)
+        if isinstance(symbol.target, ClassInfo):
+            return self.context.classes.is_module(symbol.target)
+        if isinstance(symbol.target, FunctionInfo):
+            return self._makes_module(symbol.target)
+        if symbol.target is not None:
+            return False
+        name = symbol.dotted.rsplit(".", 1)[-1]
+        if not symbol.dotted.startswith("torch.nn."):
+            return self._is_model(symbol.dotted)
+        if not name[:1].isupper() or symbol.dotted.count(".") != 2 or name.startswith("Parameter"):
+            return False
+        if name == "Sequential":
+            return any(self.is_module(method, a, named) for a in node.args) or any(
+                isinstance(a, ast.Starred) for a in node.args
+            )
+        return self.context.classes.of_external(symbol.dotted, node).answer != NO or has_weights(name)
+
+    def builds(self, method: FunctionInfo, maker: ast.expr, named: set[str]) -> bool:
+        """Tell whether a call of `maker`, a function or a class, makes such a module."""
+        if isinstance(maker, ast.Lambda):
+            return self.is_module(method, maker.body, named)
+        call = ast.copy_location(ast.Call(maker, [], []), maker)
+        return isinstance(maker, (ast.Name, ast.Attribute)) and self.is_module(method, call, named)
+
+    def mapped(self, method: FunctionInfo, node: ast.expr, named: set[str]) -> bool:
+        """Tell whether `node` is `map(maker, ...)` over what makes such modules."""
+        is_map = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "map"
+        return is_map and bool(node.args) and self.builds(method, node.args[0], named)  # type: ignore[attr-defined]
+
+    def is_from_library(self, method: FunctionInfo, node: ast.expr) -> bool:
+        """Tell whether a library's function or class makes the model that `node` is."""
+        symbol = self.context.project.resolve_in(method, node.func) if isinstance(node, ast.Call) else None
+        return symbol is not None and symbol.target is None and self._is_model(symbol.dotted)
+
+    def layers_by_name(self, method: FunctionInfo, value: ast.expr) -> str:
+        """Return what container `value` is where something out of sight, named for layers, makes all its elements."""
+        if isinstance(value, ast.ListComp):
+            items, what = [value.elt], "a list"
+        elif isinstance(value, ast.DictComp):
+            items, what = [value.value], "a dict"
+        elif isinstance(value, (ast.List, ast.Tuple)) and len(value.elts) > 1:
+            items, what = value.elts, "a tuple" if isinstance(value, ast.Tuple) else "a list"
+        else:
+            return ""
+        return what if all(self._is_layer_by_name(method, item) for item in items) else ""
+
+    def _is_layer_by_name(self, method: FunctionInfo, node: ast.expr) -> bool:
+        if not isinstance(node, ast.Call):
+            return False
+        if isinstance(node.func, ast.Attribute) and node.func.attr in _MOVES:
+            return self._is_layer_by_name(method, node.func.value)
+        symbol = self.context.project.resolve_in(method, node.func)
+        if symbol is None or symbol.target is not None or symbol.dotted.split(".", 1)[0] in _NO_LAYERS:
+            return False
+        name = symbol.dotted.rsplit(".", 1)[-1]
+        return (_CLASS if name[:1].isupper() else _FACTORY).search(name) is not None
+
+    def _own(self, method: FunctionInfo, func: ast.expr) -> FunctionInfo | None:
+        mine = attribute_of(func, method.self_name or "")
+        return self.context.project.method(self.cls, mine) if mine is not None else None
+
+    def _is_model(self, dotted: str) -> bool:
+        """Tell whether a library's function or class returns a model alone."""
+        loader = self.context.knowledge.loaders.get(dotted)
+        return loader is not None and dotted != "torch.load" and loader.effect.returns == ("model",)
+
+    def _makes_module(self, maker: FunctionInfo) -> bool:
+        """Tell whether a function or method of the project returns, each time, a module that it constructs."""
+        returned = [node.value for node in walk_own(maker) if isinstance(node, ast.Return)]
+        if not returned or maker in self._asked:
+            return False
+        self._asked.append(maker)
+        try:
+            made = dict(assignments(maker))
+            values = [made.get(value.id, value) if isinstance(value, ast.Name) else value for value in returned]
+            return all(value is not None and self.is_module(maker, value, set()) for value in values)
+        finally:
+            self._asked.remove(maker)
+
+
+def calls_elements(cls: ClassInfo, attribute: str) -> bool:
+    """Tell whether a method of `cls` calls what it finds in `self.attribute`."""
+    for method in cls.methods.values():
+        me = method.self_name or ""
+        for node in walk_own(method):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript):
+                if attribute_of(node.func.value, me) == attribute and node.args:
+                    return True
+            elif isinstance(node, (ast.For, ast.comprehension)):
+                if any(isinstance(n, ast.expr) and attribute_of(n, me) == attribute for n in ast.walk(node.iter)):
+                    turns = {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
+                    if any(isinstance(c.func, ast.Name) and c.func.id in turns and c.args for c in method.calls):
+                        return True
+    return False
+
+
+def attribute_of(node: ast.expr, me: str) -> str | None:
+    """Return `a` for `self.a`, where `me` is the name of `self`; None for anything else."""
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == me:
+        return node.attr
+    return None
+
+
+def annotated_modules(method: FunctionInfo) -> set[str]:
+    """Return the parameters annotated as modules, and the loop variables over parameters annotated as lists of them."""
+    found = set()
+    lists = set()
+    for argument, _ in parameters(method):
+        text = ast.unparse(argument.annotation).strip("'\"") if argument.annotation is not None else ""
+        if text in ("nn.Module", "torch.nn.Module", "Module"):
+            found.add(argument.arg)
+        elif "nn.Module]" in text:
+            lists.add(argument.arg)
+    for node in walk_own(method):
+        if isinstance(node, (ast.For, ast.comprehension)) and isinstance(node.iter, ast.Name) and node.iter.id in lists:
+            if isinstance(node.target, ast.Name):
+                found.add(node.target.id)
+    return found
+
+
+def has_weights(name: str) -> bool:
+    """Tell whether the layer of torch of that name has weights or running statistics."""
+    stateless = ("Pool", "Pad", "Loss", "Softmax", "Shuffle", "Unshuffle", "Upsampl", "Distance", "Similarity")
+    if any(part in name for part in stateless) or name in _ACTIVATIONS:
+        return False
+    return name not in ("Identity", "Flatten", "Unflatten", "Fold", "Unfold", "LocalResponseNorm")
+
+
+_ACTIVATIONS = frozenset(
+    "ReLU ReLU6 ELU SELU CELU GELU GLU SiLU Mish Tanh Tanhshrink Sigmoid LogSigmoid Softmin Softplus Softshrink "
+    "Softsign Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU Threshold".split()
+)
