@@ -51,7 +51,6 @@ _TURNED: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
     ast.LtE: ast.Gt,
 }
 _NARROWS = re.compile(r"^(not )?isinstance\(.*\)$|^\S+ is (not )?None$", re.S)
-_DEFAULTS = frozenset({"''", "0", "()", "[]"})
 _EQUIVALENT = re.compile(r"#\s*equivalent:\s*\S")
 
 
@@ -115,7 +114,7 @@ def mutants(tree: ast.Module, text: str, words: bool = False) -> Iterator[Mutant
 
 def _of(node: ast.AST, words: bool) -> Iterator[Mutant]:
     if isinstance(node, ast.BoolOp):
-        if ast.unparse(node.values[-1]) in _DEFAULTS:
+        if _is_default(node.values[-1]):
             return
         neutral = isinstance(node.op, ast.And)
         for index, operand in enumerate(node.values):
@@ -127,6 +126,8 @@ def _of(node: ast.AST, words: bool) -> Iterator[Mutant]:
     elif isinstance(node, ast.IfExp):
         if not _NARROWS.match(ast.unparse(node.test)):
             for value, kind in ((True, "always"), (False, "never")):
+                if value and _is_default(node.orelse) and isinstance(node.test, (ast.Name, ast.Attribute)):
+                    continue  # it is there for None
                 yield Mutant(kind, node.test, node, "test", None, _constant(value, node.test))
     elif isinstance(node, ast.comprehension):
         for index, test in enumerate(node.ifs):
@@ -148,6 +149,10 @@ def _of(node: ast.AST, words: bool) -> Iterator[Mutant]:
             named = ast.copy_location(ast.Constant(word), node)
             rest = ast.copy_location(ast.Constant(" ".join(other for other in every if other != word)), node)
             yield Mutant("leave out", named, node.func, "value", None, rest)
+
+
+def _is_default(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) or ast.unparse(node) in ("()", "[]", "{}")
 
 
 def _is_split(node: ast.Call) -> bool:

@@ -36,13 +36,13 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     for scope in context.scopes:
         for call in scope.calls:
             name = last_name(call.func)
-            alias = _alias(context, scope, call.func, names) if name not in names else None
+            alias = _alias(context, scope, call.func)
             if alias is not None and alias in functions:
                 yield from _judge(context, scope, call, functions[alias])
                 continue
-            if name in names:
+            if name in names:  # equivalent: saves the look
                 qualified = context.qualified(scope, call.func)
-                entry = functions.get(qualified) if qualified else None
+                entry = functions.get(qualified or "")
                 if entry is not None:
                     yield from _judge(context, scope, call, entry)
                     continue
@@ -52,14 +52,14 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                         yield _finding(context, call, f"{keyword.arg}={ast.unparse(keyword.value)}", Confidence.LIKELY)
 
 
-def _alias(context: FileContext, scope: FunctionInfo, func: ast.expr, names: set[str]) -> str | None:
+def _alias(context: FileContext, scope: FunctionInfo, func: ast.expr) -> str | None:
     """Return the qualified name of the function that a local variable or an attribute of `self` is another name for."""
     if isinstance(func, ast.Name):
-        if func.id not in scope.stores:
+        if func.id not in scope.stores:  # equivalent: saves the look
             return None
         values = [(scope, value) for name, value in assignments(scope) if name == func.id]
     elif isinstance(func, ast.Attribute) and scope.cls is not None and isinstance(func.value, ast.Name):
-        if func.value.id != scope.self_name or func.attr in scope.cls.methods:
+        if func.value.id != scope.self_name:
             return None
         init = scope.cls.methods.get("__init__")
         values = [(init, value) for value in _stored_as(init, func.attr)] if init is not None else []
@@ -68,7 +68,7 @@ def _alias(context: FileContext, scope: FunctionInfo, func: ast.expr, names: set
     if len(values) != 1 or not isinstance(values[0][1], (ast.Name, ast.Attribute)):
         return None
     where, value = values[0]
-    return context.qualified(where, value) if last_name(value) in names else None
+    return context.qualified(where, value)
 
 
 def _stored_as(method: FunctionInfo, attribute: str) -> list[ast.expr]:
@@ -165,8 +165,7 @@ def _on_purpose(context: FileContext, scope: FunctionInfo) -> bool:
         return False
     if _ALWAYS_DROPS.search(scope.cls.name):
         return True
-    outside = context.project.ancestry(scope.cls)[1]
-    return not context.classes.is_module(scope.cls) and all(base == "object" for base in outside)
+    return all(base == "object" for base in context.project.ancestry(scope.cls)[1])
 
 
 def _follows_flag(scope: FunctionInfo, chance: ast.expr) -> bool:
@@ -184,7 +183,7 @@ def _called_in_training_only(scope: FunctionInfo) -> bool:
     calls = [
         (method, call)
         for method in scope.cls.methods.values()
-        if scope.name in method.callees
+        if scope.name in method.callees  # equivalent: saves the look
         for call in method.calls
         if isinstance(call.func, ast.Attribute) and call.func.attr == scope.name
     ]
@@ -199,7 +198,7 @@ def _callers_tie(context: FileContext, scope: FunctionInfo, chance: ast.expr) ->
     calls = [
         (caller, call)
         for caller in context.scopes
-        if scope.name in caller.callees
+        if scope.name in caller.callees  # equivalent: saves the look
         for call in caller.calls
         if isinstance(call.func, ast.Name) and call.func.id == scope.name
     ]
@@ -249,8 +248,6 @@ def _always_on(context: FileContext, scope: FunctionInfo, call: ast.Call, chance
     tied = not isinstance(chance, ast.Constant) and not inverted and value_tied_to_mode(scope, chance)
     if tied or tied_to_mode(scope, call):
         return False
-    if isinstance(chance, ast.Constant):
-        return chance.value not in (0, 0.0, None, False)
     if isinstance(chance, ast.IfExp) and _turned_round(chance.test):
         return not _is_zero_attribute(scope, chance.body)
     if isinstance(chance, ast.IfExp):
@@ -286,7 +283,7 @@ def _ties_elsewhere(scope: FunctionInfo, call: ast.Call) -> bool:
         return False
     for method in scope.cls.methods.values():
         for other in method.calls:
-            if other is not call and any(
+            if any(
                 isinstance(node, ast.Attribute) and node.attr == "training"
                 for argument in [*other.args, *(k.value for k in other.keywords)]
                 for node in ast.walk(argument)
