@@ -97,7 +97,7 @@ def _begin_tracing(resolver: Resolver, options: dict[str, Any]) -> SecondPass:
     """Start the runtime pass; what it needs is imported here alone, so that `check` without it stays light."""
     from modellint.cli._second import SecondPass
 
-    return SecondPass(settings_here(resolver), quiet=options["quiet"])
+    return SecondPass(settings_here(resolver), resolver.project_root(Path.cwd()), quiet=options["quiet"])
 
 
 def _repair(

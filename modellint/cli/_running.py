@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from modellint.linting import tracing
 from modellint.runtime import Request
 from modellint.runtime.target import ARTEFACTS
 from modellint.runtime.tracing import TIMEOUT
@@ -85,18 +86,5 @@ def given(targets: Iterable[str], options: Mapping[str, Any]) -> list[Request]:
 
 def configured(settings: Settings, options: Mapping[str, Any]) -> list[Request]:
     """Return the models of the configuration; what the command line says counts for all of them."""
-    return [
-        Request(
-            model.target,
-            options["inputs"] or model.inputs,
-            options["mode"] or model.mode,
-            options["method"] or model.method,
-            options["timeout"] or model.timeout or TIMEOUT,
-            options["memory"],
-            options["network"],
-            model.base,
-            model.name,
-            model.rules,
-        )
-        for model in settings.models
-    ]
+    names = ("inputs", "mode", "method", "timeout", "memory", "network")
+    return tracing.configured(settings, **{name: options[name] for name in names})

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import click
@@ -12,8 +14,9 @@ from modellint.cli._output import complain, fail
 from modellint.cli._progress import Progress
 from modellint.cli._verdicts import verdicts
 from modellint.diagnostic import Diagnostic
-from modellint.linting import refine
-from modellint.runtime import DETECTORS, Pool, PoolError, Request, TargetReport, default_jobs, trace_targets
+from modellint.linting.kept import keep, take
+from modellint.linting.tracing import concluded
+from modellint.runtime import Pool, PoolError, Request, TargetReport, default_jobs, trace_targets
 from modellint.runtime.artefacts.comparing import differences
 from modellint.runtime.target import ARTEFACTS
 from modellint.settings import Settings
@@ -37,9 +40,19 @@ class Traced:
 
 
 def trace_all(
-    requests: Sequence[Request], settings: Settings, *, jobs: int | None, quiet: bool, pool: Pool | None = None
+    requests: Sequence[Request],
+    settings: Settings,
+    root: Path,
+    *,
+    jobs: int | None,
+    quiet: bool,
+    pool: Pool | None = None,
 ) -> Traced:
-    """Trace the models of `requests`, `jobs` at a time, and say on standard error what there is to say about them."""
+    """Trace the models of `requests`, `jobs` at a time, and say on standard error what there is to say about them.
+
+    What was found is kept in the cache of the project at `root`, unless the work was interrupted.
+    """
+    started = time.time_ns()
     reports, interrupted = _run(requests, settings, jobs, quiet, pool)
     for report in reports:
         if not quiet:
@@ -49,12 +62,9 @@ def trace_all(
                 complain(note)
         if report.problem is not None:
             complain(report.problem)
-    judged = {
-        active.rule.code
-        for active in settings.rules.values()
-        if active.rule.detector in DETECTORS and active.rule.family != "probe"
-    }
-    found = refine(_once(reports), settings, _rows_that_ran(reports, judged), judged)
+    found = concluded(reports, settings)
+    if not interrupted:
+        keep(root, take(found, started))
     return Traced(reports, found, interrupted)
 
 
@@ -91,24 +101,3 @@ def _run(
         except KeyboardInterrupt:
             return reports, True
     return reports, False
-
-
-def _rows_that_ran(reports: Iterable[TargetReport], judged: set[str]) -> dict[str, set[int]]:
-    """Return the rows that were observed, by file, of models that all the rules `judged` were run on."""
-    rows: dict[str, set[int]] = {}
-    for report in reports:
-        if report.request.rules is None or judged <= report.request.rules.keys():
-            for name, found in report.rows_that_ran().items():
-                rows.setdefault(name, set()).update(found)
-    return rows
-
-
-def _once(reports: Iterable[TargetReport]) -> Iterator[Diagnostic]:
-    """Yield every finding, but what several models share only once."""
-    told = set()
-    for report in reports:
-        for diagnostic in report.diagnostics:
-            key = (diagnostic.code, diagnostic.filename, diagnostic.span, diagnostic.message)
-            if key not in told:
-                told.add(key)
-                yield diagnostic

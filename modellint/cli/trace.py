@@ -71,7 +71,8 @@ def trace(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> No
         fail(error)
     if options["graph"] is not None and options["graph"].suffix not in (".html", ".svg"):
         fail(f"--graph: {options['graph']}: the name ends in neither .html nor .svg")
-    settings = settings_here(Resolver(overrides(**options)))
+    resolver = Resolver(overrides(**options))
+    settings = settings_here(resolver)
     requests = given(targets, options) if targets else configured(settings, options)
     requests = [
         replace(request, probes=probes, budget=options["budget"], quick=options["probe"] == DEFAULT)
@@ -79,7 +80,8 @@ def trace(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> No
     ]
     if not requests:
         fail("no target: name one (package.module:name or path/file.py:name), or list `models:` in .modellint.yaml")
-    traced = trace_all(requests, settings, jobs=options["jobs"], quiet=options["quiet"])
+    root = resolver.project_root(Path.cwd())
+    traced = trace_all(requests, settings, root, jobs=options["jobs"], quiet=options["quiet"])
     reports = traced.reports
     if options["emit_repro"] is not None:
         try:

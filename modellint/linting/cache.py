@@ -151,7 +151,7 @@ class Record:
 
     def save(self, reads: Reads, consulted: Consulted) -> None:
         """Write the record with what was added; a folder that cannot be written is left alone."""
-        if (not self._fresh and not self._states) or _is_everyones(self._root):
+        if (not self._fresh and not self._states) or is_everyones(self._root):
             return
         old = self._data
         files = {**old.get("files", {}), **self._states, **reads.states}
@@ -173,23 +173,24 @@ class Record:
         }
         data = {**data, "digest": _digest(json.dumps(data).encode())}
         with suppress(OSError, ValueError):
-            _prepare(self._file.parent)
+            prepare_folder(self._file.parent)
             replace_file(self._file, json.dumps(data).encode(), 0o644)
 
 
-def _is_everyones(folder: Path) -> bool:
+def is_everyones(folder: Path) -> bool:
     """Tell whether a folder is one in which files lie that have nothing to do with each other."""
     import tempfile
 
     return str(folder) in (folder.anchor, tempfile.gettempdir(), os.path.expanduser("~"))  # noqa: PTH111
 
 
-def _prepare(folder: Path) -> None:
+def prepare_folder(folder: Path) -> None:
+    """Make sure that `folder` is a cache, and has room for one more record; raise `OSError` where that fails."""
     folder.mkdir(exist_ok=True)
     for name, text in (("CACHEDIR.TAG", _TAG), (".gitignore", "# Made by modellint.\n*\n")):
         if not (folder / name).exists():
             replace_file(folder / name, text.encode(), 0o644)
-    records = sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime_ns)
+    records = sorted(folder.glob("[0-9a-f]*.json"), key=lambda path: path.stat().st_mtime_ns)
     for path in records[: -_KEPT + 1]:
         path.unlink(missing_ok=True)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from modellint.diagnostic import Diagnostic, Edit, Position, Related, Span
 from modellint.linting.suppressing import Used, suppress, unused_where_it_ran
 from modellint.settings import Settings
-from modellint.sources import SourceError, SourceFile, read_source
+from modellint.sources import Read, SourceError, SourceFile, from_disk, read_source
 from modellint.sources.suppressions import Suppression, find_suppressions
 
 _LARGEST = 10_000_000
@@ -65,8 +65,9 @@ def refine(
     settings: Settings,
     ran: Mapping[str, Collection[int]] | None = None,
     judged: Collection[str] = (),
+    read: Read = from_disk,
 ) -> list[Diagnostic]:
-    """Return the findings of the runtime pass that are shown, sorted; their files are read for comments.
+    """Return the findings of the runtime pass that are shown, sorted; their files are read for comments, by `read`.
 
     `ran` holds the rows, by file, that ran under the eyes of the rules with the codes `judged`: a comment there
     that names such a rule and silences nothing is reported as well.
@@ -77,21 +78,21 @@ def refine(
     for diagnostic in diagnostics:
         name = diagnostic.filename
         if name not in suppressions:
-            suppressions[name] = _suppressions(Path(name))
+            suppressions[name] = _suppressions(Path(name), read)
         kept, hits = suppress([diagnostic], suppressions[name])
         used |= hits
         shown += visible(kept, Path(name), settings)
     for name, rows in (ran or {}).items():
-        found = suppressions[name] if name in suppressions else _suppressions(Path(name))
+        found = suppressions[name] if name in suppressions else _suppressions(Path(name), read)
         idle = unused_where_it_ran(Path(name), found, used, settings, rows, judged)
         shown += visible(idle, Path(name), settings)
     return sorted(shown, key=lambda d: d.sort_key)
 
 
-def _suppressions(path: Path) -> Sequence[Suppression]:
+def _suppressions(path: Path, read: Read) -> Sequence[Suppression]:
     try:
         if path.suffix == ".ipynb" or path.stat().st_size > _LARGEST:
             return ()
-        return find_suppressions(read_source(path).text)
+        return find_suppressions(read_source(path, read(path)).text)
     except (SourceError, OSError, ValueError):  # the finding is no less true for that
         return ()

@@ -12,14 +12,15 @@ from modellint.diagnostic import (
     Fix,
     Position,
     Related,
+    RuntimeDetails,
     Severity,
     Span,
 )
 
 
 def pack(diagnostic: Diagnostic) -> list[Any]:
-    """Return a finding of the static pass as lists, texts and numbers."""
-    fix = diagnostic.fix
+    """Return a finding as lists, texts and numbers."""
+    fix, runtime = diagnostic.fix, diagnostic.runtime
     return [
         diagnostic.code,
         diagnostic.name,
@@ -33,12 +34,21 @@ def pack(diagnostic: Diagnostic) -> list[Any]:
         [[r.filename, r.position.row, r.position.column, r.message] for r in diagnostic.related],
         diagnostic.url,
         diagnostic.subject,
+        runtime
+        and [
+            runtime.target,
+            runtime.module_path,
+            runtime.module_type,
+            runtime.node,
+            dict(runtime.evidence),
+            list(runtime.explained_by),
+        ],
     ]
 
 
 def unpack(data: list[Any]) -> Diagnostic:
     """Return the finding that `pack` was given; raises `ValueError`, `TypeError` or `KeyError` for anything else."""
-    code, name, severity, confidence, message, filename, span, cell, fix, related, url, subject = data
+    code, name, severity, confidence, message, filename, span, cell, fix, related, url, subject, runtime = data
     return Diagnostic(
         code=code,
         name=name,
@@ -51,8 +61,15 @@ def unpack(data: list[Any]) -> Diagnostic:
         fix=fix and Fix(Applicability(fix[0]), fix[1], tuple(Edit(Span.of(*s), text, c) for s, text, c in fix[2])),
         related=tuple(Related(file, Position(row, column), text) for file, row, column, text in related),
         url=url,
+        runtime=runtime and _runtime(*runtime),
         subject=subject,
     )
+
+
+def _runtime(
+    target: str, path: str | None, kind: str | None, node: str | None, evidence: dict[str, Any], explained: list[str]
+) -> RuntimeDetails:
+    return RuntimeDetails(target, path, kind, node, evidence, tuple(explained))
 
 
 def _numbers(span: Span) -> list[int]:

@@ -101,17 +101,19 @@ def trace_targets(
     jobs: int = 1,
     pool: Pool | None = None,
     listener: Listener | None = None,
+    cancelled: threading.Event | None = None,
 ) -> Iterator[TargetReport]:
     """Trace the models of `requests`, `jobs` at a time, and yield the reports in the order of the requests.
 
     A request whose own `rules` are set is judged by those instead. `listener` is told what the children report on
-    their way. After Ctrl-C what is known so far is yielded before `KeyboardInterrupt` goes on. Raises `PoolError` where
-    no child process can be started at all.
+    their way. Once `cancelled` is set, what still runs is ended and reported as interrupted. After Ctrl-C what is
+    known so far is yielded before `KeyboardInterrupt` goes on. Raises `PoolError` where no child process can be started
+    at all.
     """
     own = Pool() if pool is None else None
     runner = pool or own
     assert runner is not None
-    cancelled = threading.Event()
+    cancelled = cancelled or threading.Event()
     threads = ThreadPoolExecutor(max(1, jobs))
     work = [threads.submit(_trace, request, rules, runner, jobs, cancelled, listener) for request in requests]
     done = 0
@@ -127,8 +129,8 @@ def trace_targets(
                 yield future.result()
         raise
     finally:
-        # Also on Ctrl-C, and when the caller has had enough: nobody waits for a model that hangs.
-        cancelled.set()
+        if done < len(work):  # Ctrl-C, or the caller has had enough: nobody waits for a model that hangs
+            cancelled.set()
         threads.shutdown(cancel_futures=True)
         if own is not None:
             own.close()

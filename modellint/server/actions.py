@@ -28,7 +28,7 @@ async def offered(ls: Server, params: types.CodeActionParams) -> list[types.Code
         return []
     extent, cell = _extent(ls, known.document, uri, params.range)
     actions: list[types.CodeAction] = []
-    touched = [d for d in known.findings if d.cell == cell and _touches(d.span, extent)]
+    touched = [d for d in known.shown if d.cell == cell and _touches(d.span, extent)]
     if touched and _asked(types.CodeActionKind.QuickFix, params):
         pair = await ls.desk.with_fixes(owner)
         if pair is not None:

@@ -11,14 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from lsprotocol import types
-from pygls.exceptions import FeatureRequestError
+from pygls.exceptions import FeatureRequestError, JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import LanguageServerProtocol, lsp_method
 from pygls.uris import to_fs_path, uri_scheme
 
+from modellint.linting.cache import FOLDER
+from modellint.linting.kept import NAME
 from modellint.server.desk import Desk
 from modellint.server.options import OptionsError, read_options
 from modellint.server.results import Result
+from modellint.server.tracing import Tracer
 from modellint.settings import Overrides
 
 _log = logging.getLogger(__name__)
@@ -32,6 +35,13 @@ class _Protocol(LanguageServerProtocol):
     def _passed_on(self, method: str, params: Any) -> Iterator[Any]:
         if (handler := self.fm.features.get(method)) is not None:
             yield handler, (params,), None
+
+    @lsp_method(types.WORKSPACE_EXECUTE_COMMAND)
+    async def lsp_workspace__execute_command(self, params: types.ExecuteCommandParams) -> Any:  # type: ignore[override]
+        """Call a command with all of `params`: the token for its progress is among them; it can be cancelled."""
+        if (handler := self.fm.commands.get(params.command)) is None:
+            raise JsonRpcInvalidParams(f"no such command: {params.command}")
+        return await handler(params)
 
     @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
     def lsp_text_document__did_open(self, params: Any) -> Iterator[Any]:
@@ -77,6 +87,7 @@ class Server(LanguageServer):
         self.overrides = base
         self.desk = Desk(self.deliver, self.tell)
         self.refreshes = False
+        self.tracer = Tracer(self)
 
     # -- what is said to the client ------------------------------------------------------------------------
 
@@ -105,6 +116,11 @@ class Server(LanguageServer):
         """Log what went wrong with a message: the next one may be better, and nobody can do anything about this one."""
         if source is not FeatureRequestError:
             _log.error("a message was left out: %s: %s", type(error).__name__, error)
+
+    def shutdown(self) -> None:
+        """End the session; nobody waits for models that still run."""
+        self.tracer.stop()
+        super().shutdown()  # type: ignore[no-untyped-call]
 
     # -- beginning -----------------------------------------------------------------------------------------
 
@@ -149,7 +165,7 @@ class Server(LanguageServer):
         watched = workspace.did_change_watched_files if workspace is not None else None
         if watched is None or not watched.dynamic_registration:
             return
-        patterns = ("**/*.{py,ipynb,rs,yaml,yml,toml,lock}", "**/.gitignore")
+        patterns = ("**/*.{py,ipynb,rs,yaml,yml,toml,lock}", "**/.gitignore", f"**/{FOLDER}/{NAME}")
         options = types.DidChangeWatchedFilesRegistrationOptions([types.FileSystemWatcher(p) for p in patterns])
         registration = types.Registration(
             "modellint-files", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, self.protocol._converter.unstructure(options)

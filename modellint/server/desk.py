@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
 from modellint.diagnostic import Diagnostic
 from modellint.linting import FileReport, FixedFile
+from modellint.linting.kept import Kept, is_kept, keep, kept_file
 from modellint.server.documents import Document, Open
 from modellint.server.folders import ConfigurationError, Folder
+from modellint.server.planning import Target, Work, plan
 from modellint.server.results import Items, Result, items, result
 from modellint.server.sweeping import Sweeper
 from modellint.server.texts import Text
@@ -136,12 +138,15 @@ class Desk:
 
     def _result(self, document: Open, epoch: int, previous: Result | None) -> Result:
         folder = self.folder(document.path)
+        traced: tuple[Diagnostic, ...] = ()
         try:
             is_open = document.uri in self.documents
             report = folder.check(document.path, document.data if is_open else None)
+            if isinstance(document, Document):
+                traced = folder.traced(document.path)
         except ConfigurationError as error:
             report = FileReport(document.path, errors=(str(error),))
-        return result(document, epoch, report, previous, lambda found: self._items(document, found))
+        return result(document, epoch, report, previous, traced, lambda found: self._items(document, found))
 
     def _items(self, document: Open, found: tuple[Diagnostic, ...]) -> Items:
         folder = self.folder(document.path)
@@ -178,6 +183,23 @@ class Desk:
                 found = await self._work(lambda: self._result(closed, self.epoch, None))
             self._closed[path] = (settled, found.items)
         return self._closed[path][1]
+
+    async def planned(self, targets: list[Target]) -> list[Work]:
+        """Return what is to be traced, as `plan` does. Raises one of `ConfigurationError`."""
+        async with self._turn:
+            return await self._work(lambda: plan(self._folders or [self._singles], targets))
+
+    async def keep(self, root: Path, kept: Kept) -> None:
+        """Show what a trace in the project at `root` has found, and keep it there."""
+
+        def work() -> None:
+            keep(root, kept)
+            for folder in (*self._folders, self._singles):
+                folder.hold(root, kept)
+
+        async with self._turn:
+            await self._work(work)
+        self._renew()
 
     async def _work(self, function: Callable[[], _T]) -> _T:
         def work() -> _T:
@@ -263,11 +285,12 @@ class Desk:
             if not problems:
                 self._told.clear()  # what breaks again is said again
             self._say(problems)
+        self._renew()
+
+    def _renew(self) -> None:
+        """Show everything afresh."""
         self.epoch += 1
         self._settled += 1
-        self._show_all()
-
-    def _show_all(self) -> None:
         for uri in self.documents:
             self._push(uri)
 
@@ -276,12 +299,12 @@ class Desk:
             for path in paths:
                 folder = self.folder(path)
                 await self._work(lambda f=folder, p=path: f.changed(p))  # type: ignore[misc]
-        self.epoch += 1
-        self._settled += 1
-        self._show_all()
+        self._renew()
 
-    def disk_changed(self, created_or_deleted: Iterable[Path], written: Iterable[Path]) -> None:
+    def disk_changed(self, created_or_deleted: Sequence[Path], written: Sequence[Path]) -> None:
         """Take notice of what happened on the disk."""
+        if any(is_kept(path) for path in (*created_or_deleted, *written)):
+            self._renew()
         moved = [p for p in created_or_deleted if not p.suffix or p.suffix in SUFFIXES or _configures(p)]
         moved = [p for p in moved if p.exists() != (p in self.folder(p).files) or _configures(p)]
         written = [p for p in written if p not in self._opened or _configures(p)]
@@ -308,7 +331,7 @@ class Desk:
         folders |= {folder.root for folder in self._folders if folder.root is not None}
         candidates = {folder / name for folder in folders for name in NAMES}
         for folder in (*self._folders, self._singles):
-            candidates |= folder.sources
+            candidates |= {*folder.sources, kept_file(folder.project)}
         return {path: stamp for path in candidates if (stamp := _stamp(path)) is not None}
 
     def _read(self, path: Path) -> bytes:

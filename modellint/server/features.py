@@ -8,7 +8,7 @@ from typing import Any
 
 from lsprotocol import types
 
-from modellint.server import actions, hover, pulling
+from modellint.server import actions, hover, pulling, tracing
 from modellint.server.application import SECTION, Server, path_of
 from modellint.server.documents import Cell, Change, Document, Notebook, changed
 from modellint.server.texts import Text
@@ -20,6 +20,7 @@ def register(server: Server) -> None:
     """Tie every message to what the desk does about it."""
     for method, handler in _HANDLERS.items():
         server.feature(method, _OPTIONS.get(method))(handler)
+    server.command(tracing.COMMAND)(_trace)
 
 
 # -- the session -------------------------------------------------------------------------------------------
@@ -59,6 +60,14 @@ def _watched(ls: Server, params: types.DidChangeWatchedFilesParams) -> None:
         if (path := path_of(change.uri)) is not None:
             (written if change.type is types.FileChangeType.Changed else moved).append(path)
     ls.desk.disk_changed(moved, written)
+
+
+async def _trace(ls: Server, params: types.ExecuteCommandParams) -> Any:
+    return await ls.tracer.command(params)
+
+
+def _ends(ls: Server, *_: Any) -> None:
+    ls.tracer.stop()
 
 
 # -- texts -------------------------------------------------------------------------------------------------
@@ -169,6 +178,8 @@ def _notebook_closed(ls: Server, params: types.DidCloseNotebookDocumentParams) -
 _HANDLERS: dict[str, Callable[..., Any]] = {
     types.INITIALIZE: _initialize,
     types.INITIALIZED: _initialized,
+    types.SHUTDOWN: _ends,
+    types.EXIT: _ends,
     types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: _folders,
     types.WORKSPACE_DID_CHANGE_CONFIGURATION: _configuration,
     types.WORKSPACE_DID_CHANGE_WATCHED_FILES: _watched,

@@ -6,8 +6,13 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from modellint.catalog import DocumentError, Rule
-from modellint.linting import Engine, FileReport, FixedFile, fix_file, prepare
-from modellint.settings import Overrides, Resolver, SettingsError
+from modellint.diagnostic import Diagnostic
+from modellint.linting import Engine, FileReport, FixedFile, fix_file, prepare, refine
+from modellint.linting.kept import Kept, kept_file, read_kept
+from modellint.linting.tracing import configured
+from modellint.runtime import Request
+from modellint.server.lasting import lasting
+from modellint.settings import Overrides, Resolver, Settings, SettingsError
 from modellint.sources import Read
 from modellint.sources.discovery import DEFAULT_EXCLUDES, forget_ignores
 
@@ -24,6 +29,7 @@ class Folder:
         self._read = read
         self._resolver = Resolver(overrides)
         self._engine: Engine | None = None
+        self._kept: dict[Path, tuple[int | None, Kept]] = {}
 
     def load(self, overrides: Overrides, singles: Iterable[Path] = ()) -> None:
         """Read configuration, rules and the list of files afresh; `singles` are the open files where there is no root.
@@ -79,9 +85,41 @@ class Folder:
         if self._engine is not None:
             self._engine.changed(path)
 
+    @property
+    def project(self) -> Path:
+        """The root of the project that the folder belongs to; its cache is there."""
+        return self._resolver.project_root(self.root or Path.cwd())
+
+    def models(self) -> tuple[Settings, list[Request]]:
+        """Return the settings of the folder and the models that they name. Raises one of `ConfigurationError`."""
+        settings = self._resolver.for_folder(self.root or Path.cwd())
+        return settings, configured(settings)
+
+    def traced(self, path: Path) -> tuple[Diagnostic, ...]:
+        """Return what the last trace found in a file, as it is shown now. Raises one of `ConfigurationError`."""
+        if self._engine is None or not self.covers(path):
+            return ()
+        settings, root = self._engine.group(path)
+        stamp = _stamp(kept_file(root))
+        if root not in self._kept or self._kept[root][0] != stamp:
+            self._kept[root] = stamp, read_kept(root)
+        found = [d for d in lasting(self._kept[root][1], path, self._read) if d.code in settings.rules]
+        return tuple(refine(found, settings, read=self._read)) if found else ()
+
+    def hold(self, root: Path, kept: Kept) -> None:
+        """Show what a trace in the project at `root` has found, whether or not its cache could be written."""
+        self._kept[root] = _stamp(kept_file(root)), kept
+
     def rule(self, path: Path, name: str) -> Rule | None:
         """Return the rule that the code or name means in the file `path`."""
         for rule in self._resolver.for_folder(path.parent).catalogue.values():
             if name.upper() == rule.code or name.lower() == rule.name:
                 return rule
+        return None
+
+
+def _stamp(path: Path) -> int | None:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
         return None

@@ -24,7 +24,7 @@ async def hover(ls: Server, params: types.HoverParams) -> types.Hover | None:
     document = known.document
     text, _, cell = document.part(params.text_document.uri)
     place = text.position(params.position.line, params.position.character, ls.desk.encoding)
-    here = [d for d in known.findings if d.cell == cell and d.span.start <= place <= d.span.end]
+    here = [d for d in known.shown if d.cell == cell and d.span.start <= place <= d.span.end]
     names = [d.code for d in here]
     pages = []
     comment = _comment(document, params.text_document.uri, place)

@@ -23,8 +23,8 @@ Items = Mapping[str, list[dict[str, Any]]]
 class Result:
     """What is known about one state of an open file.
 
-    `epoch` counts the states of everything else. `findings` are those that `items` show, by address. `problems` are
-    sentences for the user.
+    `epoch` counts the states of everything else. `findings` are those of the static pass, `traced` those of the last
+    trace; `items` show both, by address. `problems` are sentences for the user.
     """
 
     document: Open
@@ -33,6 +33,12 @@ class Result:
     parsed: bool
     items: Items = field(default_factory=dict)
     problems: tuple[str, ...] = ()
+    traced: tuple[Diagnostic, ...] = ()
+
+    @property
+    def shown(self) -> tuple[Diagnostic, ...]:
+        """The findings of both passes."""
+        return (*self.findings, *self.traced)
 
 
 def result(
@@ -40,16 +46,22 @@ def result(
     epoch: int,
     report: FileReport,
     previous: Result | None,
+    traced: tuple[Diagnostic, ...],
     show: Callable[[tuple[Diagnostic, ...]], Items],
 ) -> Result:
-    """Return the result of `report`; what a half-typed text hides is taken from the `previous` result."""
+    """Return the result of `report` and of what the last trace found.
+
+    What a half-typed text hides is taken from the `previous` result.
+    """
     findings = report.diagnostics
     if not report.parsed and previous is not None and isinstance(document, Document):
         assert isinstance(previous.document, Document)
         lasting = [d for d in previous.findings if previous.parsed or d.code != "ML002"]
         moved = shifted(lasting, _rows(previous.document), _rows(document))
         findings = tuple(sorted({*findings, *moved}, key=lambda d: d.sort_key))
-    return Result(document, epoch, findings, report.parsed, show(findings), (*report.errors, *report.notes))
+    traced = tuple(finding for finding in traced if finding not in findings)
+    items = show(tuple(sorted((*findings, *traced), key=lambda d: d.sort_key)) if traced else findings)
+    return Result(document, epoch, findings, report.parsed, items, (*report.errors, *report.notes), traced)
 
 
 def _rows(document: Document) -> list[str]:
