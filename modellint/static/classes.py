@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from modellint.static.knowledge import Knowledge
 from modellint.static.project import ClassInfo, FunctionInfo, Project
-from modellint.static.project.facts import dotted_name, last_name, parameters
+from modellint.static.project.facts import dotted_name, last_name, parameters, walk
 
 YES, NO, UNKNOWN = "yes", "no", "unknown"
 _BUILTINS = frozenset(dir(builtins))
@@ -99,7 +99,7 @@ class Classes:
     def _built_children(self, cls: ClassInfo) -> Iterator[str]:
         for owner in self.project.ancestry(cls)[0]:
             for method in owner.methods.values():
-                for node in ast.walk(method.node) if method.node else ():
+                for node in walk(method.node) if method.node else ():
                     if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
                         names = [t.attr for t in node.targets if isinstance(t, ast.Attribute)]
                         if names and self._is_constructor(method, node.value):
@@ -235,7 +235,7 @@ def _attributes(method: FunctionInfo) -> Iterator[str]:
     me = method.self_name
     if me is None or method.node is None:
         return
-    for node in ast.walk(method.node):
+    for node in walk(method.node):
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
             if isinstance(node.value, ast.Name) and node.value.id == me:
                 yield node.attr
@@ -274,7 +274,7 @@ def _keeps_argument(function: FunctionInfo, arguments: set[str]) -> bool:
     called: set[str] = set()
     for method in cls.methods.values():
         called |= _called_attributes(method)
-    for node in ast.walk(function.node):
+    for node in walk(function.node):
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and node.value.id in arguments:
             for target in node.targets:
                 if isinstance(target, ast.Attribute) and target.attr in called and not _ACTIVATION.search(target.attr):
@@ -296,7 +296,7 @@ def _may_build(function: FunctionInfo) -> bool:
 
 def _owner_of(function: FunctionInfo, call: ast.Call) -> str:
     """Return the attribute of `self` whose assignment in `function` holds `call`, or an empty text."""
-    for statement in ast.walk(function.node) if function.node else ():
+    for statement in walk(function.node) if function.node else ():
         if (
             isinstance(statement, ast.Assign)
             and statement.lineno <= call.lineno

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -163,6 +163,15 @@ class FileContext:
     def scopes(self) -> list[FunctionInfo]:
         """The module's body and all its functions."""
         return [self.module.body, *self.module.functions]
+
+    @property
+    def callees(self) -> Set[str]:
+        """The last names of everything that the file calls."""
+        return self.module.body.callees
+
+    def scopes_calling(self, names: Set[str]) -> Iterator[FunctionInfo]:
+        """Yield the module's body and those functions in which something called by one of `names` may stand."""
+        return (scope for scope in self.scopes if not names.isdisjoint(scope.callees))
 
     def qualified(self, scope: FunctionInfo, node: ast.expr) -> str | None:
         """Return the qualified name of what `node` (names and attributes) stands for in `scope`."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from modellint.static.project import FunctionInfo
-from modellint.static.project.facts import parameters
+from modellint.static.project.facts import parameters, walk
 
 MODE_NAME = re.compile(
     r"(^|_)(is_)?train(ing|_mode)?($|_)|^(deterministic|inference|mode|stochastic|sample|sampling)$|dropout_switch|_switch$"
@@ -35,7 +36,7 @@ def path_to(function: FunctionInfo, target: ast.AST) -> list[ast.AST]:
 
 def _spans(node: ast.AST, row: int, column: int, target: ast.AST) -> bool:
     if not hasattr(node, "lineno"):
-        return any(inner is target for inner in ast.walk(node))
+        return any(inner is target for inner in walk(node))
     if (node.lineno, node.col_offset) > (row, column):  # type: ignore[attr-defined]
         return False
     end = (node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
@@ -96,10 +97,10 @@ def tied_to_mode(function: FunctionInfo, target: ast.AST) -> bool:
 
 def _names_mode(function: FunctionInfo, test: ast.expr) -> bool:
     """Tell whether `test` asks for a variable that was computed from `self.training`."""
-    names = {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}
+    names = {node.id for node in walk(test) if isinstance(node, ast.Name)}
     return any(
         name in names
-        and any(isinstance(node, ast.Attribute) and node.attr == "training" for node in ast.walk(value))
+        and any(isinstance(node, ast.Attribute) and node.attr == "training" for node in walk(value))
         and speaks_of_mode(function, value)
         for name, value in assignments(function)
     )
@@ -119,7 +120,7 @@ def runs_in_eval_only(function: FunctionInfo, target: ast.AST) -> bool:
 def speaks_of_mode(function: FunctionInfo, test: ast.expr) -> bool:
     """Tell whether the outcome of `test` depends on `self.training` or on an argument named for the mode."""
     own = {argument.arg for argument, _ in parameters(function)}
-    for node in ast.walk(test):
+    for node in walk(test):
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
             return False  # ~True and ~False are both true
         if isinstance(node, ast.Attribute):
@@ -150,9 +151,16 @@ def _is_conditional(function: FunctionInfo, value: ast.expr) -> bool:
     return tied_to_mode(function, value)
 
 
-def assignments(function: FunctionInfo) -> Iterator[tuple[str, ast.expr]]:
-    """Yield the local variables that `function` assigns, with the assigned expressions."""
-    for node in walk_own(function):
+def assignments(function: FunctionInfo) -> list[tuple[str, ast.expr]]:
+    """Return the local variables that `function` assigns, with the assigned expressions."""
+    known: list[tuple[str, ast.expr]] | None = function.memo.get(assignments)
+    if known is None:
+        known = function.memo[assignments] = list(_assignments(function))
+    return known
+
+
+def _assignments(function: FunctionInfo) -> Iterator[tuple[str, ast.expr]]:
+    for node in own(function, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr):
         if isinstance(node, ast.Assign):
             for target in node.targets:
                 if isinstance(target, ast.Name):
@@ -166,11 +174,20 @@ def assignments(function: FunctionInfo) -> Iterator[tuple[str, ast.expr]]:
                 yield node.target.id, node.value
 
 
-def walk_own(function: FunctionInfo) -> Iterator[ast.AST]:
-    """Walk the nodes of a function without those of the functions inside it, and without `ast.Load` and the like."""
-    if function.own_nodes is None:
-        function.own_nodes = list(_walk(function.body))
-    return iter(function.own_nodes)
+def walk_own(function: FunctionInfo) -> list[ast.AST]:
+    """Return the nodes of a function without those of the functions inside it, and without `ast.Load` and the like."""
+    known: list[ast.AST] | None = function.memo.get(walk_own)
+    if known is None:
+        known = function.memo[walk_own] = list(_walk(function.body))
+    return known
+
+
+def own(function: FunctionInfo, *kinds: type[ast.AST]) -> list[Any]:
+    """Return those nodes of `walk_own` that are one of `kinds`, in its order."""
+    known: list[Any] | None = function.memo.get(kinds)
+    if known is None:
+        known = function.memo[kinds] = [node for node in walk_own(function) if type(node) in kinds]
+    return known
 
 
 def _walk(body: list[ast.stmt]) -> Iterator[ast.AST]:

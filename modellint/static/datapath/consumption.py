@@ -20,7 +20,7 @@ from modellint.static.datapath.evidence import (
 from modellint.static.naming import TRAINING_NAME, is_test_file, snake
 from modellint.static.origins import EVERYWHERE, Activation, Origin, Resolver
 from modellint.static.project import FunctionInfo, ModuleInfo
-from modellint.static.project.facts import last_name
+from modellint.static.project.facts import last_name, walk
 
 EVALUATION, TRAINING, OTHER = "evaluation", "training", "other"
 MAX_FILES = 12
@@ -117,7 +117,7 @@ class Consumptions:
         for outer, _ in self.resolver.definitions(scope).loops:
             if isinstance(outer, ast.comprehension) or outer is loop or not isinstance(outer.target, ast.Name):
                 continue
-            if isinstance(outer.iter, (ast.List, ast.Tuple)) and any(node is loop for node in ast.walk(outer)):
+            if isinstance(outer.iter, (ast.List, ast.Tuple)) and any(node is loop for node in walk(outer)):
                 items = [item for item in outer.iter.elts if isinstance(item, ast.Constant)]
                 found = [a.bind(outer.target.id, Origin(item, scope)) for a in found for item in items]
         yield from found
@@ -145,7 +145,7 @@ class Consumptions:
         """Tell whether a loop is left early on purpose; a dry run is left early, too, but is no evaluation."""
         return any(
             not any(_DRY_RUN.search(ast.unparse(test)) for test, _ in self.resolver.conditions(scope, node))
-            for node in ast.walk(root)
+            for node in walk(root)
             if isinstance(node, (ast.Break, ast.Return))
         )
 
@@ -204,14 +204,14 @@ def _whole(loop: Loop, scope: FunctionInfo) -> ast.AST:
     if not isinstance(loop, ast.comprehension):
         return loop
     for statement in scope.body:
-        for node in ast.walk(statement):
+        for node in walk(statement):
             if loop in getattr(node, "generators", ()):
                 return node
     return loop.iter
 
 
 def _uses_model(root: ast.AST) -> bool:
-    return runs_model(root) or any(isinstance(n, ast.Attribute) and n.attr == "backward" for n in ast.walk(root))
+    return runs_model(root) or any(isinstance(n, ast.Attribute) and n.attr == "backward" for n in walk(root))
 
 
 def _iterated(node: ast.expr) -> Iterator[ast.expr]:

@@ -11,7 +11,7 @@ from modellint.static.guards import walk_own
 from modellint.static.naming import TRAINING_NAME, is_test_file, snake
 from modellint.static.origins import Activation, Origin, Resolver
 from modellint.static.project import FunctionInfo
-from modellint.static.project.facts import last_name
+from modellint.static.project.facts import last_name, walk
 
 EVALUATES = re.compile(
     r"(^|_)(eval\w*|valid\w*|val|test\w*|infer\w*|predict\w*|pred|serv\w*|classify\w*|submit\w*|submission|"
@@ -60,7 +60,7 @@ def trains(resolver: Resolver, scope: FunctionInfo, root: ast.AST, activation: A
     """Tell whether the code below `root` computes gradients or steps an optimizer."""
     steps: list[ast.Call] = []
     clears: list[ast.Call] = []
-    for node in ast.walk(root):
+    for node in walk(root):
         if isinstance(node, ast.Call):
             name = last_name(node.func)
             if name in _TRAINS or (name == "step" and _is_optimizer(node.func)) or trains_by_name(name):
@@ -84,7 +84,7 @@ def _is_optimizer(func: ast.expr) -> bool:
 
 def runs_model(root: ast.AST) -> bool:
     """Tell whether the code below `root` calls something that looks like a model, or hands a model on."""
-    return any(isinstance(node, ast.Call) and (is_forward(node) or _given_model(node)) for node in ast.walk(root))
+    return any(isinstance(node, ast.Call) and (is_forward(node) or _given_model(node)) for node in walk(root))
 
 
 def is_forward(call: ast.Call) -> bool:
@@ -122,7 +122,7 @@ def _without_grad(resolver: Resolver, scope: FunctionInfo, node: ast.AST, activa
         if not _NO_GRAD.isdisjoint(d for d in inner.decorators if d):
             return True
         inner = inner.parent
-    inside = {id(n) for n in ast.walk(node)}
+    inside = {id(n) for n in walk(node)}
     for statement in walk_own(scope):
         if isinstance(statement, (ast.With, ast.AsyncWith)) and (id(statement) in inside or _within(node, statement)):
             for item in statement.items:

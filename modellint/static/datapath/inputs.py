@@ -14,10 +14,11 @@ from modellint.static.datapath.evidence import (
     looks_at_samples,
     trains,
 )
+from modellint.static.guards import path_to
 from modellint.static.naming import snake
 from modellint.static.origins import Activation, Origin, Resolver
 from modellint.static.project import FunctionInfo, ModuleInfo
-from modellint.static.project.facts import last_name
+from modellint.static.project.facts import last_name, walk
 
 MAX_STEPS = 300
 
@@ -41,7 +42,7 @@ def _around(scope: FunctionInfo, call: ast.Call) -> ast.AST:
     """Return the function of a forward, or the statement of the top level that holds it."""
     if scope.node is not None:
         return scope.node
-    return next((s for s in scope.body if any(node is call for node in ast.walk(s))), call)
+    return next((s for s in scope.body if any(node is call for node in walk(s))), call)
 
 
 def applied(resolver: Resolver, value: Origin) -> Iterator[Origin]:
@@ -75,13 +76,12 @@ def _is_repeated(scope: FunctionInfo, node: ast.Call) -> bool:
     """Tell whether a call stands in a loop or comprehension that counts, or runs over views, as for a mean of them."""
     if any(REPEATS.search(snake(name)) for name in _names_around(scope)):
         return True
-    for statement in scope.body:
-        for outer in ast.walk(statement):
-            over = outer.iter if isinstance(outer, ast.For) else None
-            if isinstance(outer, (ast.ListComp, ast.GeneratorExp)):
-                over = outer.generators[0].iter
-            if over is not None and _counts(over) and any(inner is node for inner in ast.walk(outer)):
-                return True
+    for outer in path_to(scope, node):
+        over = outer.iter if isinstance(outer, ast.For) else None
+        if isinstance(outer, (ast.ListComp, ast.GeneratorExp)):
+            over = outer.generators[0].iter
+        if over is not None and _counts(over):
+            return True
     return False
 
 

@@ -13,6 +13,7 @@ from modellint.static.datapath.consumption import EVALUATION, TRAINING, Consumpt
 from modellint.static.naming import snake
 from modellint.static.origins import CallView, Resolver
 from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project.facts import walk
 
 _TRAIN = re.compile(r"(^|_)(tr|trn|train\w*)(_|$)")
 _HELD_OUT = re.compile(r"(^|_)(val\w*|test\w*|eval\w*|predict\w*|dev)(_|$)")
@@ -96,7 +97,7 @@ def _written(node: ast.expr | None) -> set[str]:
     """Return the names in an expression."""
     if node is None:
         return set()
-    walked = list(ast.walk(node))
+    walked = list(walk(node))
     return {n.id for n in walked if isinstance(n, ast.Name)} | {n.attr for n in walked if isinstance(n, ast.Attribute)}
 
 
@@ -114,4 +115,4 @@ def enclosing_names(scope: FunctionInfo, node: ast.AST, resolver: Resolver) -> s
 
 
 def _holds(value: ast.expr, node: ast.AST) -> bool:
-    return any(inner is node for inner in ast.walk(value))
+    return any(inner is node for inner in walk(value))

@@ -12,7 +12,7 @@ from typing import Any
 from modellint.static.guards import walk_own
 from modellint.static.origins import Activation, CallView, Origin, Resolver
 from modellint.static.project import ClassInfo, FunctionInfo
-from modellint.static.project.facts import last_name
+from modellint.static.project.facts import last_name, walk
 
 MAX_DEPTH = 14
 _READS = ("__getitem__", "__iter__", "__getitems__", "get", "process", "_transform", "__call__", "forward")
@@ -84,7 +84,7 @@ class Transforms:
             yield from self._value(origin.at(node.left), depth + 1)
             yield from self._value(origin.at(node.right), depth + 1)
         elif isinstance(node, ast.Lambda):
-            for call in (n for n in ast.walk(node.body) if isinstance(n, ast.Call)):
+            for call in (n for n in walk(node.body) if isinstance(n, ast.Call)):
                 yield from self._value(origin.at(call.func), depth + 1)
         elif isinstance(origin.symbol and origin.symbol.target, FunctionInfo):
             yield from self._function(origin, depth)

@@ -28,6 +28,8 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
         if scope.cls is not None and _TRAINS_ONLY.search(scope.cls.name):
             continue
         for call in scope.calls:
+            if not (_is_off(call, position) or _is_off(call, position + 1)):
+                continue
             first = 0
             layer = context.qualified(scope, call.func)
             if layer in ("functools.partial", "partial") and call.args:

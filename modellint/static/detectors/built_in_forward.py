@@ -12,7 +12,7 @@ from modellint.static.context import FileContext, Finding
 from modellint.static.flow.values import Site
 from modellint.static.guards import path_to, tied_to_mode, walk_own
 from modellint.static.project import ClassInfo, FunctionInfo
-from modellint.static.project.facts import last_name
+from modellint.static.project.facts import last_name, walk
 
 _RUNS = re.compile(r"^(forward(_\w+)?|(validation|test|predict)_step)$")
 """Methods that run at inference, from outside: those of torch, and of Lightning."""
@@ -109,7 +109,7 @@ def _kept(method: FunctionInfo, call: ast.Call) -> bool:
     """Tell whether what `call` builds is stored for the next time, or is given weights on the spot."""
     for node in path_to(method, call):
         if isinstance(node, ast.Assign):
-            if any(_stores(inner) for target in node.targets for inner in ast.walk(target)):
+            if any(_stores(inner) for target in node.targets for inner in walk(target)):
                 return True
             names = {target.id for target in node.targets if isinstance(target, ast.Name)}
             if any(_hands_on(inner, names) for inner in walk_own(method)):

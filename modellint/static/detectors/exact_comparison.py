@@ -40,12 +40,14 @@ def _compared(
 ) -> Sequence[ast.expr]:
     """Return the two values that a call compares exactly; nothing where it does not."""
     func = call.func
-    name = context.qualified(scope, func)
-    if name in options["exact"] or (name in options["tolerant"] and _is_exact(call)):
-        return call.args[:2]
-    if isinstance(func, ast.Attribute) and name is None and len(call.args) == 1:
+    if len(call.args) > 1:
+        name = context.qualified(scope, func)
+        if name in options["exact"] or (name in options["tolerant"] and _is_exact(call)):
+            return call.args[:2]
+    elif isinstance(func, ast.Attribute) and len(call.args) == 1:
         if func.attr == "equal" or (func.attr == "allclose" and _is_exact(call)):
-            return func.value, call.args[0]
+            if context.qualified(scope, func) is None:
+                return func.value, call.args[0]
     if last_name(func) in _WHOLE:  # `(a == b).all()`, `torch.all(a == b)`
         owner = func.value if isinstance(func, ast.Attribute) else None
         compared = next((n for n in (owner, *call.args[:1]) if isinstance(n, ast.Compare)), None)

@@ -12,14 +12,14 @@ from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
 from modellint.static.guards import (
     assignments,
+    own,
     runs_in_eval_only,
     speaks_of_mode,
     tied_to_mode,
     value_tied_to_mode,
-    walk_own,
 )
 from modellint.static.project import FunctionInfo
-from modellint.static.project.facts import last_name, parameters
+from modellint.static.project.facts import last_name, parameters, walk
 
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
@@ -62,7 +62,7 @@ def _alias(context: FileContext, scope: FunctionInfo, func: ast.expr) -> str | N
         if func.value.id != scope.self_name:
             return None
         init = scope.cls.methods.get("__init__")
-        values = [(init, value) for value in _stored_as(init, func.attr)] if init is not None else []
+        values = [(init, value) for value in _stored(init).get(func.attr, ())] if init is not None else []
     else:
         return None
     if len(values) != 1 or not isinstance(values[0][1], (ast.Name, ast.Attribute)):
@@ -71,13 +71,15 @@ def _alias(context: FileContext, scope: FunctionInfo, func: ast.expr) -> str | N
     return context.qualified(where, value)
 
 
-def _stored_as(method: FunctionInfo, attribute: str) -> list[ast.expr]:
-    return [
-        node.value
-        for node in walk_own(method)
-        if isinstance(node, ast.Assign)
-        and any(isinstance(target, ast.Attribute) and target.attr == attribute for target in node.targets)
-    ]
+def _stored(method: FunctionInfo) -> Mapping[str, list[ast.expr]]:
+    """Return what is assigned to attributes in `method`, by their names."""
+    known: dict[str, list[ast.expr]] | None = method.memo.get(_stored)
+    if known is None:
+        known = method.memo[_stored] = {}
+        for node in own(method, ast.Assign):
+            for name in {target.attr for target in node.targets if isinstance(target, ast.Attribute)}:
+                known.setdefault(name, []).append(node.value)
+    return known
 
 
 def _runs_in_forward(scope: FunctionInfo) -> bool:
@@ -102,7 +104,7 @@ def _holds_function(scope: FunctionInfo, attribute: str) -> bool:
     """Tell whether `self.attribute` is, by its name or assignment, a function and no module of its own."""
     assert scope.cls is not None
     for method in scope.cls.methods.values():
-        for node in ast.walk(method.node) if method.node else ():
+        for node in walk(method.node) if method.node else ():
             if isinstance(node, ast.Assign) and any(
                 isinstance(t, ast.Attribute) and t.attr == attribute for t in node.targets
             ):
@@ -236,7 +238,7 @@ def _always_true(scope: FunctionInfo, node: ast.expr) -> bool:
 def _stored_attributes(scope: FunctionInfo) -> set[str]:
     found: set[str] = set()
     for method in scope.cls.methods.values() if scope.cls else ():
-        for node in ast.walk(method.node) if method.node else ():
+        for node in walk(method.node) if method.node else ():
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
                 found.add(node.attr)
     return found
@@ -269,7 +271,7 @@ def _is_zero_attribute(scope: FunctionInfo, node: ast.expr) -> bool:
         return True
     values = []
     for other in scope.cls.methods.values():
-        for statement in ast.walk(other.node) if other.node else ():
+        for statement in walk(other.node) if other.node else ():
             if isinstance(statement, ast.Assign) and any(
                 isinstance(t, ast.Attribute) and t.attr == node.attr for t in statement.targets
             ):
@@ -286,7 +288,7 @@ def _ties_elsewhere(scope: FunctionInfo, call: ast.Call) -> bool:
             if any(
                 isinstance(node, ast.Attribute) and node.attr == "training"
                 for argument in [*other.args, *(k.value for k in other.keywords)]
-                for node in ast.walk(argument)
+                for node in walk(argument)
             ):
                 return True
     return False

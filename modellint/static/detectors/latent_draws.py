@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from modellint.static.guards import assignments, path_to, walk_own
 from modellint.static.project import FunctionInfo
-from modellint.static.project.facts import last_name, parameters
+from modellint.static.project.facts import last_name, parameters, walk
 
 _POSITIVE = frozenset({"exp", "exp_", "softplus"})
 """What makes a positive spread of a prediction."""
@@ -51,7 +51,7 @@ def _from_input(method: FunctionInfo, value: ast.expr) -> bool:
     }
     return any(
         (isinstance(node, ast.Name) and node.id in own) or (isinstance(node, ast.Attribute) and node.attr in kept)
-        for node in ast.walk(value)
+        for node in walk(value)
     )
 
 
@@ -84,7 +84,7 @@ def _factors(method: FunctionInfo, call: ast.Call) -> Iterator[ast.expr]:
                 sides = [outer.func.value, *outer.args]
             else:
                 continue
-            yield from (side for side in sides if all(node is not use for node in ast.walk(side)))
+            yield from (side for side in sides if all(node is not use for node in walk(side)))
 
 
 def _is_spread(method: FunctionInfo, factor: ast.expr) -> bool:
@@ -94,7 +94,7 @@ def _is_spread(method: FunctionInfo, factor: ast.expr) -> bool:
     if _makes_positive(factor):
         return True
     own = {argument.arg for argument, _ in parameters(method)}
-    for node in ast.walk(factor):
+    for node in walk(factor):
         if isinstance(node, ast.Name):
             values = [value for name, value in _bound(method) if name == node.id]
             if any(_makes_positive(value) for value in values):
@@ -105,15 +105,15 @@ def _is_spread(method: FunctionInfo, factor: ast.expr) -> bool:
 
 
 def _makes_positive(value: ast.expr) -> bool:
-    return any(isinstance(node, ast.Call) and last_name(node.func) in _POSITIVE for node in ast.walk(value))
+    return any(isinstance(node, ast.Call) and last_name(node.func) in _POSITIVE for node in walk(value))
 
 
 def _is_predicted(method: FunctionInfo, value: ast.expr) -> bool:
     """Tell whether a method or a submodule of the module computed `value`, or it is part of what one computed."""
     me = method.self_name
-    calls = [node for node in ast.walk(value) if isinstance(node, ast.Call)]
+    calls = [node for node in walk(value) if isinstance(node, ast.Call)]
     return any(
         last_name(call.func) in ("chunk", "split", "unbind", "tensor_split")
-        or any(isinstance(node, ast.Name) and node.id == me for node in ast.walk(call.func))
+        or any(isinstance(node, ast.Name) and node.id == me for node in walk(call.func))
         for call in calls
     )

@@ -25,11 +25,12 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     """
     options = rule.rule.detector_options
     words = [*options["arguments"], *options.get("through", {})]
+    makers = {name for name in context.callees if name == "partial" or "oader" in name}
     names: set[str] = set()
     candidates = False
-    for scope in context.scopes:
+    for scope in context.scopes_calling(makers):
         for call in scope.calls:
-            if _may_set(call, words):
+            if last_name(call.func) in makers and _may_set(call, words):
                 candidates = True
                 names |= enclosing_names(scope, call, context.resolver)
     if not candidates:
@@ -49,10 +50,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
 
 
 def _may_set(call: ast.Call, words: list[str]) -> bool:
-    """Tell whether a call may construct a loader with one of the arguments `words` set to something."""
-    name = last_name(call.func)
-    if name is None or not (name == "partial" or "oader" in name):
-        return False
+    """Tell whether one of the arguments `words` of a call may be set to something that is true."""
     given = [k for k in call.keywords if k.arg is None or k.arg in words]
     return len(call.args) > 2 or any(not isinstance(k.value, ast.Constant) or k.value.value is True for k in given)
 

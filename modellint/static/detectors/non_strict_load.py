@@ -12,7 +12,7 @@ from modellint.static.context import FileContext, Finding
 from modellint.static.guards import path_to, walk_own
 from modellint.static.naming import is_test_file, snake
 from modellint.static.project import FunctionInfo
-from modellint.static.project.facts import dotted_name, last_name
+from modellint.static.project.facts import dotted_name, last_name, walk
 
 _ON_PURPOSE = re.compile(r"(^|_)(lora\w*|adapters?|delta\w*|prompt\w*|partial\w*|ema|prefix_tuning|control\w*)(_|$)")
 _PART = re.compile(r"(^|_)(backbone|encoder|trunk|stem|body|features?|feature_extractor|extractor|base\w*)$")
@@ -59,14 +59,14 @@ def _thrown_away(scope: FunctionInfo, call: ast.Call) -> bool:
         return True
     if not isinstance(parent, ast.Assign):
         return False
-    names = [node.id for target in parent.targets for node in ast.walk(target) if isinstance(node, ast.Name)]
-    stored = any(isinstance(node, ast.Attribute) for target in parent.targets for node in ast.walk(target))
+    names = [node.id for target in parent.targets for node in walk(target) if isinstance(node, ast.Name)]
+    stored = any(isinstance(node, ast.Attribute) for target in parent.targets for node in walk(target))
     if stored or not names or (scope.is_body and set(names) != {"_"}):
         return False
     return not any(
         isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in names and node.id != "_"
         for inner in ([scope.node] if scope.node is not None else scope.body)
-        for node in ast.walk(inner)
+        for node in walk(inner)
     )
 
 
@@ -99,11 +99,11 @@ def _handled(scope: FunctionInfo, call: ast.Call) -> bool:
 
 
 def _contains(outer: ast.AST, inner: ast.AST) -> bool:
-    return any(node is inner for node in ast.walk(outer))
+    return any(node is inner for node in walk(outer))
 
 
 def _tells(handler: ast.ExceptHandler) -> bool:
-    return any(isinstance(node, ast.Call) and last_name(node) in _TELLS for node in ast.walk(handler))
+    return any(isinstance(node, ast.Call) and last_name(node) in _TELLS for node in walk(handler))
 
 
 def _picks(value: ast.expr) -> bool:

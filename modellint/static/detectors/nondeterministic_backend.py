@@ -10,9 +10,9 @@ from typing import Any
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
-from modellint.static.guards import conditions, walk_own
+from modellint.static.guards import conditions, own
 from modellint.static.project import FunctionInfo
-from modellint.static.project.facts import dotted_name, last_name, parameters
+from modellint.static.project.facts import last_name, parameters
 
 _GUARD = re.compile(r"determin|seed|reproduc|bench|fast|speed|debug", re.I)
 _CLAIMS = re.compile(r"(^|_)(deterministic\w*|reproducib\w*|determinism)(_|$)")
@@ -31,9 +31,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             for varies, claims in options["arguments"]:
                 if _is_true(call, varies) and _is_true(call, claims):
                     yield Finding(context.site(call), {"switch": f"{varies}=True", "claim": f"{claims}=True"})
-        last: dict[str, ast.Assign] = {}
-        for assign, name in _switched(context, scope):
-            last[name] = assign
+        last = {name: assign for assign, name in _switched(context, scope, options["switches"])}
         for name, assign in last.items():
             if not _is(assign, options["switches"].get(name)) or _is_chosen(scope, assign):
                 continue
@@ -55,15 +53,17 @@ def _is_true(call: ast.Call, name: str) -> bool:
     return any(k.arg == name and isinstance(k.value, ast.Constant) and k.value.value is True for k in call.keywords)
 
 
-def _switched(context: FileContext, scope: FunctionInfo) -> Iterator[tuple[ast.Assign, str]]:
-    """Yield the assignments to attributes in `scope`, with their qualified names."""
-    for node in walk_own(scope):
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
-                if isinstance(target, ast.Attribute) and dotted_name(target) is not None:
-                    name = context.qualified(scope, target)
-                    if name is not None:
-                        yield node, name
+def _switched(
+    context: FileContext, scope: FunctionInfo, switches: Mapping[str, Any]
+) -> Iterator[tuple[ast.Assign, str]]:
+    """Yield the assignments to the attributes `switches` in `scope`, with their qualified names."""
+    attributes = {name.rsplit(".", 1)[-1] for name in switches}
+    for node in own(scope, ast.Assign):
+        for target in node.targets:
+            if isinstance(target, ast.Attribute) and target.attr in attributes:
+                name = context.qualified(scope, target)
+                if name is not None and name in switches:
+                    yield node, name
 
 
 def _is_chosen(scope: FunctionInfo, node: ast.AST) -> bool:
@@ -85,7 +85,7 @@ def _claim(context: FileContext, scope: FunctionInfo, options: Mapping[str, Any]
             return call, scope, f"{ast.unparse(call.func)}()"
         if any(_CLAIMS.search(k.arg or "") and _is_true(call, k.arg or "") for k in call.keywords):
             return call, scope, next(f"{k.arg}=True" for k in call.keywords if _CLAIMS.search(k.arg or ""))
-    for assign, name in _switched(context, scope):
+    for assign, name in _switched(context, scope, options["claims"]):
         if _is(assign, options["claims"].get(name)):
             return assign, scope, f"{name.removeprefix('torch.backends.')} = {ast.unparse(assign.value)}"
     for argument, _ in parameters(scope):

@@ -14,7 +14,7 @@ from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
 from modellint.static.datapath.evidence import evaluates_by_name, infers, is_test_scope, trains
-from modellint.static.guards import conditions, path_to, tied_to_mode, walk_own
+from modellint.static.guards import conditions, own, path_to, tied_to_mode
 from modellint.static.origins import EVERYWHERE, Origin
 from modellint.static.project import FunctionInfo, Symbol
 from modellint.static.project.facts import dotted_name, last_name
@@ -48,12 +48,11 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
 def _heads(context: FileContext, pattern: Mapping[str, Any]) -> Iterator[Match]:
     for scope in context.scopes:
         if "assign" in pattern:
-            for node in walk_own(scope):
-                if isinstance(node, ast.Assign):
-                    for target in node.targets:
-                        name = _matching(context, scope, target, pattern["assign"])
-                        if name is not None:
-                            yield Match(scope, node, name, ast.unparse(target))
+            for node in own(scope, ast.Assign):
+                for target in node.targets:
+                    name = _matching(context, scope, target, pattern["assign"])
+                    if name is not None:
+                        yield Match(scope, node, name, ast.unparse(target))
             continue
         for call in scope.calls:
             if "call" in pattern:

@@ -12,6 +12,7 @@ from modellint.static.context import FileContext, Finding
 from modellint.static.evidence import is_inference
 from modellint.static.flow.events import FORWARD, Event
 from modellint.static.flow.values import OFF, Site
+from modellint.static.project.facts import walk
 from modellint.static.sites import places
 
 _TRAINS = frozenset({"backward", "requires_grad", "requires_grad_", "enable_grad", "train"})
@@ -32,7 +33,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 site = snapshot.grad.site
                 if site is not None and site.path == str(context.module.path) and snapshot.grad.state == OFF:
                     found[site].append((event, is_inference(event, snapshot) and not event.feeds_training))
-    written = {context.site(node): node for node in ast.walk(context.module.tree) if isinstance(node, ast.expr)}
+    written = {context.site(node): node for node in walk(context.module.tree) if isinstance(node, ast.expr)}
     for site, events in sorted(found.items()):
         node = written.get(site)
         name = node.func if isinstance(node, ast.Call) else node

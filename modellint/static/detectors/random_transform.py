@@ -32,14 +32,15 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     the place of the training preprocess in what they return; `words` are the last names of all of them.
     """
     options = rule.rule.detector_options
+    makers = set(filter(_first_cut(tuple(options["words"])), context.callees))
+    if not makers:
+        return
     transforms = Transforms(context.resolver, options)
-    may_make = _first_cut(tuple(options["words"]))
     names: set[str] = set()
     makes = False
-    for scope in context.scopes:
+    for scope in context.scopes_calling(makers):
         for call in scope.calls:
-            name = last_name(call.func) or ""
-            if may_make(name) and transforms.knows(context.qualified(scope, call.func) or ""):
+            if last_name(call.func) in makers and transforms.knows(context.qualified(scope, call.func) or ""):
                 makes = True
                 names |= enclosing_names(scope, call, context.resolver)
     if not makes:

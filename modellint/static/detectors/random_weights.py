@@ -28,7 +28,7 @@ from modellint.static.guards import assignments
 from modellint.static.merge import merged
 from modellint.static.naming import snake
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo
-from modellint.static.project.facts import last_name
+from modellint.static.project.facts import last_name, walk
 from modellint.static.sites import Place, places
 
 _PURE = frozenset({RANDOM})
@@ -219,7 +219,7 @@ _BESIDE = re.compile(r"mask|position|token_type|length|time_?step|state|hidden|c
 
 
 def _is_synthetic(function: FunctionInfo, value: ast.expr, depth: int) -> bool:
-    for node in ast.walk(value):
+    for node in walk(value):
         if isinstance(node, ast.Call):
             name = last_name(node)
             if name in _SYNTHETIC or (name in ("tensor", "array", "as_tensor") and _is_literal(node)):
@@ -240,7 +240,7 @@ _LITERAL = (ast.List, ast.Tuple, ast.Constant, ast.UnaryOp, ast.BinOp, ast.opera
 
 
 def _is_literal(call: ast.Call) -> bool:
-    return bool(call.args) and all(isinstance(node, _LITERAL) for node in ast.walk(call.args[0]))
+    return bool(call.args) and all(isinstance(node, _LITERAL) for node in walk(call.args[0]))
 
 
 # -- the finding -------------------------------------------------------------------------------------------------

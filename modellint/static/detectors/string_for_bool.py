@@ -12,7 +12,7 @@ from modellint.static.context import FileContext, Finding
 from modellint.static.guards import assignments
 from modellint.static.naming import snake
 from modellint.static.project import ClassInfo, FunctionInfo
-from modellint.static.project.facts import last_name, parameters
+from modellint.static.project.facts import last_name, parameters, walk
 
 _WORD = re.compile(r"^\s*(true|false|yes|no|on|off|0|1|t|f|y|n)\s*$", re.I)
 _NONE = re.compile(r"^\s*(none|null)\s*$", re.I)
@@ -91,7 +91,7 @@ def _reads_text(function: FunctionInfo, name: str) -> bool:
             return True
         if argument.arg == name and argument.annotation is not None and "str" in ast.unparse(argument.annotation):
             return True
-    for node in ast.walk(function.node) if function.node is not None else ():
+    for node in walk(function.node) if function.node is not None else ():
         asked = node.left if isinstance(node, ast.Compare) else node.func if isinstance(node, ast.Call) else None
         if isinstance(asked, ast.Attribute):
             asked = asked.value  # `pretrained.lower()`

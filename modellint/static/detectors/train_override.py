@@ -9,7 +9,7 @@ from modellint.catalog import ActiveRule
 from modellint.static.context import FileContext, Finding
 from modellint.static.guards import walk_own
 from modellint.static.project import FunctionInfo
-from modellint.static.project.facts import last_name
+from modellint.static.project.facts import last_name, walk
 
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
@@ -106,6 +106,6 @@ def _asks(method: FunctionInfo, mode: str) -> bool:
     """Tell whether the body looks at `mode` in a condition."""
     return any(
         isinstance(inner, (ast.If, ast.IfExp))
-        and any(isinstance(n, ast.Name) and n.id == mode for n in ast.walk(inner.test))
+        and any(isinstance(n, ast.Name) and n.id == mode for n in walk(inner.test))
         for inner in walk_own(method)
     )

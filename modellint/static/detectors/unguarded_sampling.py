@@ -13,7 +13,7 @@ from modellint.static.detectors.latent_draws import draws_latent
 from modellint.static.guards import assignments, conditions, path_to, speaks_of_mode, tied_to_mode
 from modellint.static.naming import is_test_file
 from modellint.static.project import ClassInfo, FunctionInfo
-from modellint.static.project.facts import last_name, parameters
+from modellint.static.project.facts import last_name, parameters, walk
 
 _JOB = re.compile(
     r"Diffus|DDPM|DDIM|Ddpm|Ddim|SDE|Langevin|Sampler|Sampling|Generator|Polic|Actor|Agent|Augment|Random[A-Z]|^Random$|"
@@ -96,14 +96,14 @@ def _guarded(method: FunctionInfo, call: ast.Call) -> bool:
     """Tell whether a draw happens, or counts, only in training mode or where an argument asks for it."""
     if tied_to_mode(method, call) or any(_asks_argument(method, test) for test, _ in conditions(method, call)):
         return True
-    given = {node.id for argument in call.args for node in ast.walk(argument) if isinstance(node, ast.Name)}
+    given = {node.id for argument in call.args for node in walk(argument) if isinstance(node, ast.Name)}
     if any(name in given and speaks_of_mode(method, value) for name, value in assignments(method)):
         return True  # `p = self.p if self.training else 0`
     path = path_to(method, call)
     statement = next((node for node in reversed(path) if isinstance(node, ast.stmt)), None)
     if statement is None:
         return False
-    if any(isinstance(node, ast.Attribute) and node.attr == "training" for node in ast.walk(statement)):
+    if any(isinstance(node, ast.Attribute) and node.attr == "training" for node in walk(statement)):
         return True  # `x + noise * self.training`
     drawn = statement.targets[0] if isinstance(statement, ast.Assign) else call.args[0] if call.args else call.func
     if _CORRUPTS.search(ast.unparse(drawn)):
@@ -130,7 +130,7 @@ def _used_in_training_only(method: FunctionInfo, names: set[str], statement: ast
     assert method.node is not None
     reads = [
         node
-        for node in ast.walk(method.node)
+        for node in walk(method.node)
         if isinstance(node, ast.Name)
         and isinstance(node.ctx, ast.Load)
         and node.id in names

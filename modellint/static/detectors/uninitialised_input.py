@@ -8,7 +8,7 @@ from typing import Any
 
 from modellint.catalog import ActiveRule
 from modellint.static.context import FileContext, Finding
-from modellint.static.guards import walk_own
+from modellint.static.guards import own, walk_own
 from modellint.static.origins import Origin
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import last_name
@@ -31,7 +31,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     options = rule.rule.detector_options
     words = {name.rsplit(".", 1)[-1] for name in (*options["allocators"], *options["constructors"])}
     words.update(options["methods"])
-    if not any(last_name(call.func) in words for scope in context.scopes for call in scope.calls):
+    if words.isdisjoint(context.callees):
         return
     for scope in context.scopes:
         for call in scope.calls:
@@ -90,31 +90,37 @@ def _is_size(node: ast.expr) -> bool:
 
 def _is_written(context: FileContext, scope: FunctionInfo, name: str) -> bool:
     """Tell whether something may write to the tensor in the variable `name`."""
-    for node in walk_own(scope):
-        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and _is_name(node.value, name):
-            return True
-        if isinstance(node, ast.AugAssign) and (_is_name(node.target, name)):
-            return True
-        if not isinstance(node, ast.Call):
-            continue
-        func = node.func
-        if isinstance(func, ast.Attribute) and _root_is(func.value, name):
-            if func.attr.endswith("_") and func.attr not in _VIEWS:
-                return True
-        given = [*node.args, *(k.value for k in node.keywords)]
-        if any(_root_is(value, name) for value in given) and not context.is_forward(node):
-            return True
-    return False
+    written, given = _changed(scope)
+    return name in written or any(not context.is_forward(call) for call in given.get(name, ()))
 
 
-def _is_name(node: ast.expr, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
+def _changed(scope: FunctionInfo) -> tuple[set[str], dict[str, list[ast.Call]]]:
+    """Return the variables that are written to in place, and those that calls are given, with these calls."""
+    known: tuple[set[str], dict[str, list[ast.Call]]] | None = scope.memo.get(_changed)
+    if known is not None:
+        return known
+    written: set[str] = set()
+    given: dict[str, list[ast.Call]] = {}
+    for node in own(scope, ast.Subscript, ast.AugAssign, ast.Call):
+        if isinstance(node, ast.Call):
+            func = node.func
+            if isinstance(func, ast.Attribute) and func.attr.endswith("_") and func.attr not in _VIEWS:
+                written.add(_root(func.value))
+            for value in (*node.args, *(k.value for k in node.keywords)):
+                given.setdefault(_root(value), []).append(node)
+        elif isinstance(node, ast.AugAssign):
+            written.add(node.target.id if isinstance(node.target, ast.Name) else "")
+        elif isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Name):
+            written.add(node.value.id)
+    scope.memo[_changed] = written, given
+    return written, given
 
 
-def _root_is(node: ast.expr, name: str) -> bool:
+def _root(node: ast.expr) -> str:
+    """Return the variable that a chain of attributes and elements begins with, an empty text where it is none."""
     while isinstance(node, (ast.Attribute, ast.Subscript)):
         node = node.value
-    return _is_name(node, name)
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _only_shape(scope: FunctionInfo, call: ast.Call) -> bool:

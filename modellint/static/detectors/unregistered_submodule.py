@@ -9,9 +9,9 @@ from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
 from modellint.static.detectors.makers import Makers, annotated_modules, attribute_of, calls_elements
-from modellint.static.guards import assignments, walk_own
+from modellint.static.guards import assignments, own, walk_own
 from modellint.static.project import ClassInfo, FunctionInfo
-from modellint.static.project.facts import last_name
+from modellint.static.project.facts import last_name, walk
 
 _REGISTERS = frozenset({"add_module", "register_module", "setattr", "__setattr__"})
 _CONTAINERS = frozenset({"ModuleList", "ModuleDict", "Sequential"})
@@ -46,7 +46,7 @@ class _ClassReader:
             for call in method.calls:
                 if last_name(call) in _CONTAINERS:
                     for argument in [*call.args, *(k.value for k in call.keywords)]:
-                        for node in ast.walk(argument):
+                        for node in walk(argument):
                             if isinstance(node, ast.Attribute):
                                 found.add(f"self.{node.attr}")
                             elif isinstance(node, ast.Name):
@@ -96,7 +96,7 @@ class _ClassReader:
         named = annotated_modules(method)  # local variables that hold one module
         kept = _kept_in_attributes(method, me)
         reported: set[str] = set()
-        for node in sorted(walk_own(method), key=lambda n: getattr(n, "lineno", 0)):
+        for node in sorted(own(method, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Call), key=lambda n: n.lineno):
             if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 if isinstance(targets[0], ast.Tuple) and isinstance(node.value, ast.Tuple):
@@ -181,7 +181,7 @@ class _ClassReader:
         if isinstance(value, ast.Name):
             inner = method.functions.get(value.id)
             if inner is not None and inner.node is not None:
-                read = {n.id for n in ast.walk(inner.node) if isinstance(n, ast.Name)}
+                read = {n.id for n in walk(inner.node) if isinstance(n, ast.Name)}
                 return "a function" if read & named else ""
             return local.get(value.id, "") if value.id not in self.registered else ""
         if isinstance(value, ast.IfExp):
@@ -200,7 +200,7 @@ class _ClassReader:
             left = self._holds_modules(method, value.left, local, named)
             return left or self._holds_modules(method, value.right, local, named)
         if isinstance(value, ast.Lambda):
-            inside = {n.id for n in ast.walk(value.body) if isinstance(n, ast.Name)}
+            inside = {n.id for n in walk(value.body) if isinstance(n, ast.Name)}
             return "a lambda" if inside & named else ""
         if isinstance(value, ast.Call) and last_name(value) in _PLAIN:
             if any(self.makers.mapped(method, argument, named) for argument in value.args):
@@ -232,8 +232,8 @@ class _ClassReader:
     def _is_plain(self, attribute: str, me: str) -> bool:
         """Tell whether `self.attribute` was made as a plain container in this class."""
         for method in self.cls.methods.values():
-            for node in walk_own(method):
-                if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+            for node in own(method, ast.Assign, ast.AnnAssign):
+                if node.value is not None:
                     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                     if any(attribute_of(t, me) == attribute for t in targets):
                         plain = isinstance(node.value, (ast.List, ast.Dict, ast.Tuple, ast.ListComp, ast.DictComp))
@@ -259,7 +259,7 @@ def _hides_on_purpose(item: ast.expr) -> bool:
 def _class_body(scope: FunctionInfo, name: str) -> Iterator[ast.Assign]:
     """Yield the assignments in the body of the class `name` that is defined in `scope`."""
     for node in scope.body:
-        for inner in ast.walk(node) if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else ():
+        for inner in walk(node) if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else ():
             if isinstance(inner, ast.ClassDef) and inner.name == name:
                 yield from (statement for statement in inner.body if isinstance(statement, ast.Assign))
 

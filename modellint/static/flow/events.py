@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from modellint.static.flow.values import OFF, Grad, Modes, Obj, Site
 from modellint.static.project import FunctionInfo
-from modellint.static.project.facts import last_name
+from modellint.static.project.facts import last_name, walk
 
 FORWARD, EXPORT, ACCUMULATE, EVAL_AGAIN = "forward", "export", "accumulate", "eval-again"
 MODE_ENTERED, GRAPH_MADE = "mode-entered", "graph-made"
@@ -36,11 +36,11 @@ class Loop(NamedTuple):
 
 def loop_facts(loop: ast.For | ast.AsyncFor | ast.While | ast.comprehension) -> Loop:
     """Return what rules ask about a loop, without its nodes."""
-    iterated = () if isinstance(loop, ast.While) else ast.walk(loop.iter)
+    iterated = () if isinstance(loop, ast.While) else walk(loop.iter)
     over = {n.id if isinstance(n, ast.Name) else n.attr for n in iterated if isinstance(n, (ast.Name, ast.Attribute))}
-    calls = {last_name(n.func) for n in ast.walk(loop) if isinstance(n, ast.Call)}
+    calls = {last_name(n.func) for n in walk(loop) if isinstance(n, ast.Call)}
     row = loop.target.lineno if isinstance(loop, ast.comprehension) else loop.lineno
-    bound = () if isinstance(loop, ast.While) else ast.walk(loop.target)
+    bound = () if isinstance(loop, ast.While) else walk(loop.target)
     given = frozenset(n.id for n in bound if isinstance(n, ast.Name))
     return Loop(row, frozenset(over), frozenset(name for name in calls if name), given)
 

@@ -6,10 +6,12 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 FunctionNode: TypeAlias = "ast.FunctionDef | ast.AsyncFunctionDef"
+Statement: TypeAlias = "ast.Expr | ast.With | ast.AsyncWith"
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_BLOCKS = frozenset({"body", "handlers", "orelse", "finalbody", "cases"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ class FunctionInfo:
     What is asked of many functions is kept: `words` (those of `WORDS` in it) and `callees` (the last names of what it
     calls), both with the functions inside it, and `stores`, the variables it assigns. `node`, `calls` and `statements`
     (bare expressions and `with` blocks), its own only and in the order of the text, live as long as the module's tree
-    and come back with it. So does `own_nodes`, all of its own nodes, None until they were asked for.
+    and come back with it. `memo` is for what others work out from the nodes; it goes with them.
     """
 
     __slots__ = (
@@ -47,10 +49,10 @@ class FunctionInfo:
         "classes",
         "cls",
         "functions",
+        "memo",
         "module",
         "name",
         "nested",
-        "own_nodes",
         "parent",
         "self_name",
         "stores",
@@ -75,10 +77,10 @@ class FunctionInfo:
         self.nested: list[FunctionInfo] = []
         self.classes: dict[str, ClassInfo] = {}
         self.functions: dict[str, FunctionInfo] = {}
-        self.own_nodes: list[ast.AST] | None = None
+        self.memo: dict[object, Any] = {}
         self._node = node
-        self._calls: list[ast.Call] = []
-        self._statements: list[ast.Expr | ast.With | ast.AsyncWith] = []
+        self._calls: list[ast.Call] | None = []
+        self._statements: list[Statement] = []
         self._decorators = tuple(last_name(d) for d in node.decorator_list) if node is not None else ()
         arguments = node.args.posonlyargs + node.args.args if node is not None else []
         self.self_name = arguments[0].arg if arguments and cls is not None and not self.is_static else None
@@ -98,14 +100,20 @@ class FunctionInfo:
     @property
     def calls(self) -> list[ast.Call]:
         """The calls in it, without those in the functions inside it."""
-        self.module.restore()
-        return self._calls
+        return self._calls if self._calls is not None else self._collect()[0]
 
     @property
-    def statements(self) -> list[ast.Expr | ast.With | ast.AsyncWith]:
+    def statements(self) -> list[Statement]:
         """Its bare expressions and `with` blocks."""
-        self.module.restore()
-        return self._statements
+        return self._statements if self._calls is not None else self._collect()[1]
+
+    def _collect(self) -> tuple[list[ast.Call], list[Statement]]:
+        """Find the calls and statements in a tree that came back."""
+        again = FunctionInfo(self.module, self.name, None, None, self.parent)
+        _scan(self.module, self.body, again, None, inner=False)
+        self._calls, self._statements = again._calls, again._statements
+        assert self._calls is not None
+        return self._calls, self._statements
 
     @property
     def qualname(self) -> str:
@@ -150,21 +158,22 @@ class FunctionInfo:
         """Whether reading the attribute calls it."""
         return "property" in self._decorators or "cached_property" in self._decorators
 
-    def take_nodes(self, other: FunctionInfo | None) -> None:
-        """Take over the nodes of the same function in a fresh tree; None lets go of them."""
-        self.own_nodes = None
-        self._node = other._node if other is not None else None
-        self._calls = other._calls if other is not None else []
-        self._statements = other._statements if other is not None else []
+    def take_node(self, node: FunctionNode | None) -> None:
+        """Take over the definition in a fresh tree; None lets go of it."""
+        self.memo = {}
+        self._node = node
+        self._calls = None
+        self._statements = []
 
     def note_call(self, call: ast.Call) -> None:
         """Add a call, while the tree is walked."""
+        assert self._calls is not None
         self._calls.append(call)
         name = last_name(call.func)
         if name is not None:
             self.callees.add(name)
 
-    def note_statement(self, statement: ast.Expr | ast.With | ast.AsyncWith) -> None:
+    def note_statement(self, statement: Statement) -> None:
         """Add a bare expression or a `with` block, while the tree is walked."""
         self._statements.append(statement)
 
@@ -229,17 +238,15 @@ class ModuleInfo:
     def restore(self) -> None:
         """Parse the text again if the tree was let go of; the same functions get the same nodes again."""
         if self._tree is None:
-            fresh = scan(self.path, self.text, parse_text(self.text, self.path))
-            self._tree = fresh._tree
-            for mine, new in zip([self.body, *self.functions], [fresh.body, *fresh.functions], strict=True):
-                mine.take_nodes(new)
-            fresh.let_go()  # it is one circle of references, which would keep the nodes alive
+            self._tree = parse_text(self.text, self.path)
+            for function, node in zip(self.functions, _functions_in(self._tree.body), strict=True):
+                function.take_node(node)
 
     def let_go(self) -> None:
         """Drop the tree and every node of it."""
         self._tree = None
         for function in [self.body, *self.functions]:
-            function.take_nodes(None)
+            function.take_node(None)
 
 
 BODY = "<module>"
@@ -255,23 +262,41 @@ def parse_text(text: str, path: Path) -> ast.Module:
 
 def last_name(node: ast.expr) -> str | None:
     """Return `c` for `c`, `a.b.c` and `a.b.c(...)`, None for anything else."""
-    if isinstance(node, ast.Call):
+    if type(node) is ast.Call:
         node = node.func
-    if isinstance(node, ast.Attribute):
+    if type(node) is ast.Attribute:
         return node.attr
-    return node.id if isinstance(node, ast.Name) else None
+    return node.id if type(node) is ast.Name else None
 
 
 def dotted_name(node: ast.expr) -> str | None:
     """Return `a.b.c` for a chain of attributes on a name, None for anything else."""
+    if type(node) is ast.Name:
+        return node.id
     parts: list[str] = []
-    while isinstance(node, ast.Attribute):
+    while type(node) is ast.Attribute:
         parts.append(node.attr)
         node = node.value
-    if not isinstance(node, ast.Name):
+    if type(node) is not ast.Name:
         return None
     parts.append(node.id)
     return ".".join(reversed(parts))
+
+
+def walk(root: ast.AST) -> Iterator[ast.AST]:
+    """Walk like `ast.walk`, in its order, without the `ast.Load` and the like that have nothing below them."""
+    nodes = [root]
+    for node in nodes:
+        yield node
+        kind = type(node)
+        if kind is ast.Name or kind is ast.Constant:
+            continue
+        for name in node._fields:
+            value = getattr(node, name, None)
+            if type(value) is list:
+                nodes += [item for item in value if isinstance(item, ast.AST)]
+            elif isinstance(value, ast.AST) and not isinstance(value, ast.expr_context):
+                nodes.append(value)
 
 
 def scan(path: Path, text: str, tree: ast.Module) -> ModuleInfo:
@@ -292,8 +317,29 @@ def scan(path: Path, text: str, tree: ast.Module) -> ModuleInfo:
     return module
 
 
-def _scan(module: ModuleInfo, nodes: list[ast.stmt], scope: FunctionInfo, cls: ClassInfo | None) -> None:
-    """Walk `nodes` in text order; `cls` is set while they are the direct body of a class."""
+def _functions_in(nodes: list[ast.stmt]) -> Iterator[FunctionNode]:
+    """Yield the definitions of functions below `nodes`, in the order in which a scan finds them."""
+    stack: list[ast.AST] = list(reversed(nodes))
+    while stack:
+        node = stack.pop()
+        if isinstance(node, _FUNCTIONS):
+            yield from _functions_in(node.body)
+            yield node
+        elif isinstance(node, ast.ClassDef):
+            yield from _functions_in(node.body)
+        else:
+            for name in reversed(node._fields):
+                if name in _BLOCKS:
+                    stack.extend(reversed(getattr(node, name)))
+
+
+def _scan(
+    module: ModuleInfo, nodes: list[ast.stmt], scope: FunctionInfo, cls: ClassInfo | None, *, inner: bool = True
+) -> None:
+    """Walk `nodes` in text order; `cls` is set while they are the direct body of a class.
+
+    Without `inner`, functions, classes and imports are known, and just what is noted of `scope` is wanted.
+    """
     words = scope.words
     stack: list[ast.AST] = list(reversed(nodes))
     while stack:
@@ -315,13 +361,19 @@ def _scan(module: ModuleInfo, nodes: list[ast.stmt], scope: FunctionInfo, cls: C
         if kind is ast.Call:
             scope.note_call(node)  # type: ignore[arg-type]
         elif isinstance(node, _FUNCTIONS):
-            _enter_function(module, node, scope, cls)
+            if inner:
+                _enter_function(module, node, scope, cls)
             stack.extend(reversed(node.decorator_list))
             stack.extend(d for d in (*node.args.defaults, *node.args.kw_defaults) if d is not None)
             continue
         elif kind is ast.ClassDef:
-            _enter_class(module, node, scope)  # type: ignore[arg-type]
+            if inner:
+                _enter_class(module, node, scope)  # type: ignore[arg-type]
+            else:
+                _scan(module, node.body, scope, None, inner=False)  # type: ignore[attr-defined]
             stack.extend(reversed(node.decorator_list + node.bases))  # type: ignore[attr-defined]
+            continue
+        elif not inner and (kind is ast.Import or kind is ast.ImportFrom):
             continue
         elif kind is ast.Import:
             for alias in node.names:  # type: ignore[attr-defined]

@@ -60,8 +60,8 @@ class Project:
         self._deep = deep
         self.version = 0
         self._modules: dict[Path, ModuleInfo | None] = {}
-        self._names: dict[tuple[ModuleInfo, str], Symbol | None] = {}
-        self._resolved: dict[tuple[ModuleInfo, str], Symbol] = {}
+        self._names: dict[ModuleInfo, dict[str, Symbol | None]] = {}
+        self._resolved: dict[ModuleInfo, dict[str, Symbol | None]] = {}
         self._found: dict[tuple[Path, str, int], Path | None] = {}
         self._listings: dict[Path, frozenset[str]] = {}
         self._dotted: dict[Path, str] = {}
@@ -144,11 +144,13 @@ class Project:
 
     def lookup(self, module: ModuleInfo, name: str) -> Symbol | None:
         """Return what the global `name` of `module` stands for; None for builtins and plain variables."""
-        key = (module, name)
-        if key not in self._names:
-            self._names[key] = None  # an import cycle ends here
-            self._names[key] = self._lookup(module, name, 0)
-        return self._names[key]
+        names = self._names.get(module)
+        if names is None:
+            names = self._names[module] = {}
+        if name not in names:
+            names[name] = None  # an import cycle ends here
+            names[name] = self._lookup(module, name, 0)
+        return names[name]
 
     def _lookup(self, module: ModuleInfo, name: str, hops: int) -> Symbol | None:
         own = module.body.classes.get(name) or module.body.functions.get(name)
@@ -230,16 +232,12 @@ class Project:
         text = node if isinstance(node, str) else dotted_name(node)  # type: ignore[arg-type]
         if text is None:
             return None
-        if (known := self._resolved.get((module, text))) is not None:
-            return known
         first, *rest = text.split(".")
         symbol = self.lookup(module, first)
         for name in rest:
             if symbol is None:
                 return None
             symbol = self.member(symbol, name)
-        if symbol is not None:
-            self._resolved[module, text] = symbol
         return symbol
 
     # -- files ---------------------------------------------------------------------------------------------
@@ -348,12 +346,17 @@ class Project:
             return None
         if "." not in text:
             inner: FunctionInfo | None = scope
-            while inner is not None and not inner.is_body:
+            while inner is not None and inner.parent is not None:
                 own = inner.classes.get(text) or inner.functions.get(text)
                 if own is not None:
                     return Symbol(text, own)
                 inner = inner.parent
-        return self.resolve(scope.module, text)
+        known = self._resolved.get(scope.module)
+        if known is None:
+            known = self._resolved[scope.module] = {}
+        if text not in known:
+            known[text] = self.resolve(scope.module, text)
+        return known[text]
 
     def method(self, cls: ClassInfo, name: str) -> FunctionInfo | None:
         """Return the method `name` of `cls` or of the nearest project class it inherits it from."""
