@@ -10,8 +10,16 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from cattrs import transform_error
 from lsprotocol import types
-from pygls.exceptions import FeatureRequestError, JsonRpcInvalidParams
+from pygls.exceptions import (
+    FeatureRequestError,
+    JsonRpcException,
+    JsonRpcInvalidParams,
+    JsonRpcInvalidRequest,
+    JsonRpcParseError,
+    JsonRpcServerNotInitialized,
+)
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import LanguageServerProtocol, lsp_method
 from pygls.uris import to_fs_path, uri_scheme
@@ -27,10 +35,38 @@ from modellint.settings import Overrides
 _log = logging.getLogger(__name__)
 SECTION = "modellint"
 _ENCODINGS = ("utf-16", "utf-8", "utf-32")
+_EARLY = (types.INITIALIZE, types.EXIT)  # what a client may send before it has said what it can
 
 
 class _Protocol(LanguageServerProtocol):
     """The protocol without pygls's own copies of the documents: ours take every message that a client may send."""
+
+    def structure_message(self, data: dict[str, Any]) -> Any:
+        """Return a message as pygls has it; a request that is none of the protocol gets an error for its answer."""
+        try:
+            return super().structure_message(data)
+        except JsonRpcException as error:
+            if "method" in data and "id" in data:
+                self.refuse(data["id"], JsonRpcInvalidParams(f"{data['method']}: {_problem(error)}"))
+            raise
+
+    def handle_message(self, message: Any) -> None:
+        """Take a message; whatever else came as JSON is told to be none."""
+        asks = hasattr(message, "id") and hasattr(message, "method")
+        if not hasattr(message, "jsonrpc"):
+            self.refuse(None, JsonRpcInvalidRequest("a message is an object with `jsonrpc`"))
+        elif asks and self._shutdown:
+            self.refuse(message.id, JsonRpcInvalidRequest("nothing comes after `shutdown` but `exit`"))
+        elif hasattr(self, "client_capabilities") or getattr(message, "method", None) in _EARLY:
+            super().handle_message(message)
+        elif asks:
+            self.refuse(message.id, JsonRpcServerNotInitialized("`initialize` comes first"))
+
+    def refuse(self, number: Any, error: JsonRpcException) -> None:
+        """Answer the request `number` with an error; None where nobody can tell which one it was."""
+        number = number if isinstance(number, str | int) else None
+        answer = {"code": error.code, "message": error.message}
+        self._send_data({"jsonrpc": self.VERSION, "id": number, "error": answer})  # pygls leaves out an `id` of None
 
     def _passed_on(self, method: str, params: Any) -> Iterator[Any]:
         if (handler := self.fm.features.get(method)) is not None:
@@ -114,6 +150,9 @@ class Server(LanguageServer):
 
     def report_server_error(self, error: Exception, source: Any) -> None:
         """Log what went wrong with a message: the next one may be better, and nobody can do anything about this one."""
+        if isinstance(error, ValueError | RecursionError) and source is JsonRpcException:
+            assert isinstance(self.protocol, _Protocol)
+            self.protocol.refuse(None, JsonRpcParseError(f"no JSON: {error}"))
         if source is not FeatureRequestError:
             _log.error("a message was left out: %s: %s", type(error).__name__, error)
 
@@ -180,6 +219,13 @@ def path_of(uri: str) -> Path | None:
     except ValueError:
         return None
     return Path(os.path.abspath(name)) if name and "\0" not in name else None  # noqa: PTH100 - links stay as they are
+
+
+def _problem(error: JsonRpcException) -> str:
+    """Return what is wrong with a message, in one line."""
+    cause = error.__cause__
+    lines = transform_error(cause) if isinstance(cause, BaseException) else []
+    return "; ".join(str(line) for line in lines) or "the parameters are none of this request"
 
 
 def make_server(base: Overrides) -> Server:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import socket
 import subprocess
 import sys
 import threading
@@ -17,26 +18,33 @@ WAIT = 60.0  # seconds; a loaded machine is slow
 
 
 class Client:
-    """A session with a server. `notes` holds every notification that came, in order."""
+    """A session with a server, over a pipe or, with `port`, over a socket.
 
-    def __init__(self, folder: Path, *options: str, command: Sequence[str] | None = None) -> None:
+    `notes` holds every notification that came, in order.
+    """
+
+    def __init__(self, folder: Path, port: int | None = None) -> None:
         self.folder = folder
-        command = command or [sys.executable, "-m", "modellint", "server", *options]
+        command = [sys.executable, "-m", "modellint", "server", *(() if port is None else ("--tcp", str(port)))]
         self.process = subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._input: Any = self.process.stdin
+        self._output: Any = self.process.stdout
+        if port is not None:
+            self._socket = _connected(port, self.process)
+            self._input = self._output = self._socket.makefile("rwb")
         self.notes: list[tuple[str, Any]] = []
         self.asked: list[tuple[str, Any]] = []
         self.answers: dict[str, Callable[[Any], Any]] = {}
         self.versions: dict[str, int] = {}
         self._numbers = itertools.count(1)
         self._messages: Queue[dict[str, Any] | None] = Queue()
-        self._replies: dict[int, dict[str, Any]] = {}
+        self._replies: dict[int | None, dict[str, Any]] = {}
         threading.Thread(target=self._read, daemon=True).start()
 
     # -- messages ------------------------------------------------------------------------------------------
 
     def _read(self) -> None:
-        assert self.process.stdout is not None
-        stream = self.process.stdout
+        stream = self._output
         while header := stream.readline():
             length = int(header.split(b":")[1])
             while stream.readline().strip():
@@ -48,9 +56,8 @@ class Client:
         self.send_raw(json.dumps({"jsonrpc": "2.0", **message}).encode())
 
     def send_raw(self, body: bytes) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
-        self.process.stdin.flush()
+        self._input.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        self._input.flush()
 
     def notify(self, method: str, params: Any) -> None:
         self.send({"method": method, "params": params})
@@ -65,7 +72,7 @@ class Client:
         assert "error" not in reply, reply
         return reply.get("result")
 
-    def reply(self, number: int) -> dict[str, Any]:
+    def reply(self, number: int | None) -> dict[str, Any]:
         self.until(lambda: number in self._replies)
         return self._replies.pop(number)
 
@@ -147,12 +154,27 @@ class Client:
     def messages(self) -> list[str]:
         return [params["message"] for method, params in self.notes if method == "window/showMessage"]
 
+    def hang_up(self) -> None:
+        """Go without a word, over a socket."""
+        self._socket.shutdown(socket.SHUT_RDWR)
+
     def stop(self) -> int:
         """Shut the server down as the protocol wants it; return its exit status."""
         if self.process.poll() is None:
             self.request("shutdown", None)
             self.notify("exit", None)
         return self.process.wait(WAIT)
+
+
+def _connected(port: int, process: subprocess.Popen[bytes]) -> socket.socket:
+    """Return a socket to the server, once it listens."""
+    end = time.monotonic() + WAIT
+    while True:
+        try:
+            return socket.create_connection(("127.0.0.1", port), WAIT)
+        except OSError:
+            assert process.poll() is None and time.monotonic() < end, "nobody listens"
+            time.sleep(0.05)
 
 
 def edit(start: tuple[int, int], end: tuple[int, int], text: str) -> dict[str, Any]:

@@ -191,6 +191,47 @@ class TestBadMessages:
         reply = client.reply(client.ask("modellint/unheardOf", {}))
         assert reply["error"]["code"] == -32601
 
+    @pytest.mark.parametrize("body", [b"{", b"\xff", b"[" * 100_000, b'{"jsonrpc": "2.0", "id": ' + b"9" * 5000 + b"}"])
+    def test_bytes_that_are_no_json_are_told_so(self, client: Client, body: bytes) -> None:
+        client.start()
+        client.send_raw(body)
+        assert client.reply(None)["error"]["code"] == -32700
+
+    @pytest.mark.parametrize("body", [b"[]", b"5", b"null", b'{"id": 3}', b'[{"a": 1}]'])
+    def test_json_that_is_no_message_is_told_so(self, client: Client, body: bytes) -> None:
+        client.start()
+        client.send_raw(body)
+        assert client.reply(None)["error"]["code"] == -32600
+
+    @pytest.mark.parametrize(
+        ("method", "params"),
+        [
+            ("textDocument/hover", None),
+            ("textDocument/hover", {"textDocument": {"uri": 5}}),
+            ("textDocument/hover", {"textDocument": {"uri": "file:///a.py"}, "position": {"line": -1, "character": 0}}),
+            ("textDocument/codeAction", {"textDocument": {"uri": "file:///a.py"}, "range": []}),
+            ("textDocument/diagnostic", []),
+            ("workspace/diagnostic", {"previousResultIds": 3}),
+            ("codeAction/resolve", {"title": 1}),
+        ],
+    )
+    def test_parameters_that_are_none_of_the_request_are_told_so(
+        self, client: Client, method: str, params: Any
+    ) -> None:
+        client.start()
+        error = client.reply(client.ask(method, params))["error"]
+        assert error["code"] == -32602 and error["message"].startswith(f"{method}: ")
+
+    def test_a_request_before_the_beginning_and_behind_the_end(self, client: Client) -> None:
+        client.notify("textDocument/didSave", {"textDocument": {"uri": client.uri("predict.py")}})
+        asked = {"textDocument": {"uri": client.uri("predict.py")}, "position": {"line": 0, "character": 0}}
+        assert client.reply(client.ask("textDocument/hover", asked))["error"]["code"] == -32002
+        client.start()
+        client.request("shutdown", None)
+        assert client.reply(client.ask("textDocument/hover", asked))["error"]["code"] == -32600
+        client.notify("exit", None)
+        assert client.process.wait(60) == 0
+
     def test_addresses_that_are_no_files(self, client: Client) -> None:
         client.start()
         for uri in ("git:/a/predict.py", "file://", "file:///%00.py", "", "no address"):
