@@ -17,13 +17,15 @@ LATER = 5.0  # seconds without a message
 class Sweeper:
     """Sweeps with `run`, which is given what the thread of the engines shall do once it is free.
 
-    What is alive after a long silence is left alone until the next one: a sweep looks at what has come since.
+    What is alive after the first answer, or a long silence, is left alone until the next silence: a sweep looks at what
+    has come since.
     """
 
     def __init__(self, run: Callable[[Callable[[], None]], object]) -> None:
         self._run = run
         self._soon: asyncio.TimerHandle | None = None
         self._later: asyncio.TimerHandle | None = None
+        self._sweeps = 0
 
     def answered(self) -> None:
         """Take notice that an answer has been worked out."""
@@ -37,7 +39,8 @@ class Sweeper:
 
     def _sweep(self) -> None:
         self._soon = None
-        self._run(_collect)
+        self._run(_collect if self._sweeps else _settle)
+        self._sweeps += 1
 
 
 def _collect() -> None:
