@@ -30,7 +30,6 @@ from types import MappingProxyType
 from typing import Any
 
 from modellint.catalog import ActiveRule, Example, Rule, load_frameworks, load_rules
-from modellint.diagnostic import Confidence
 from modellint.sources import SourceFile, read_source
 from modellint.static import Analyzer, analyzer
 from modellint.static.analyzer import Detector
@@ -51,6 +50,7 @@ _TURNED: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
     ast.LtE: ast.Gt,
 }
 _NARROWS = re.compile(r"^(not )?isinstance\(.*\)$|^\S+ is (not )?None$", re.S)
+_EMPTY = frozenset({"()", "[]", "{}", "''", "None"})
 _EQUIVALENT = re.compile(r"#\s*equivalent:\s*\S")
 
 
@@ -98,8 +98,8 @@ class Case:
             found = self.analyzer.check(self.source)
         finally:
             analyzer.detector = known
-        shown = {(self.example.check, d.span.start.row): d for d in found if d.confidence is not Confidence.POSSIBLE}
-        return not any(self.example.disagreements(shown))
+        places = {(self.example.check, d.span.start.row): d for d in found}
+        return not any(self.example.disagreements(places))
 
 
 def mutants(tree: ast.Module, text: str, words: bool = False) -> Iterator[Mutant]:
@@ -126,7 +126,7 @@ def _of(node: ast.AST, words: bool) -> Iterator[Mutant]:
     elif isinstance(node, ast.IfExp):
         if not _NARROWS.match(ast.unparse(node.test)):
             for value, kind in ((True, "always"), (False, "never")):
-                if value and _is_default(node.orelse) and isinstance(node.test, (ast.Name, ast.Attribute)):
+                if value and ast.unparse(node.orelse) in _EMPTY and isinstance(node.test, (ast.Name, ast.Attribute)):
                     continue  # it is there for None
                 yield Mutant(kind, node.test, node, "test", None, _constant(value, node.test))
     elif isinstance(node, ast.comprehension):
@@ -152,7 +152,7 @@ def _of(node: ast.AST, words: bool) -> Iterator[Mutant]:
 
 
 def _is_default(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) or ast.unparse(node) in ("()", "[]", "{}")
+    return isinstance(node, ast.Constant) or ast.unparse(node) in _EMPTY
 
 
 def _is_split(node: ast.Call) -> bool:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from modellint.diagnostic import Diagnostic
+from modellint.diagnostic import Confidence, Diagnostic
 
 _MARK = re.compile(
-    r"(?:#|//)\s*finding\s*"
+    r"(?:#|//)\s*(?P<what>finding|possible)\s*"
     r"(?::\s*(?P<severity>error|warning|info)?\s*,?\s*(?P<confidence>certain|likely)?)?\s*$"
 )
 Place: TypeAlias = tuple[str, int]
@@ -25,6 +25,8 @@ KEYS = frozenset(
 @dataclass(frozen=True, slots=True)
 class Example:
     """A piece of code of a rule's page; a line that must be reported ends in `# finding` or `# finding: info, likely`.
+
+    A line that is reported only with `min-confidence: possible` ends in `# possible`, in silent examples, too.
 
     `key` is where it stands in the rule's file, as in ("examples", "good", 0). `files` maps a file name to its
     text; `check` names the one that is analysed. `inputs` are the input specs of a runtime example, whose factory
@@ -47,22 +49,26 @@ class Example:
 
     def findings(self) -> dict[Place, str | None]:
         """Return {(file name, row): severity or None} of the lines marked `# finding`."""
-        return {place: match["severity"] for place, match in self._marks()}
+        return {place: match["severity"] for place, match in self._marks() if match["what"] == "finding"}
 
     def disagreements(self, found: Mapping[Place, Diagnostic]) -> Iterator[tuple[Place | None, str]]:
-        """Yield (where, what is wrong) of each difference between the marks and the findings at these places."""
+        """Yield (where, what is wrong) of each difference between the marks and the findings at these places.
+
+        `# possible` marks what is hidden unless one asks for it.
+        """
         marks = dict(self._marks())
         for place in sorted(marks.keys() - found.keys()):
-            yield place, "is marked '# finding', and nothing is found"
+            yield place, f"is marked '# {marks[place]['what']}', and nothing is found"
         for place in sorted(found.keys() - marks.keys()):
-            yield place, f"is not marked, and is found: {found[place].message}"
+            hidden = " as possible" if found[place].confidence is Confidence.POSSIBLE else ""
+            yield place, f"is not marked, and is found{hidden}: {found[place].message}"
         for place in sorted(marks.keys() & found.keys()):
-            for wanted, given in (
-                (marks[place]["severity"], found[place].severity),
-                (marks[place]["confidence"], found[place].confidence),
-            ):
+            mark, finding = marks[place], found[place]
+            for wanted, given in ((mark["severity"], finding.severity), (mark["confidence"], finding.confidence)):
                 if wanted not in (None, given.value):
                     yield place, f"is marked {wanted}, and is reported as {given.value}"
+            if (mark["what"] == "possible") is not (finding.confidence is Confidence.POSSIBLE):
+                yield place, f"is marked '# {mark['what']}', and is reported as {finding.confidence.value}"
         said = "\n".join(text for d in found.values() for text in (d.message, *(r.message for r in d.related)))
         for text in self.says:
             if text not in said:

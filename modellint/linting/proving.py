@@ -49,7 +49,11 @@ def _problem(document: Document, example: Example, place: tuple[str, int] | None
 
 def _run(rule: Rule, example: Example, folder: Path) -> tuple[dict[tuple[str, int], Diagnostic], list[str]]:
     """Check an example as a project of its own, with `rule` alone; return {(file, row): finding}."""
-    settings: dict[str, object] = {"select": [rule.code], "rules": {rule.code: {"options": dict(example.options)}}}
+    settings: dict[str, object] = {
+        "select": [rule.code],
+        "rules": {rule.code: {"options": dict(example.options)}},
+        "min-confidence": "possible",
+    }
     shipped = load_rules().get(rule.code)
     if shipped is None or shipped.path.resolve() != rule.path.resolve():
         settings["local-rules"] = [str(rule.path.resolve())]
