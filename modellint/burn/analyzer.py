@@ -48,21 +48,29 @@ class Analyzer:
         if path.suffix in (".rs", ".toml", ".lock"):
             self._start()
 
+    def _triggered(self, text: str) -> bool:
+        """Tell whether the words of a rule are there."""
+        return any(all(word in text for word in group) for rule in self._rules for group in rule.rule.triggers)
+
     def check(self, source: SourceFile) -> list[Diagnostic]:
         """Return the findings of one file in the order of the text.
 
         Raises `BurnMissing` without tree-sitter. A text that tree-sitter cannot read is checked as far as it goes, and
         an info says so: the compiler is the judge of Rust, and tree-sitter's grammar is behind it here and there.
         """
+        carriers = self._project.carriers(source)
+        if not (carriers.within(source.text) or self._triggered(source.text)):
+            return []
         file = self._project.add(source)
         crate = self._project.crate(source.path)
         burn = crate.burn if crate is not None else None
-        context = RustContext(file, self._project, Backends(self._project), self._conduct, burn)
+        context = RustContext(file, self._project, Backends(self._project), self._conduct, carriers, burn)
         found = {
             _diagnostic(rule, finding)
             for rule in self._rules
             for finding in detector(rule.rule.detector)(context, rule)
         }
+        self._project.forget(file)
         if self._unparsed is not None and (place := broken_at(file.tree)) is not None:
             found.add(_unparsed(self._unparsed, str(source.path), *place))
         return sorted(found, key=lambda d: d.sort_key)

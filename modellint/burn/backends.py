@@ -61,9 +61,11 @@ class Backends:
                 return
             target = self._project.resolve(Place(file, module), path)
             if isinstance(target, Alias):
-                inner = self._decorators(target.target, target.file, target.module, None, depth + 1)
-                if next(inner, None) is not None:
-                    yield target
+                for variant in target.variants:
+                    inner = self._decorators(variant.target, variant.file, variant.module, None, depth + 1)
+                    if next(inner, None) is not None:
+                        yield variant
+                        break
         elif kind in ("reference_type", "tuple_type", "array_type", "type_arguments", "bounded_type"):
             for child in node.named_children:
                 yield from self._decorators(child, file, module, function, depth)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
 from modellint.burn.items import Function
 from modellint.burn.project import Project
@@ -40,29 +41,27 @@ class Conduct:
 
     def __init__(self, project: Project) -> None:
         self._project = project
-        self._known: dict[int, Deeds] = {}
-        self._alive: list[Function] = []
+        self._known: dict[tuple[Path, int], Deeds] = {}
 
     def of(self, function: Function) -> Deeds:
         """Return what a function does. Recursion ends: a function in the making adds nothing to itself."""
-        known = self._known.get(id(function))
+        known = self._known.get(function.key)
         if known is not None:
             return known
-        self._alive.append(function)  # an id is only good as long as its object lives
-        self._known[id(function)] = Deeds(False, False, False)
+        self._known[function.key] = Deeds(False, False, False)
         text = function.text
         trains = bool(_TRAINS.search(text))
         loads = any(_is_load(call.method, call.path, text) for call in function.calls)
         forwards = bool(_RUNS.search(text))
         for call in function.calls:
             callee = self._project.callee(function, call)
-            if isinstance(callee, Function) and callee is not function:
-                deeds = self.of(callee)
-                trains |= deeds.trains
-                loads |= deeds.loads
-                forwards |= deeds.forwards
-        self._known[id(function)] = Deeds(trains, loads, forwards)
-        return self._known[id(function)]
+            if isinstance(callee, Function) and callee.key != function.key:
+                inner = self.of(callee)
+                trains |= inner.trains
+                loads |= inner.loads
+                forwards |= inner.forwards
+        deeds = self._known[function.key] = Deeds(trains, loads, forwards)
+        return deeds
 
     def infers(self, function: Function) -> bool:
         """Tell whether a function serves inference: it loads weights and runs a model, or is named for it."""

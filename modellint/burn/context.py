@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from modellint.burn.backends import Backends
+from modellint.burn.carriers import Carriers
 from modellint.burn.conduct import Conduct
 from modellint.burn.crates import Dependency
 from modellint.burn.items import RustFile
@@ -45,6 +46,7 @@ class RustContext:
     project: Project
     backends: Backends
     conduct: Conduct
+    carriers: Carriers
     burn: Dependency | None = None
 
     def since(self, *version: int) -> bool | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -129,14 +129,6 @@ def parse_version(text: str) -> Version | None:
     return (int(match[1]), int(match[2] or 0), int(match[3] or 0)) if match else None
 
 
-def crate_of(path: Path) -> Crate | None:
-    """Return the crate that a file belongs to: that of the nearest Cargo.toml with a package."""
-    for folder in path.parents:
-        if (folder / "Cargo.toml").is_file() and (crate := load_crate(folder)) is not None:
-            return crate
-    return None
-
-
 def load_crate(folder: Path) -> Crate | None:
     """Read the package in `folder`; None where there is none, or its manifest is broken."""
     manifest = _read(folder / "Cargo.toml")
@@ -151,19 +143,53 @@ def load_crate(folder: Path) -> Crate | None:
     return Crate(folder, manifest, folder, manifest)
 
 
-def siblings(crate: Crate) -> Iterator[Crate]:
-    """Yield the other packages that a crate can reach: members of its workspace and dependencies by path."""
-    workspace = _table(crate.workspace_manifest, "workspace")
-    folders: dict[Path, None] = {}
-    for pattern in workspace.get("members", ()):
-        if not Path(str(pattern)).is_absolute():
-            folders.update(dict.fromkeys(sorted(crate.workspace.glob(str(pattern)))))
-    for entry in crate.dependencies.values():
-        if isinstance(path := entry.get("path"), str):
-            folders[(Path(entry["folder"]) / path).resolve()] = None
-    for folder in folders:
-        if folder != crate.folder and (other := load_crate(folder)) is not None:
-            yield other
+class Crates:
+    """The crates on disk; every folder is looked at once."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[Path, Crate | None] = {}
+        self._around: dict[Path, Crate | None] = {}
+        self._members: dict[Path, tuple[Path, ...]] = {}
+        self._siblings: dict[Path, tuple[Crate, ...]] = {}
+
+    def of(self, path: Path) -> Crate | None:
+        """Return the crate that a file belongs to: that of the nearest Cargo.toml with a package."""
+        folders = []
+        found: Crate | None = None
+        for folder in path.parents:
+            if folder in self._around:
+                found = self._around[folder]
+                break
+            folders.append(folder)
+            if (folder / "Cargo.toml").is_file() and (found := self._load(folder)) is not None:
+                break
+        self._around.update(dict.fromkeys(folders, found))
+        return found
+
+    def siblings(self, crate: Crate) -> tuple[Crate, ...]:
+        """Return the other packages that a crate can reach: members of its workspace and dependencies by path."""
+        if crate.folder not in self._siblings:
+            folders = dict.fromkeys(self._members_of(crate))
+            for entry in crate.dependencies.values():
+                if isinstance(path := entry.get("path"), str):
+                    folders[(Path(entry["folder"]) / path).resolve()] = None
+            folders.pop(crate.folder, None)
+            found = [other for folder in folders if (other := self._load(folder)) is not None]
+            self._siblings[crate.folder] = tuple(found)
+        return self._siblings[crate.folder]
+
+    def _members_of(self, crate: Crate) -> tuple[Path, ...]:
+        if crate.workspace not in self._members:
+            patterns = [str(item) for item in _table(crate.workspace_manifest, "workspace").get("members", ())]
+            inside = [pattern for pattern in patterns if not Path(pattern).is_absolute()]
+            folders = [folder for pattern in inside for folder in sorted(crate.workspace.glob(pattern))]
+            self._members[crate.workspace] = tuple(dict.fromkeys(folders))
+        return self._members[crate.workspace]
+
+    def _load(self, folder: Path) -> Crate | None:
+        if folder not in self._loaded:
+            self._loaded[folder] = load_crate(folder)
+        return self._loaded[folder]
 
 
 def _table(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from modellint.burn.conduct import FORWARDS
 from modellint.burn.items import Call, Function
 from modellint.burn.syntax import field, names_bound, text_of
 
@@ -14,7 +15,6 @@ _SAME = frozenset({"clone", "into", "to_owned", "borrow", "as_ref", "unwrap", "e
 # Methods that keep a tensor on the device where it was made; `inner` and `to_device` do not.
 _LEAVES = frozenset({"inner", "into_data", "to_data", "into_scalar", "valid"})
 _SETS_DEVICE = frozenset({"set_device", "to_device"})
-_FORWARDS = ("forward", "infer", "predict", "generate")
 
 
 _DEVICE, _TENSOR, _VALID, _OTHER = range(4)
@@ -72,7 +72,7 @@ class Devices:
 
     def fed_to_valid(self, call: Call) -> Node | None:
         """Return the argument made on an autodiff device that a `valid()` model is given, if it is."""
-        if not call.method.startswith(_FORWARDS) or call.receiver is None:
+        if not FORWARDS.match(call.method) or call.receiver is None:
             return None
         receiver = call.receiver
         if not (self._holds(receiver) == _VALID or _ends_in(receiver, "valid")):

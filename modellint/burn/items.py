@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modellint.burn.syntax import ancestors, captures, inside, parse, path_segments, text_of, type_arguments, types_in
+from modellint.burn.syntax import (
+    ancestors,
+    declarations,
+    inside,
+    parse,
+    parts_of,
+    path_segments,
+    text_of,
+    type_arguments,
+    types_in,
+)
 from modellint.burn.syntax import field as child
 
 if TYPE_CHECKING:
@@ -31,41 +42,100 @@ class Call:
     arguments: tuple[Node, ...]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Function:
-    """A function or method with a body. `generics` maps its type parameters, its impl's too, to their bounds."""
+    """A function or method with a body. What it holds is looked up when somebody asks: few functions are asked."""
 
     file: RustFile
     name: str
     module: ModulePath
     owner: str
     node: Node
-    generics: Mapping[str, tuple[str, ...]]
-    bounds: Mapping[str, Node]
-    is_test: bool
-    calls: list[Call] = field(default_factory=list)
-    lets: list[Node] = field(default_factory=list)
-    loops: list[Node] = field(default_factory=list)
+    impl: Node | None
 
     @property
+    def key(self) -> tuple[Path, int]:
+        """What tells this function from all others, also when its file is parsed again."""
+        return self.file.path, self.node.start_byte
+
+    @cached_property
+    def generics(self) -> Mapping[str, tuple[str, ...]]:
+        """The type parameters, those of the impl too, with the names of their bounds."""
+        found: dict[str, tuple[str, ...]] = {}
+        for name, bounds, _ in self._bounds():
+            found[name] = (*found.get(name, ()), *bounds)
+        return found
+
+    @cached_property
+    def bounds(self) -> Mapping[str, Node]:
+        """Where each type parameter is bound."""
+        return {name: place for name, _, place in self._bounds()}
+
+    def _bounds(self) -> Iterator[tuple[str, tuple[str, ...], Node]]:
+        for holder in (self.impl, self.node):
+            if holder is not None:
+                yield from _bounds(holder)
+
+    @cached_property
+    def is_test(self) -> bool:
+        """Whether an attribute of the function, or of what it stands in, says that it is a test or a benchmark."""
+        around = (self.node, *ancestors(self.node))
+        return any(_TEST.search(text_of(attribute)) for node in around for attribute in _above(node))
+
+    @cached_property
+    def calls(self) -> list[Call]:
+        """The calls in the order of the text; those of a function nested in this one are not among them."""
+        return [_call(node) for node in self._parts.get("call", ())]
+
+    @property
+    def lets(self) -> list[Node]:
+        """The let declarations, likewise."""
+        return self._parts.get("let", [])
+
+    @property
+    def loops(self) -> list[Node]:
+        """The loops, likewise."""
+        return self._parts.get("loop", [])
+
+    @cached_property
     def types(self) -> list[Node]:
-        """The types written in the function; few functions are asked for them."""
+        """The types written in the function."""
         return types_in(self.node)
 
-    @property
+    @cached_property
     def text(self) -> str:
         """The text from the name to the end of the body."""
         return text_of(self.node)
 
+    @cached_property
+    def _parts(self) -> Mapping[str, list[Node]]:
+        found = parts_of(self.node)
+        nested = self.file.within(self)
+        if not nested:
+            return found
+        return {
+            kind: [node for node in nodes if not any(inside(node, other) for other in nested)]
+            for kind, nodes in found.items()
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """`type Name = target;`"""
+    """`type Name = target;`. `before`: what the name means under another feature, in the same module."""
 
     file: RustFile
     module: ModulePath
     node: Node
     target: Node
+    before: Alias | None = None
+
+    @property
+    def variants(self) -> Iterator[Alias]:
+        """This alias, and those of the other features."""
+        alias: Alias | None = self
+        while alias is not None:
+            yield alias
+            alias = alias.before
 
 
 @dataclass(slots=True)
@@ -80,78 +150,105 @@ class Scope:
     globs: list[tuple[str, ...]] = field(default_factory=list)
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class RustFile:
-    """A parsed file. Module paths are counted from the file's own root."""
+    """A parsed file. Module paths are counted from the file's own root; functions stand in the order of the text."""
 
     path: Path
+    text: str
     tree: Tree
-    scopes: dict[ModulePath, Scope]
-    functions: list[Function]
+
+    @property
+    def scopes(self) -> Mapping[ModulePath, Scope]:
+        """What each module declares."""
+        return self.index[0]
+
+    @property
+    def functions(self) -> Sequence[Function]:
+        """The functions and methods with a body."""
+        return self.index[1]
+
+    @cached_property
+    def index(self) -> tuple[Mapping[ModulePath, Scope], Sequence[Function]]:
+        """What the file declares, worked out when somebody asks."""
+        return _indexed(self)
+
+    @property
+    def is_indexed(self) -> bool:
+        """Tell whether somebody has asked."""
+        return "index" in self.__dict__
+
+    @property
+    def local_names(self) -> Iterator[str]:
+        """The names that mean something else: of aliases and renamed imports."""
+        for scope in self.scopes.values():
+            yield from scope.aliases
+            yield from (name for name, path in scope.uses.items() if name != path[-1])
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [function.node.start_byte for function in self.functions]
+
+    def within(self, function: Function) -> list[Node]:
+        """Return the functions that are nested in one."""
+        starts = self._starts
+        first = bisect_right(starts, function.node.start_byte)
+        return [other.node for other in self.functions[first : bisect_left(starts, function.node.end_byte)]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """What the declarations that follow stand in, up to the byte `end`: a module, an impl."""
+
+    end: int
+    module: ModulePath
+    impl: Node | None
+    owner: str
 
 
 def read_file(path: Path, text: str) -> RustFile:
-    """Parse `text` and index what it declares; raise `BurnMissing` without tree-sitter."""
-    tree = parse(text)
-    found = captures(tree.root_node)
-    file = RustFile(path, tree, {(): Scope()}, [])
-    modules = [node for node in found.get("module", ()) if child(node, "body") is not None]
+    """Parse `text`; raise `BurnMissing` without tree-sitter."""
+    return RustFile(path, text, parse(text))
 
-    def module_of(node: Node) -> ModulePath:
-        return tuple(text_of(child(m, "name")) for m in modules if m is not node and inside(node, m))
 
-    for node in found.get("module", ()):
-        file.scopes.setdefault(module_of(node), Scope()).modules.add(text_of(child(node, "name")))
-        if child(node, "body") is not None:
-            file.scopes.setdefault((*module_of(node), text_of(child(node, "name"))), Scope())
-    for node in found.get("use", ()):
-        scope = file.scopes.setdefault(module_of(node), Scope())
-        for name, target in _imports(child(node, "argument"), ()):
-            if name == "*":
-                scope.globs.append(target)
-            elif name:
-                scope.uses[name] = target
-    for node in found.get("alias", ()):
-        if (aliased := child(node, "type")) is not None:
-            module = module_of(node)
-            alias = Alias(file, module, node, aliased)
-            file.scopes.setdefault(module, Scope()).aliases[text_of(child(node, "name"))] = alias
-    for node in found.get("struct", ()):
-        file.scopes.setdefault(module_of(node), Scope()).structs.add(text_of(child(node, "name")))
-    impls = found.get("impl", [])
-    for node in found.get("function", ()):
-        if child(node, "body") is None:
+def _indexed(file: RustFile) -> tuple[Mapping[ModulePath, Scope], Sequence[Function]]:
+    root = file.tree.root_node
+    scopes: dict[ModulePath, Scope] = {(): Scope()}
+    functions: list[Function] = []
+    stack = [_Around(root.end_byte + 1, (), None, "")]
+    for kind, node in declarations(root):
+        while stack[-1].end <= node.start_byte:
+            stack.pop()
+        around = stack[-1]
+        scope = scopes.setdefault(around.module, Scope())
+        if kind == "use":
+            for name, target in _imports(child(node, "argument"), ()):
+                if name == "*":
+                    scope.globs.append(target)
+                elif name:
+                    scope.uses[name] = target
             continue
-        impl = next((i for i in reversed(impls) if inside(node, i)), None)
-        function = _function(file, node, module_of(node), impl)
-        file.functions.append(function)
-        if impl is None:
-            file.scopes.setdefault(function.module, Scope()).functions.setdefault(function.name, function)
-    _distribute(file, found)
-    return file
-
-
-def _distribute(file: RustFile, found: Mapping[str, list[Node]]) -> None:
-    """Give every function the nodes of its own, not those of a function nested in it."""
-    functions = sorted(file.functions, key=lambda f: f.node.start_byte)
-    starts = [f.node.start_byte for f in functions]
-    outer: list[int] = []
-    for index, function in enumerate(functions):
-        around = index - 1
-        while around >= 0 and not inside(function.node, functions[around].node):
-            around = outer[around]
-        outer.append(around)
-    for kind in ("call", "let", "loop"):
-        for node in found.get(kind, ()):
-            index = bisect_right(starts, node.start_byte) - 1
-            while index >= 0 and not inside(node, functions[index].node):
-                index = outer[index]
-            if index < 0:
-                continue
-            if kind == "call":
-                functions[index].calls.append(_call(node))
-            else:
-                (functions[index].lets if kind == "let" else functions[index].loops).append(node)
+        if kind == "impl":
+            owner = path_segments(child(node, "type"))[-1:]
+            stack.append(_Around(node.end_byte, around.module, node, owner[0] if owner else ""))
+            continue
+        name = text_of(child(node, "name"))
+        if kind == "module":
+            scope.modules.add(name)
+            if child(node, "body") is not None:
+                stack.append(_Around(node.end_byte, (*around.module, name), around.impl, around.owner))
+                scopes.setdefault(stack[-1].module, Scope())
+        elif kind == "struct":
+            scope.structs.add(name)
+        elif kind == "alias":
+            if (aliased := child(node, "type")) is not None:
+                scope.aliases[name] = Alias(file, around.module, node, aliased, scope.aliases.get(name))
+        elif child(node, "body") is not None:
+            function = Function(file, name, around.module, around.owner, node, around.impl)
+            functions.append(function)
+            if around.impl is None:
+                scope.functions.setdefault(name, function)
+    return scopes, functions
 
 
 def _call(node: Node) -> Call:
@@ -163,23 +260,6 @@ def _call(node: Node) -> Call:
     if inner is not None and inner.type == "field_expression":
         return Call(node, (), text_of(child(inner, "field")), child(inner, "value"), types, values)
     return Call(node, path_segments(callee), "", None, types, values)
-
-
-def _function(file: RustFile, node: Node, module: ModulePath, impl: Node | None) -> Function:
-    generics: dict[str, tuple[str, ...]] = {}
-    places: dict[str, Node] = {}
-    for holder in (impl, node):
-        if holder is None:
-            continue
-        for name, bounds, place in _bounds(holder):
-            generics[name] = (*generics.get(name, ()), *bounds)
-            places[name] = place
-    owner = path_segments(child(impl, "type"))[-1:] if impl is not None else ()
-    is_test = any(
-        _TEST.search(text_of(attribute)) for around in (node, *ancestors(node)) for attribute in _above(around)
-    )
-    name = text_of(child(node, "name"))
-    return Function(file, name, module, owner[0] if owner else "", node, generics, places, is_test)
 
 
 def _above(node: Node) -> Iterator[Node]:

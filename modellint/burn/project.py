@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from modellint.burn.crates import Crate, crate_of, siblings
+from modellint.burn.carriers import Carriers, carriers
+from modellint.burn.crates import Crate, Crates
 from modellint.burn.items import Alias, Call, Function, ModulePath, RustFile, Scope, read_file
 from modellint.sources import Read, SourceError, SourceFile, from_disk, read_source
 
-_Seen = set[tuple[int, ModulePath, str]]  # the names asked for in one question: re-exports go round in circles
+_Seen = set[tuple[Path, ModulePath, str]]  # the names asked for in one question: re-exports go round in circles
 # Folders below a crate in which every file, or every folder with a main.rs, is a target of its own.
 _TARGETS = ("examples", "tests", "benches")
 
@@ -52,16 +53,35 @@ class Project:
     def __init__(self, read: Read = from_disk) -> None:
         self._read = read
         self._files: dict[Path, RustFile | None] = {}
-        self._crates: dict[Path, Crate | None] = {}
+        self._crates = Crates()
         self._siblings: dict[Path, dict[str, Crate]] = {}
         self._texts: dict[Path, dict[Path, str]] = {}
-        self._answers: dict[tuple[int, ModulePath, tuple[str, ...]], Target] = {}
+        self._carriers: dict[frozenset[Path], Carriers] = {}
+        self._folders: dict[Path, frozenset[Path]] = {}
+        self._answers: dict[tuple[Path, ModulePath, tuple[str, ...]], Target] = {}
 
     def add(self, source: SourceFile) -> RustFile:
         """Parse a file whose text is at hand; raise `BurnMissing` without tree-sitter."""
-        file = read_file(source.path, source.text)
-        self._files[source.path] = file
+        known = self._files.get(source.path)
+        if known is not None and known.text == source.text:
+            return known
+        file = self._files[source.path] = read_file(source.path, source.text)
         return file
+
+    def forget(self, file: RustFile) -> None:
+        """Free a file that nobody asked anything."""
+        if not file.is_indexed:
+            self._files.pop(file.path, None)
+
+    def carriers(self, source: SourceFile) -> Carriers:
+        """Return the words that Autodiff goes by in the workspace of a file."""
+        crate = self.crate(source.path)
+        if crate is None:
+            return carriers([source.text])
+        folders = self._reach(crate)
+        if folders not in self._carriers:
+            self._carriers[folders] = carriers(list(self._workspace(crate).values()))
+        return self._carriers[folders]
 
     def file(self, path: Path) -> RustFile | None:
         """Return a parsed file; None where it is missing or no text."""
@@ -76,9 +96,7 @@ class Project:
 
     def crate(self, path: Path) -> Crate | None:
         """Return the crate of a file."""
-        if path not in self._crates:
-            self._crates[path] = crate_of(path)
-        return self._crates[path]
+        return self._crates.of(path)
 
     def callers(self, function: Function) -> Iterator[tuple[Function, Call]]:
         """Yield the calls in the workspace that lead to a free function."""
@@ -94,7 +112,7 @@ class Project:
         for file in candidates:
             for caller in file.functions:
                 for call in caller.calls:
-                    if call.path[-1:] == (function.name,) and self.callee(caller, call) is function:
+                    if call.path[-1:] == (function.name,) and _is(self.callee(caller, call), function):
                         yield caller, call
 
     def callee(self, caller: Function, call: Call) -> Function | Elsewhere | None:
@@ -123,7 +141,7 @@ class Project:
 
     def resolve(self, place: Place, path: tuple[str, ...]) -> Target:
         """Return what a path means in a module; every question is answered once."""
-        key = (id(place.file), place.module, path)
+        key = (place.file.path, place.module, path)
         if key not in self._answers:
             self._answers[key] = Elsewhere(path)  # for whoever asks on the way round a circle
             self._answers[key] = self._resolve(place, path, set())
@@ -169,7 +187,7 @@ class Project:
 
     def _lookup(self, place: Place, name: str, seen: _Seen) -> Target | None:
         """Return what one name means in a module: what it declares, imports, or has from a glob."""
-        key = (id(place.file), place.module, name)
+        key = (place.file.path, place.module, name)
         if key in seen:
             return None
         seen.add(key)
@@ -240,7 +258,7 @@ class Project:
     def _others(self, crate: Crate) -> dict[str, Crate]:
         """Return the crates of the workspace by the name under which they are imported; the own library too."""
         if crate.folder not in self._siblings:
-            found = {other.library: other for other in siblings(crate)}
+            found = {other.library: other for other in self._crates.siblings(crate)}
             found[crate.library] = crate
             for name, entry in crate.dependencies.items():
                 package = str(entry.get("package", name)).replace("-", "_")
@@ -249,13 +267,25 @@ class Project:
             self._siblings[crate.folder] = found
         return self._siblings[crate.folder]
 
+    def _reach(self, crate: Crate) -> frozenset[Path]:
+        """Return the folders of a crate and of its siblings."""
+        if crate.folder not in self._folders:
+            self._folders[crate.folder] = frozenset(other.folder for other in self._others(crate).values())
+        return self._folders[crate.folder]
+
     def _workspace(self, crate: Crate) -> dict[Path, str]:
         """Return the text of every Rust file of a crate and of its siblings."""
-        if crate.folder not in self._texts:
-            texts: dict[Path, str] = {}
-            for folder in {other.folder for other in self._others(crate).values()}:
-                for path in sorted(folder.rglob("*.rs")):
-                    if "target" not in path.relative_to(folder).parts and path not in texts:
-                        texts[path] = self._read(path).decode(errors="replace")
-            self._texts[crate.folder] = texts
-        return self._texts[crate.folder]
+        texts: dict[Path, str] = {}
+        for folder in sorted(self._reach(crate)):
+            if folder not in self._texts:
+                self._texts[folder] = {
+                    path: self._read(path).decode(errors="replace")
+                    for path in sorted(folder.rglob("*.rs"))
+                    if "target" not in path.relative_to(folder).parts
+                }
+            texts |= self._texts[folder]
+        return texts
+
+
+def _is(found: object, function: Function) -> bool:
+    return isinstance(found, Function) and found.key == function.key

@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tree_sitter import Node, Tree
 
-# What the index and the detectors look at; everything else is never turned into a Python object.
-_QUERY = """
+# What the index looks at; everything else is turned into a Python object only where somebody asks for it.
+_DECLARATIONS = """
 (function_item) @function
 (mod_item) @module
 (use_declaration) @use
 (type_item) @alias
 (impl_item) @impl
 (struct_item) @struct
+"""
+_PARTS = """
 (call_expression) @call
 (let_declaration) @let
 (for_expression) @loop
@@ -31,14 +33,14 @@ class BurnMissing(ImportError):
 
 
 @cache
-def _tools() -> tuple[Any, Any, Any]:
+def _tools() -> tuple[Any, Any, Any, Any]:
     try:
         import tree_sitter_rust
         from tree_sitter import Language, Parser, Query
     except ImportError as error:
         raise BurnMissing("Rust files need tree-sitter: pip install 'modellint[burn]'") from error
     language = Language(tree_sitter_rust.language())
-    return Parser(language), Query(language, _QUERY), Query(language, _TYPES)
+    return Parser(language), *(Query(language, text) for text in (_DECLARATIONS, _PARTS, _TYPES))
 
 
 def parse(text: str) -> Tree:
@@ -47,20 +49,31 @@ def parse(text: str) -> Tree:
     return tree
 
 
-def captures(node: Node) -> dict[str, list[Node]]:
-    """Return the nodes below `node` that the index and the detectors look at, by kind, in the order of the text."""
-    from tree_sitter import QueryCursor
+def declarations(root: Node) -> list[tuple[str, Node]]:
+    """Return the declarations below `root` with their kinds, the outer ones first, in the order of the text."""
+    found = [(kind, node) for kind, nodes in _captures(1, root).items() for node in nodes]
+    return sorted(found, key=lambda pair: _place(pair[1]))
 
-    found = QueryCursor(_tools()[1]).captures(node)
-    return {kind: sorted(nodes, key=lambda n: (n.start_byte, -n.end_byte)) for kind, nodes in found.items()}
+
+def parts_of(function: Node) -> dict[str, list[Node]]:
+    """Return the calls, let declarations and loops below a function, by kind, in the order of the text."""
+    return {kind: sorted(nodes, key=_place) for kind, nodes in _captures(2, function).items()}
 
 
 def types_in(node: Node) -> list[Node]:
     """Return the types written below `node`, the outer ones first, in the order of the text."""
+    return sorted(_captures(3, node).get("type", ()), key=_place)
+
+
+def _captures(query: int, node: Node) -> dict[str, list[Node]]:
     from tree_sitter import QueryCursor
 
-    found = QueryCursor(_tools()[2]).captures(node)
-    return sorted(found.get("type", ()), key=lambda n: (n.start_byte, -n.end_byte))
+    found: dict[str, list[Node]] = QueryCursor(_tools()[query]).captures(node)
+    return found
+
+
+def _place(node: Node) -> tuple[int, int]:
+    return node.start_byte, -node.end_byte
 
 
 def text_of(node: Node | None) -> str:

@@ -245,7 +245,10 @@ class Engine:
             rules = [active.rule for active in settings.rules.values() if active.rule.runs_on in kinds]
             # ML001 is about comments, and those are looked for apart from the rest
             triggers = [rule.triggers for rule in rules if rule.detector != "unused-suppression"]
-            self._prefilters[key] = Prefilter(roots if language == "python" else _RUST_ROOTS, triggers)
+            if language == "python":
+                self._prefilters[key] = Prefilter(roots, triggers)
+            else:  # a name of another file may carry the word that a rule waits for: its analyzer looks
+                self._prefilters[key] = Prefilter(_RUST_ROOTS, [[]])
         return self._prefilters[key]
 
     def group(self, path: Path) -> tuple[Settings, Path]:

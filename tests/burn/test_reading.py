@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from modellint.burn.crates import crate_of, parse_version
+from modellint.burn.crates import Crates, parse_version
 from modellint.diagnostic import Severity
 from modellint.linting import check_paths
 from modellint.settings import Overrides, Resolver
@@ -108,7 +108,7 @@ def test_the_lock_file_beats_the_manifest_and_default_features_fuse(tmp_path: Pa
         '[package]\nname = "a"\n[features]\ndefault = ["gpu"]\ngpu = ["burn/wgpu"]\n[dependencies]\nburn = "0.16"\n'
     )
     (tmp_path / "Cargo.lock").write_text('[[package]]\nname = "burn"\nversion = "0.17.1"\n')
-    crate = crate_of(tmp_path / "src/lib.rs")
+    crate = Crates().of(tmp_path / "src/lib.rs")
     assert crate is not None and crate.burn is not None
     assert (crate.burn.version, crate.burn.fused) == ((0, 17, 1), True)
 

@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 def detect(context: RustContext, rule: ActiveRule) -> Iterator[Finding]:
     """Report the first question of each loop, unless its answer can change from one iteration to the next."""
     asks = frozenset(rule.rule.detector_options["asks"])
+    if not any(ask in context.file.text for ask in asks):
+        return
     for function in context.file.functions:
-        if function.is_test:
+        if not any(ask in function.text for ask in asks) or function.is_test:
             continue
         reported: set[int] = set()
         for call in function.calls:

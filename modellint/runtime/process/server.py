@@ -7,6 +7,7 @@ own output goes, and where we report the child's process id and exit status. It 
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import os
 import selectors
@@ -61,6 +62,8 @@ def _preload(modules: tuple[str, ...]) -> None:
 
     for name in modules:
         importlib.import_module(name)
+    # The collector of a child would walk all of this, and so copy the pages that are shared with us.
+    gc.freeze()
 
 
 def _start(fds: list[int], children: dict[int, int], ours: tuple[int, ...]) -> None:
