@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -29,9 +30,12 @@ class Snapshot:
             (value, value.copy())
             for attributes in self._attributes
             for value in attributes.values()
-            if type(value) in (list, dict, set)
+            if type(value) in (list, dict, set, deque)
         ]
-        self._buffers = [(buffer, buffer.detach().clone()) for buffer in model.buffers() if not is_lazy(buffer)]
+        loose = [t for attributes in self._attributes for t in attributes.values() if type(t) is torch.Tensor]
+        self._buffers = [
+            (buffer, buffer.detach().clone()) for buffer in (*model.buffers(), *loose) if not is_lazy(buffer)
+        ]
         self._parameters = [
             (parameter, parameter._version, parameter.requires_grad, parameter.grad) for parameter in model.parameters()
         ]
@@ -40,6 +44,8 @@ class Snapshot:
         self._saved: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
         self._random = RandomState(sources(model))
         self._flags = _flags()
+        self.parameters_changed = False
+        """Whether `restore` found a parameter that had been kept with other values."""
 
     def keep(self, tensor: torch.Tensor) -> None:
         """Copy a parameter before something writes to it (parameters are too big to copy beforehand)."""
@@ -69,14 +75,16 @@ class Snapshot:
                 module.training = training
         for value, before in self._containers:
             value.clear()
-            value.extend(before) if isinstance(value, list) else value.update(before)
+            value.extend(before) if isinstance(value, (list, deque)) else value.update(before)
         for parameter, data in self._data:
             if is_lazy(parameter) or _place(parameter) != _place(data):
                 parameter.data = data
+                self.parameters_changed = True
         with torch.no_grad():
             for tensor, before in (*self._buffers, *self._saved.values()):
                 if tensor.shape == before.shape and not _same(tensor, before):
                     _write(tensor, before)
+                    self.parameters_changed = self.parameters_changed or id(tensor) in self._saved
         for parameter, _, requires_grad, grad in self._parameters:
             parameter.requires_grad_(requires_grad)
             parameter.grad = grad

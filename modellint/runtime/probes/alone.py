@@ -11,14 +11,13 @@ import torch
 
 from modellint.runtime.probes.batch import NoBatch
 from modellint.runtime.probes.bench import Bench, OutOfTime
-from modellint.runtime.probes.compare import Difference, difference, tolerance
+from modellint.runtime.probes.compare import Difference, difference, to_the_shorter, tolerance_of
 from modellint.runtime.probes.double import is_rounding
 from modellint.runtime.probes.drift import Parting, part
 from modellint.runtime.probes.neighbours import Samples, batch_samples
 from modellint.runtime.probes.result import FAILED, PASSED, VACUOUS, ProbeResult
 from modellint.runtime.probes.samples import cut
 from modellint.runtime.probes.tape import Tape
-from modellint.runtime.probes.tree import leaves
 
 QUICK, THOROUGH = (1, 2), (1, 2, 3, 8)
 
@@ -41,7 +40,7 @@ def alone(bench: Bench) -> ProbeResult:
             raise
         except Exception as error:
             refused[size] = f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:150]}"
-    limit = tolerance(leaf for _, leaf in leaves(samples.outputs) if isinstance(leaf, torch.Tensor))
+    limit = tolerance_of(samples.outputs)
     details: dict[str, Any] = {
         "reference": f"batch of {samples.batch.size}",
         "by size": {str(size): found.relative for size, found in by_size.items()},
@@ -104,7 +103,8 @@ def _compare(samples: Samples, size: int, run: Callable[[Any, Any], Any], refere
             after = cut(outputs, samples.plan, index, size)
         except (IndexError, ZeroDivisionError):
             return Difference(math.inf, False, "", "the axis of the samples is lost")
-        found = _lost(before, after) or difference(before, after)
+        shortened = to_the_shorter(before, after)
+        found = _lost(before, after) or difference(*(shortened or (before, after)))
         if not found.exact and (worst.exact or found.relative > worst.relative):
             worst = found
     return worst

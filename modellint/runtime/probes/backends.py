@@ -10,14 +10,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from torch import nn
 
 from modellint.runtime.capture.ladder import shortened
 from modellint.runtime.capture.state import preserved
 from modellint.runtime.probes.bench import Bench, OutOfTime
-from modellint.runtime.probes.compare import TOLERANCES, Tolerance, difference, tolerance
+from modellint.runtime.probes.bisect import bisect
+from modellint.runtime.probes.compare import TOLERANCES, Tolerance, difference, tolerance_of
+from modellint.runtime.probes.drift import Parting, part
 from modellint.runtime.probes.graphs import Graphs, part_graphs
 from modellint.runtime.probes.result import FAILED, PASSED, SKIPPED, ProbeResult
+from modellint.runtime.probes.tape import Tape
 from modellint.runtime.probes.tree import leaves, rebuilt
 
 
@@ -27,22 +29,25 @@ class Unavailable(Exception):
 
 @dataclass(slots=True)
 class Prepared:
-    """A backend that is ready: `call` runs it, `calls` counts how often it was really reached."""
+    """A backend that is ready: `call` runs it, `calls` counts how often it was really reached.
+
+    `graphs` are None for one that runs the model's own operations: there the two runs are compared one by one.
+    """
 
     call: Callable[[Any, Any], Any]
-    graphs: Graphs
+    graphs: Graphs | None
     calls: Callable[[], int] = lambda: 1
     limit: float | None = None
 
 
-def compare_backend(bench: Bench, name: str, prepare: Callable[[Bench], Prepared]) -> ProbeResult:
+Prepare = Callable[[Bench], Prepared]
+
+
+def compare_backend(bench: Bench, name: str, prepare: Prepare) -> ProbeResult:
     """Run the model by other means, and find where it parts from eager."""
     reference = bench.reference()
     try:
-        with preserved(bench.model, copies=True):
-            prepared = prepare(bench)
-        with preserved(bench.model, copies=True):
-            other = bench.call(lambda run: prepared.call(run.args, run.kwargs), compiled=True)
+        prepared, other = _run(bench, prepare)
     except OutOfTime:
         raise
     except Unavailable as reason:
@@ -51,7 +56,7 @@ def compare_backend(bench: Bench, name: str, prepare: Callable[[Bench], Prepared
         return ProbeResult(name, SKIPPED, f"it does not take the model: {shortened(error)}")
     if not prepared.calls():
         return ProbeResult(name, SKIPPED, "the backend was never called: nothing was compiled")
-    limit = tolerance(leaf for _, leaf in leaves(reference) if isinstance(leaf, torch.Tensor))
+    limit = tolerance_of(reference)
     if prepared.limit is not None:
         limit = Tolerance(prepared.limit, f"{name}: {prepared.limit:g} of the largest value")
     found = difference(_plain(reference), _plain(other))
@@ -60,12 +65,46 @@ def compare_backend(bench: Bench, name: str, prepare: Callable[[Bench], Prepared
     if found.relative <= limit.limit:
         return result
     try:
-        culprits = part_graphs(bench, prepared.graphs, limit.limit)
+        parting = _part(bench, prepared, prepare, limit.limit)
     except OutOfTime:
-        culprits = ()
-    if culprits and all(culprit.inherited > 0 for culprit in culprits):
+        parting = Parting()
+    if parting.culprits and all(culprit.inherited > 0 for culprit in parting.culprits):
         return replace(result, reason="rounding that grows from operation to operation", cause="reduction order")
-    return replace(result, verdict=FAILED, reason=found.what, cause=f"{name} against eager", culprits=culprits)
+    return replace(
+        result,
+        verdict=FAILED,
+        reason=found.what,
+        cause=f"{name} against eager",
+        culprits=parting.culprits,
+        layers=parting.layers,
+    )
+
+
+def _run(bench: Bench, prepare: Prepare) -> tuple[Prepared, Any]:
+    """Return the backend and what it answers for the inputs of the bench."""
+    with preserved(bench.model, copies=True):
+        prepared = prepare(bench)
+    with preserved(bench.model, copies=True):
+        return prepared, bench.call(lambda run: prepared.call(run.args, run.kwargs), compiled=True)
+
+
+def _part(bench: Bench, prepared: Prepared, prepare: Prepare, limit: float) -> Parting:
+    """Find the culprit in the backend's graphs or, where these show nothing or there are none, by its modules."""
+    graphs = prepared.graphs
+    if graphs is None:
+
+        def pair(tape: Tape, other: Callable[[], Tape]) -> bool:
+            before = bench.run(tape=tape)
+            with bench.restored():
+                after = bench.call(lambda run: prepared.call(run.args, run.kwargs), tape=other())
+            return difference(before, after).relative > limit
+
+        return part(bench, pair, limit)
+    culprits = part_graphs(bench, graphs, limit)
+    if any(culprit.own > limit for culprit in culprits):
+        return Parting(culprits)
+    found = bisect(bench, lambda inner: _run(inner, prepare)[1], lambda a, b: difference(_plain(a), _plain(b)), limit)
+    return found if found.culprits else Parting(culprits, found.layers)
 
 
 def _plain(outputs: Any) -> list[Any]:
@@ -84,10 +123,10 @@ def export(bench: Bench) -> Prepared:
     run = bench.subject.fresh()
     program = torch.export.export(bench.model, run.args, run.kwargs, strict=False)
     module = program.module()
-    return Prepared(lambda args, kwargs: module(*args, **kwargs), Graphs.of_program(module))
+    return Prepared(lambda args, kwargs: module(*args, **kwargs), Graphs(program=module))
 
 
-def compiled(backend: str) -> Callable[[Bench], Prepared]:
+def compiled(backend: str) -> Prepare:
     """Return what prepares torch.compile with one of its backends."""
 
     def prepare(bench: Bench) -> Prepared:
@@ -128,7 +167,7 @@ def threads(bench: Bench) -> Prepared:
         with _threads(other):
             return bench.subject.entry(*args, **kwargs)
 
-    return Prepared(call, Graphs())
+    return Prepared(call, None)
 
 
 @contextmanager
@@ -141,7 +180,7 @@ def _threads(count: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def converted(dtype: torch.dtype | None = None, device: str | None = None) -> Callable[[Bench], Prepared]:
+def converted(dtype: torch.dtype | None = None, device: str | None = None) -> Prepare:
     """Return what prepares a copy of the model in another precision or on another device."""
 
     def prepare(bench: Bench) -> Prepared:
@@ -187,7 +226,7 @@ def onnxruntime(bench: Bench) -> Prepared:
     return Prepared(call, Graphs())
 
 
-BACKENDS: Mapping[str, Callable[[Bench], Prepared]] = {
+BACKENDS: Mapping[str, Prepare] = {
     "threads": threads,
     "export": export,
     "aot_eager": compiled("aot_eager"),
@@ -197,13 +236,3 @@ BACKENDS: Mapping[str, Callable[[Bench], Prepared]] = {
     "bfloat16": converted(torch.bfloat16),
     "cuda": converted(device="cuda"),
 }
-
-
-def other_model(model: nn.Module) -> Callable[[Bench], Prepared]:
-    """Return what prepares another model of the same structure: a conversion that is to be checked."""
-
-    def prepare(bench: Bench) -> Prepared:
-        subject = bench.standing_in(model)
-        return Prepared(lambda args, kwargs: subject.entry(*args, **kwargs), Graphs.of_model(model))
-
-    return prepare

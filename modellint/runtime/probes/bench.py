@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -46,6 +46,8 @@ class Bench:
         """What one probe has measured and another can use."""
         self._mode = mode
         self._deadline = deadline
+        self._writes = True
+        """Whether forwards write to parameters, as far as is known; before the first, they may."""
 
     @property
     def model(self) -> nn.Module:
@@ -58,8 +60,16 @@ class Bench:
         `args` and `kwargs` stand in for the subject's own; `as_they_are`: no copies of them are made. Raises
         `OutOfTime`, and what the model raises.
         """
-        with preserved(self.model, copies=self.forwards == 0):
+        with self.restored():
             return self.call(lambda run: run.call(), args, kwargs, tape=tape, as_they_are=as_they_are)
+
+    @contextmanager
+    def restored(self) -> Iterator[None]:
+        """Run a block of forwards, and put the model back into the state in which it was."""
+        forwards = self.forwards
+        with preserved(self.model, copies=self._writes) as snapshot:
+            yield
+        self._writes = snapshot.parameters_changed or (self._writes and self.forwards == forwards)
 
     def reference(self) -> Any:
         """Return the outputs for the subject's own inputs, run once for all probes."""
@@ -68,10 +78,21 @@ class Bench:
         return self.kept["reference"]
 
     def step(
-        self, args: Any = None, kwargs: Any = None, *, tape: Tape | None = None, model: nn.Module | None = None
+        self,
+        args: Any = None,
+        kwargs: Any = None,
+        *,
+        tape: Tape | None = None,
+        model: nn.Module | None = None,
+        as_they_are: bool = False,
     ) -> Any:
         """Do what `run` does, and leave the model as the forward leaves it."""
-        return self.call(lambda run: run.call(), args, kwargs, tape=tape, model=model)
+        return self.call(lambda run: run.call(), args, kwargs, tape=tape, model=model, as_they_are=as_they_are)
+
+    def of(self, model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Bench:
+        """Return a bench for a part of the model, with the same deadline."""
+        subject = replace(self.subject, model=model, entry=model, args=args, kwargs=kwargs)
+        return Bench(subject, self._mode, self._deadline)
 
     def standing_in(self, model: nn.Module) -> Subject:
         """Return the subject with another model in the place of its own."""

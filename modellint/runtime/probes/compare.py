@@ -42,6 +42,11 @@ def tolerance(values: Iterable[torch.Tensor], parameters: Iterable[torch.Tensor]
     return Tolerance(limit, f"{name}: {limit:g} of the largest value")
 
 
+def tolerance_of(outputs: Any) -> Tolerance:
+    """Return the limit for the tensors in these outputs."""
+    return tolerance(leaf for _, leaf in leaves(outputs) if isinstance(leaf, torch.Tensor))
+
+
 @dataclass(frozen=True, slots=True)
 class Difference:
     """How two outputs differ: `relative` is max|difference| / max|reference|, infinite where they cannot be compared.
@@ -107,6 +112,30 @@ def tensor_difference(left: torch.Tensor, right: torch.Tensor, path: str = "") -
     # A reference of nothing but zeros has no scale of its own.
     scale = float(left[finite].abs().max()) or float(right[finite].abs().max())
     return Difference(gap / scale, False, path, f"up to {gap:.3g} at values up to {scale:.3g}")
+
+
+def to_the_shorter(reference: Any, other: Any) -> tuple[Any, Any] | None:
+    """Return both outputs with the tensors that differ in the length of one axis cut to the shorter one.
+
+    None where no tensor does, and where shapes differ in another way: what is left over is then no padding.
+    """
+    first, second = list(leaves(reference)), list(leaves(other))
+    if [path for path, _ in first] != [path for path, _ in second]:
+        return None
+    cut = False
+    for place, ((path, left), (_, right)) in enumerate(zip(first, second, strict=True)):
+        if not (isinstance(left, torch.Tensor) and isinstance(right, torch.Tensor)) or left.shape == right.shape:
+            continue
+        axes = [
+            axis for axis in range(left.dim()) if left.dim() != right.dim() or left.shape[axis] != right.shape[axis]
+        ]
+        if len(axes) != 1 or left.dim() != right.dim():
+            return None
+        length = min(left.shape[axes[0]], right.shape[axes[0]])
+        first[place] = path, left.narrow(axes[0], 0, length)
+        second[place] = path, right.narrow(axes[0], 0, length)
+        cut = True
+    return ([leaf for _, leaf in first], [leaf for _, leaf in second]) if cut else None
 
 
 def plain(tensor: torch.Tensor) -> torch.Tensor:

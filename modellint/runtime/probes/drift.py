@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from modellint.runtime.probes.bench import Bench
-from modellint.runtime.probes.result import Culprit, LayerError
+from modellint.runtime.probes.compare import Difference, Tolerance
+from modellint.runtime.probes.result import FAILED, Culprit, LayerError, ProbeResult
 from modellint.runtime.probes.tape import Entry, Tape, Values, mend_roots
 
 _SUSPECTS = 8
@@ -20,6 +21,20 @@ class Parting:
 
     culprits: tuple[Culprit, ...] = ()
     layers: tuple[LayerError, ...] = ()
+
+
+def failed(
+    probe: str,
+    found: Difference,
+    limit: Tolerance,
+    cause: str,
+    parting: Parting,
+    details: Mapping[str, Any] | None = None,
+) -> ProbeResult:
+    """Return the verdict on a difference that is none of rounding."""
+    details = {"output": found.where} if details is None else details
+    result = ProbeResult(probe, FAILED, found.what, cause, found.relative, limit.limit, limit.origin, details=details)
+    return replace(result, culprits=parting.culprits, layers=parting.layers)
 
 
 def group(entry: Entry) -> Group:
@@ -57,9 +72,7 @@ def part(bench: Bench, pair: Callable[[Tape, Callable[[], Tape]], bool], limit: 
         Culprit(entry.name, entry.module, entry.site, entry.inherited, entry.error, entry.stale, _why(entry))
         for entry in (found[key] for key in guilty)
     ]
-    at = plain.diverged
-    if not culprits and at is not None and plain.entries:
-        entry = plain.entries[min(at, len(plain.entries) - 1)]
+    if not culprits and (entry := plain.branch()) is not None:
         culprits = [Culprit(entry.name, entry.module, entry.site, why="the runs take different branches here")]
     return Parting(tuple(culprits), tuple(by_layer(bench, plain.entries, limit, guilty)))
 

@@ -10,7 +10,8 @@ from difflib import SequenceMatcher
 from functools import partial
 from typing import Any
 
-from torch import fx, nn
+from torch import fx
+from torch.utils import _pytree
 
 from modellint.runtime.probes.bench import Bench
 from modellint.runtime.probes.compare import tensor_difference
@@ -20,25 +21,17 @@ from modellint.runtime.probes.tree import copied
 
 _FRAME = re.compile(r'File "(.+?)", line (\d+), in (\S+)')
 _MOST = 4
+_ONE_SIDED = "only one of the two runs has this operation"
+_VIEWS = {"t", "view", "_unsafe_view", "transpose", "permute", "expand", "detach", "alias", "clone", "reshape", "slice"}
+"""Operations that no value depends on, which graphs leave out at will."""
 
 
 @dataclass(slots=True)
 class Graphs:
-    """What can be run on a tape: `calls` are graphs with the inputs they were given, or else `whole` is a callable."""
+    """What can be run on a tape: `calls` are graphs with the inputs they were given, or else the `program`'s one."""
 
     calls: list[tuple[fx.GraphModule, tuple[Any, ...]]] = field(default_factory=list)
-    whole: Callable[[Any, Any], Any] | None = None
-    model: nn.Module | None = None
-
-    @classmethod
-    def of_program(cls, module: Any) -> Graphs:
-        """Return the graph of an exported program's module."""
-        return cls(whole=lambda args, kwargs: module(*args, **kwargs), model=module)
-
-    @classmethod
-    def of_model(cls, model: nn.Module) -> Graphs:
-        """Return a model that is run as it is."""
-        return cls(whole=lambda args, kwargs: model(*args, **kwargs), model=model)
+    program: Any = None
 
     def note(self, graph: fx.GraphModule, args: tuple[Any, ...]) -> None:
         """Keep a graph that a compiled model runs, with the inputs it is given."""
@@ -73,14 +66,11 @@ def part_graphs(bench: Bench, graphs: Graphs, limit: float) -> tuple[Culprit, ..
     """Return the first operations of the other run that disagree with eager although their inputs agree."""
     reference = bench.tape()
     bench.run(tape=reference)
-    other = bench.tape(model=graphs.model, keep=True)
-    if graphs.whole is not None and isinstance(graphs.model, fx.GraphModule):
+    other = bench.tape(model=graphs.program, keep=True)
+    if graphs.program is not None:
         run = bench.subject.fresh()
-        flat = _flat_inputs(graphs.model, run.args, run.kwargs)
-        _watch(bench, other, lambda: _Placing(graphs.model, other, bench).run(*flat))  # type: ignore[arg-type]
-    elif graphs.whole is not None:
-        whole = graphs.whole
-        bench.call(lambda run: whole(run.args, run.kwargs), tape=other)
+        flat = _pytree.tree_leaves((run.args, run.kwargs))
+        _watch(bench, other, lambda: _Placing(graphs.program, other, bench).run(*flat))
     else:
         for graph, args in graphs.calls:
             _watch(bench, other, partial(_replay, graph, args, other, bench))
@@ -96,17 +86,16 @@ def _watch(bench: Bench, tape: Tape, function: Callable[[], Any]) -> None:
     bench.call(lambda _: function(), tape=tape)
 
 
-def _flat_inputs(module: fx.GraphModule, args: Any, kwargs: Any) -> Sequence[Any]:
-    from torch.utils import _pytree
-
-    return _pytree.tree_leaves((args, kwargs))
-
-
 def _first(before: Sequence[Entry], after: Sequence[Entry], limit: float) -> list[Culprit]:
-    first, second = ([entry.name for entry in side] for side in (before, after))
+    """Return the first operation of the other run that is wrong, or that only one of the two has."""
+    if not after:
+        return []
+    first, second = ([index for index, entry in enumerate(side) if _computes(entry)] for side in (before, after))
+    names = [before[index].name for index in first], [after[index].name for index in second]
     twins: dict[int, int] = {}
-    for left, right, size in SequenceMatcher(None, first, second, autojunk=False).get_matching_blocks():
-        twins |= {right + step: left + step for step in range(size)}
+    for left, right, size in SequenceMatcher(None, names[0], names[1], autojunk=False).get_matching_blocks():
+        twins |= {second[right + step]: first[left + step] for step in range(size)}
+    known = {left: right for right, left in twins.items()}
     errors: dict[int, float] = {}
     found: dict[tuple[str, int | None], Culprit] = {}
     for index, entry in enumerate(after):
@@ -115,17 +104,25 @@ def _first(before: Sequence[Entry], after: Sequence[Entry], limit: float) -> lis
         strange = _strangers(after, twins, entry)
         errors[index] = _error(twin, entry, inherited)
         if errors[index] > limit >= inherited and len(found) < _MOST:
-            blamed = after[min(strange)] if strange else entry
+            left_out = _strangers(before, known, before[twins[index]]) if index in twins else []
+            blamed = after[min(strange)] if strange else before[min(left_out)] if left_out else entry
             site = blamed.site if blamed.site is not None or twin is None else twin.site
             module = blamed.module or (twin.module if twin is not None else "")
-            why = "only one of the two runs has this operation" if strange else "equal inputs, other results"
+            why = _ONE_SIDED if strange or left_out else "equal inputs, other results"
             found.setdefault(
                 (blamed.name, site), Culprit(blamed.name, module, site, inherited, errors[index], False, why)
             )
-    if not found and len(first) != len(second):
-        for entry in [entry for number, entry in enumerate(after) if number not in twins][:1]:
-            found[entry.name, entry.site] = Culprit(entry.name, entry.module, entry.site, why="eager does not run this")
+    if not found:
+        alone = [entry for number, entry in enumerate(after) if number not in twins and _computes(entry)]
+        alone += [entry for number, entry in enumerate(before) if number not in known and _computes(entry)]
+        for entry in alone[:1]:
+            found[entry.name, entry.site] = Culprit(entry.name, entry.module, entry.site, why=_ONE_SIDED)
     return list(found.values())[:1]
+
+
+def _computes(entry: Entry) -> bool:
+    parts = entry.name.split(".")
+    return len(parts) < 2 or parts[1] not in _VIEWS
 
 
 def _strangers(after: Sequence[Entry], twins: dict[int, int], entry: Entry) -> list[int]:
@@ -137,7 +134,7 @@ def _strangers(after: Sequence[Entry], twins: dict[int, int], entry: Entry) -> l
         if index not in found:
             found.append(index)
             open_ += [parent for parent in after[index].parents if parent not in twins]
-    return found
+    return [index for index in found if _computes(after[index])]
 
 
 def _error(twin: Entry | None, entry: Entry, inherited: float) -> float:

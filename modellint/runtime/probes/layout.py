@@ -9,12 +9,12 @@ from typing import Any
 import torch
 
 from modellint.runtime.probes.bench import Bench, OutOfTime
-from modellint.runtime.probes.compare import Difference, difference, tolerance
+from modellint.runtime.probes.compare import Difference, difference, tolerance_of
 from modellint.runtime.probes.double import is_rounding
 from modellint.runtime.probes.drift import part
 from modellint.runtime.probes.result import FAILED, PASSED, VACUOUS, ProbeResult
 from modellint.runtime.probes.tape import Tape
-from modellint.runtime.probes.tree import leaves, rebuilt
+from modellint.runtime.probes.tree import rebuilt
 
 _OFFSET = 3
 
@@ -63,7 +63,7 @@ def layout(bench: Bench) -> ProbeResult:
     """Run the probe."""
     inputs = (bench.subject.args, bench.subject.kwargs)
     reference = bench.reference()
-    limit = tolerance(leaf for _, leaf in leaves(reference) if isinstance(leaf, torch.Tensor))
+    limit = tolerance_of(reference)
     found: dict[str, tuple[Difference, Any]] = {}
     refused: dict[str, str] = {}
     for name, change in {**LAYOUTS, _EXPANDED: _expanded}.items():

@@ -22,7 +22,7 @@ class ProbeInfo:
 PROBES: Mapping[str, ProbeInfo] = {
     info.name: info
     for info in (
-        ProbeInfo("repeat", "ML701", 2, "the same input twice", in_default=True),
+        ProbeInfo("repeat", "ML701", 4, "the same input again", in_default=True),
         ProbeInfo("neighbours", "ML607", 6, "other samples in the batch, the first and the last kept", in_default=True),
         ProbeInfo("alone", "ML702", 2, "a sample alone against the same sample in a batch", in_default=True),
         ProbeInfo("reload", "ML704", 3, "saved and loaded into a fresh model", in_default=True),

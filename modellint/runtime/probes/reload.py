@@ -13,8 +13,8 @@ from torch import nn
 from modellint.runtime.capture.ladder import shortened
 from modellint.runtime.capture.state import preserved
 from modellint.runtime.probes.bench import Bench, OutOfTime
-from modellint.runtime.probes.compare import difference, tensor_difference, tolerance
-from modellint.runtime.probes.drift import part
+from modellint.runtime.probes.compare import difference, tensor_difference, tolerance_of
+from modellint.runtime.probes.drift import failed, part
 from modellint.runtime.probes.result import FAILED, PASSED, SKIPPED, VACUOUS, ProbeResult
 from modellint.runtime.probes.tape import Tape
 from modellint.runtime.probes.tree import leaves
@@ -46,10 +46,10 @@ def reload(bench: Bench) -> ProbeResult:
             "reload", FAILED, f"load_state_dict() refuses: {lines[min(1, len(lines) - 1)][:200]}", "other keys"
         )
     reference = bench.reference()
-    with preserved(bench.model):
+    with bench.restored():
         other = bench.step(model=fresh)
     found = difference(reference, other)
-    limit = tolerance(leaf for _, leaf in leaves(reference) if isinstance(leaf, torch.Tensor))
+    limit = tolerance_of(reference)
     details: dict[str, Any] = {}
     if found.exact:
         return ProbeResult("reload", PASSED, metric=0.0, tolerance=0.0, tolerance_from="exact", details=details)
@@ -59,23 +59,12 @@ def reload(bench: Bench) -> ProbeResult:
 
     def pair(tape: Tape, other: Callable[[], Tape]) -> bool:
         before = bench.run(tape=tape)
-        with preserved(bench.model), preserved(fresh, copies=True):
+        with bench.restored(), preserved(fresh, copies=True):
             return not difference(before, bench.step(tape=other(), model=fresh)).exact
 
     parting = part(bench, pair, 0.0, model=fresh)
     cause = "state that state_dict() does not hold" if details["not saved"] else "the factory makes another model"
-    return ProbeResult(
-        "reload",
-        FAILED,
-        found.what,
-        cause,
-        found.relative,
-        limit.limit,
-        limit.origin,
-        culprits=parting.culprits,
-        layers=parting.layers,
-        details=details,
-    )
+    return failed("reload", found, limit, cause, parting, details)
 
 
 def _saved(model: nn.Module) -> dict[str, Any]:

@@ -1,63 +1,153 @@
-"""ML701: the same input twice. Neither seeds nor buffers are put back in between: that is the question."""
+"""ML701: the same input again. Neither seeds nor buffers are put back in between: that is the question."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 
-from modellint.runtime.capture.state import preserved
-from modellint.runtime.probes.bench import Bench
-from modellint.runtime.probes.compare import difference, tolerance
-from modellint.runtime.probes.drift import Parting, part
-from modellint.runtime.probes.result import FAILED, PASSED, VACUOUS, ProbeResult
+from modellint.runtime.capture.operands import storage
+from modellint.runtime.probes.batch import NoBatch, find_batch
+from modellint.runtime.probes.bench import Bench, OutOfTime
+from modellint.runtime.probes.compare import Difference, difference, tolerance_of
+from modellint.runtime.probes.drift import Parting, failed, group, part
+from modellint.runtime.probes.result import PASSED, SECOND_CALL, VACUOUS, Culprit, ProbeResult
 from modellint.runtime.probes.tape import Tape
-from modellint.runtime.probes.tree import leaves
+from modellint.runtime.probes.tree import leaves, rebuilt
+
+_HANDED_ON = ("cache", "past", "mems", "state", "hidden")
+"""Words in the names of arguments that a forward is meant to change: the caller hands them from call to call."""
+
+Inputs = tuple[Any, Any]
+"""Positional and keyword arguments of a call."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Again:
+    """How the second call came to differ: `between` is another input that was run before it.
+
+    `written`: paths of the inputs that the first call wrote to, which the second was given as they then were.
+    """
+
+    found: Difference
+    cause: str = ""
+    between: Inputs | None = None
+    written: frozenset[str] = frozenset()
 
 
 def repeat(bench: Bench) -> ProbeResult:
     """Run the probe."""
-    with preserved(bench.model, copies=True):
-        first = bench.kept["reference"] = bench.step()
-        second = bench.step()
-        found = difference(first, second)
-        warm = not found.exact and difference(second, bench.step()).exact
-    values = [leaf for _, leaf in leaves(first) if isinstance(leaf, torch.Tensor)]
-    if not values and not any(isinstance(leaf, (int, float)) for _, leaf in leaves(first)):
+    with bench.restored():
+        again = _call_again(bench)
+    first, found = bench.kept["reference"], again.found
+    if not any(isinstance(leaf, (torch.Tensor, int, float)) for _, leaf in leaves(first)):
         return ProbeResult("repeat", VACUOUS, "the forward returns nothing that could be compared")
-    limit = tolerance(values)
+    limit = tolerance_of(first)
     if found.exact:
         return ProbeResult("repeat", PASSED, metric=0.0, tolerance=0.0, tolerance_from="exact")
-    parting = _part(bench)
+    parting = _part(bench, again)
+    details = {"output": found.where}
+    if again.written or again.between is not None:
+        details[SECOND_CALL] = "same tensors" if again.written else "after another input"
+    result = failed("repeat", found, limit, again.cause, parting, details)
     if found.relative <= limit.limit and not any(culprit.stale for culprit in parting.culprits):
-        return ProbeResult(
-            "repeat",
-            PASSED,
-            "not bit for bit, within tolerance",
-            "reduction order",
-            found.relative,
-            limit.limit,
-            limit.origin,
+        what = "not bit for bit, within tolerance"
+        return replace(result, verdict=PASSED, reason=what, cause="reduction order", culprits=(), layers=(), details={})
+    return result
+
+
+def _call_again(bench: Bench) -> _Again:
+    """Call with the same values, then with the same tensors if they were written to, then after another input."""
+    given = bench.subject.fresh()
+    tensors = dict(_tensors((given.args, given.kwargs)))
+    first = bench.kept["reference"] = bench.step(given.args, given.kwargs, as_they_are=True)
+    second = bench.step()
+    found = difference(first, second)
+    if found.relative > tolerance_of(first).limit:
+        warm = difference(second, bench.step()).exact
+        return _Again(
+            found, "the first call differs from all others" if warm else "the call changes what the next one does"
         )
-    cause = "the first call differs from all others" if warm else "the call changes what the next one does"
-    return ProbeResult(
-        "repeat",
-        FAILED,
-        found.what,
-        cause,
-        found.relative,
-        limit.limit,
-        limit.origin,
-        culprits=parting.culprits,
-        layers=parting.layers,
-        details={"output": found.where},
-    )
+    if written := frozenset(_written(bench, tensors)):
+        after = difference(first, bench.step(*_as_left(bench, tensors, written), as_they_are=True))
+        if not after.exact:
+            return _Again(after, "the call writes to its input, which the next call is given", None, written)
+    try:
+        # All samples are others: none is kept.
+        batch = find_batch(bench.subject).others_changed([], "near")
+        other = batch.args, batch.kwargs
+        bench.step(*other)
+    except (NoBatch, OutOfTime):
+        return _Again(found)
+    except Exception:  # values that the model does not take prove nothing
+        return _Again(found)
+    later = difference(first, bench.step())
+    if later.relative <= found.relative:
+        return _Again(found)
+    return _Again(later, "what another input leaves behind changes the answer", other)
 
 
-def _part(bench: Bench) -> Parting:
+def _tensors(inputs: Inputs) -> Iterator[tuple[str, torch.Tensor]]:
+    return ((path, leaf) for path, leaf in leaves(inputs) if isinstance(leaf, torch.Tensor))
+
+
+def _written(bench: Bench, tensors: dict[str, torch.Tensor]) -> Iterator[str]:
+    """Yield the paths of the inputs that are no longer what they were, but for those that are handed on."""
+    for path, before in _tensors((bench.subject.args, bench.subject.kwargs)):
+        handed_on = any(word in path.lower() for word in _HANDED_ON)
+        if not handed_on and path in tensors and not difference(before, tensors[path]).exact:
+            yield path
+
+
+def _as_left(bench: Bench, tensors: dict[str, torch.Tensor], written: frozenset[str]) -> Inputs:
+    """Return the inputs anew, but for the tensors that a call has written to."""
+
+    def change(path: str, tensor: torch.Tensor) -> torch.Tensor:
+        return tensors[path] if path in written else tensor.clone()
+
+    inputs: Inputs = rebuilt((bench.subject.args, bench.subject.kwargs), change)
+    return inputs
+
+
+def _part(bench: Bench, again: _Again) -> Parting:
+    if again.written:
+        return Parting(_writers(bench, again.written))
+
     def pair(reference: Tape, other: Callable[[], Tape]) -> bool:
-        with preserved(bench.model, copies=True):
+        with bench.restored():
             first = bench.step(tape=reference)
+            if again.between is not None:
+                bench.step(*again.between)
             return not difference(first, bench.step(tape=other())).exact
 
-    return part(bench, pair, 0.0)
+    parting = part(bench, pair, 0.0)
+    return Parting(tuple(_changing(bench, parting.culprits)), parting.layers)
+
+
+def _changing(bench: Bench, culprits: tuple[Culprit, ...]) -> Iterator[Culprit]:
+    """Yield the culprits; for one that reads changed state, the operation that changes it, where that is one."""
+    tape = bench.tape()
+    bench.run(tape=tape)
+    for culprit in culprits:
+        memory = {
+            place for entry in tape.entries if group(entry) == (culprit.op, culprit.site) for place in entry.reads
+        }
+        writer = next((entry for entry in tape.entries if culprit.stale and memory.intersection(entry.writes)), None)
+        if writer is None:
+            yield culprit
+        else:
+            yield replace(
+                culprit, op=writer.name, module=writer.module, site=writer.site, why="changes what is read later"
+            )
+
+
+def _writers(bench: Bench, written: frozenset[str]) -> tuple[Culprit, ...]:
+    """Return the first operation that writes to one of these inputs; none where that happens outside torch."""
+    given = bench.subject.fresh()
+    memory = {storage(tensor) for path, tensor in _tensors((given.args, given.kwargs)) if path in written}
+    tape = bench.tape()
+    bench.run(given.args, given.kwargs, tape=tape, as_they_are=True)
+    entry = next((entry for entry in tape.entries if memory.intersection(entry.writes)), None)
+    return () if entry is None else (Culprit(entry.name, entry.module, entry.site, why="writes to the input"),)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from modellint.runtime.probes.result import FAILED, ProbeResult
+from modellint.runtime.probes.result import FAILED, SECOND_CALL, ProbeResult
 from modellint.runtime.specs import COMPLEX, FLOATS, InputSpec
 from modellint.runtime.target import Target
 
@@ -72,6 +72,29 @@ _BODIES = {
 first = run(model, args, kwargs, reseed=False)
 found = gap(first, run(model, args, kwargs, reseed=False))
 print(f"the same input twice: the answers differ by {found:.3g} of the largest value")
+""",
+    "repeat, same tensors": """
+call = getattr(model, "{method}") if "{method}" else model
+with torch.no_grad():
+    first, second = (tensors(call(*args, **kwargs)) for _ in range(2))
+found = gap(first, second)
+print(f"the same tensors twice: the answers differ by {{found:.3g}} of the largest value")
+""",
+    "repeat, after another input": """
+
+
+def other(value):
+    if isinstance(value, torch.Tensor):
+        return torch.randn_like(value) if value.is_floating_point() else value.flip(tuple(range(value.dim())))
+    if isinstance(value, dict):
+        return {{key: other(item) for key, item in value.items()}}
+    return type(value)(other(item) for item in value) if isinstance(value, (list, tuple)) else value
+
+
+first = run(model, args, kwargs, reseed=False)
+run(model, other(args), other(kwargs), reseed=False)
+found = gap(first, run(model, args, kwargs, reseed=False))
+print(f"the same input before and after another: the answers differ by {{found:.3g}} of the largest value")
 """,
     "neighbours": """
 first = next(t for t in tensors([args, kwargs]) if t.dim())
@@ -178,7 +201,8 @@ def script(
     name: str = "repro.py",
 ) -> str | None:
     """Return the script for a failed probe; None for a probe, or inputs, that it cannot write down."""
-    body = _BODIES.get(result.probe)
+    again = result.details.get(SECOND_CALL)
+    body = _BODIES.get(f"{result.probe}, {again}" if again else result.probe)
     given = _inputs(specs)
     if body is None or given is None or result.verdict != FAILED:
         return None
@@ -186,6 +210,8 @@ def script(
     if result.probe == "neighbours":
         keep = 0 if details.get("kept") == "the first" else -1
         body = body.format(axis=details.get("axis", 0), keep=keep, style=details.get("neighbours", "wide"))
+    if again:
+        body = body.format(method=method or "")
     head = _HEAD.format(
         title=f"{target.text}: {result.cause or result.probe}.",
         reason=_quoted(result.reason),

@@ -9,6 +9,9 @@ from typing import Any
 PASSED, FAILED, VACUOUS, SKIPPED = "passed", "failed", "vacuous", "skipped"
 """Verdicts. Vacuous: it ran, and could not have failed. Skipped: it did not run to its end."""
 
+SECOND_CALL = "second call"
+"""Key of the details that says how the second call of `repeat` was not just the first one again."""
+
 
 @dataclass(frozen=True, slots=True)
 class Culprit:

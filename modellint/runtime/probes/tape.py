@@ -15,6 +15,7 @@ from torch import nn
 
 from modellint.runtime.capture import adapter
 from modellint.runtime.capture.names import Names
+from modellint.runtime.capture.operands import storage
 from modellint.runtime.capture.sites import SiteTable
 from modellint.runtime.probes.compare import tensor_difference
 
@@ -41,6 +42,9 @@ class Entry:
     parents: tuple[int, ...]
     state: tuple[Any, ...]
     values: list[torch.Tensor | None]
+    reads: tuple[int, ...] = ()
+    writes: tuple[int, ...] = ()
+    """Identities of the storages that it reads from outside the run, and of those that it writes to."""
     inherited: float = 0.0
     own: float = 0.0
     stale: bool = False
@@ -104,6 +108,13 @@ class Tape:
         """The operations whose inputs agree with the reference's and whose results do not."""
         return [index for index, entry in enumerate(self.entries) if entry.is_root]
 
+    def branch(self) -> Entry | None:
+        """Return the operation at which the longer of the two runs leaves the other, None where both do the same."""
+        before = self._reference.entries if self._reference is not None else []
+        at = min(len(before), len(self.entries)) if self.diverged is None else self.diverged
+        longer = before if len(before) > len(self.entries) else self.entries
+        return longer[at] if at < len(longer) else None
+
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Observe everything that runs inside."""
@@ -152,6 +163,8 @@ class Tape:
             for position, key in adapter.written(func)
             for tensor in adapter.tensors(args[position] if position < len(args) else kwargs.get(key))
         ]
+        entry.writes = tuple(storage(tensor) for tensor in written)
+        entry.reads = tuple(storage(tensor) for tensor in outside)
         outputs = list(adapter.tensors(result))
         outputs += [tensor for tensor in written if all(tensor is not other for other in outputs)]
         if self._reference is not None:

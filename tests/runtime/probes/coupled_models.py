@@ -402,3 +402,104 @@ class ListOfBoxes(Images):
         x = self.enter(x).flatten(2).transpose(1, 2)
         scale = x.amax()  # mixes
         return [{"boxes": boxes, "scores": boxes.sum(-1)} for boxes in x / scale]
+
+
+class BankOfEarlierSamples(Coupled):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("bank", torch.randn(16, self.width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.enter(x)
+        bank = torch.cat([self.bank, x])[-16:]
+        weights = (x @ bank.T).softmax(-1)  # mixes
+        return self.leave(weights @ bank)
+
+
+class CentreThatFollowsTheData(Coupled):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("center", torch.zeros(self.width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.enter(x)
+        self.center = self.center * 0.9 + x.mean(0) * 0.1  # mixes
+        return self.leave(x - self.center)
+
+
+class SummedOverTheOtherLetter(Coupled):
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.enter(x)
+        gram = torch.einsum("bi,bj->ij", x, x)  # mixes
+        return self.leave(x @ gram)
+
+
+class SortedByLengthAndLeftSo(Sequences):
+    def __init__(self) -> None:
+        super().__init__()
+        self.rnn = nn.GRU(self.width, self.width, batch_first=True)
+
+    def forward(self, x: Tensor) -> Tensor:
+        lengths, order = (x[..., 0] > 0).sum(1).clamp(min=1).sort(descending=True)
+        x = x[order]  # mixes
+        packed = nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True)
+        return self.leave(self.rnn(packed)[1][-1])
+
+
+class BeamsOfAllSamples(Coupled):
+    def forward(self, x: Tensor) -> Tensor:
+        scores = self.leave(self.enter(x)).log_softmax(-1)
+        best = scores.reshape(-1).topk(4).indices  # mixes
+        return scores.reshape(-1)[best].reshape(4, 1) + x
+
+
+class NucleusOfTheBatch(Coupled):
+    def forward(self, x: Tensor) -> Tensor:
+        probabilities = self.leave(self.enter(x)).softmax(-1)
+        ranked = probabilities.flatten().sort(descending=True).values  # mixes
+        inside = ranked.cumsum(0) < 0.8 * ranked.sum()
+        least = ranked[inside.sum()]
+        return torch.where(probabilities >= least, probabilities, torch.zeros_like(probabilities))
+
+
+class QuantisedByOneScale(Coupled):
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.enter(x)
+        return self.leave(torch.quantize_per_tensor_dynamic(x, torch.qint8, False).dequantize())  # mixes
+
+
+class GatedByAMeanOfAllImages(Images):
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.enter(x)
+        gate = x.mean((0, 2, 3)).sigmoid()  # mixes
+        return self.leave(x.mean((2, 3)) * gate)
+
+
+class BroadcastTheWrongWay(Coupled):
+    """As many samples as features: without `keepdim` the means meet the wrong rows."""
+
+    def inputs(self) -> tuple[Any, ...]:
+        return (torch.randn(8, self.width),)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.enter(x)
+        return x - x.mean(1)  # mixes
+
+
+class RanksAmongAllWords(Coupled):
+    def inputs(self) -> tuple[Any, ...]:
+        return (torch.randint(0, 20, (4, 6)),)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(64, self.width)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        _, ranks = ids.unique(return_inverse=True)  # mixes
+        return self.embed(ranks)
+
+
+class ScaledByTheDarkestAndTheBrightest(Images):
+    def forward(self, x: Tensor) -> Tensor:
+        x = (x - x.min()) / (x.max() - x.min())  # mixes
+        return self.enter(x)

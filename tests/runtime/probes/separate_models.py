@@ -282,6 +282,64 @@ class CroppedToTheLongest(TokensAndMask):
         return (self.embed(ids[:, :longest]) * weight).sum(1) / weight.sum(1)
 
 
+class AsLongAsTheLongest(Sequences):
+    """Unpacked to the longest sequence of the batch: the others get zeros behind their end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rnn = nn.GRU(self.width, self.width, batch_first=True)
+
+    def forward(self, x: Tensor) -> Tensor:
+        lengths = (x[..., 0] > 0).sum(1).clamp(min=1)
+        packed = nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+        return nn.utils.rnn.pad_packed_sequence(self.rnn(packed)[0], batch_first=True)[0]
+
+
+class TakenOutOfTheirOrderAndPutBack(Sequences):
+    def forward(self, x: Tensor) -> Tensor:
+        order = x[:, 0, 0].argsort()
+        x = self.enter(x[order])
+        return self.leave(x[order.argsort()])
+
+
+class ExpertsThatGatherAndScatter(Coupled):
+    def __init__(self) -> None:
+        super().__init__()
+        self.experts = nn.ModuleList(nn.Linear(self.width, self.width) for _ in range(3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        weight, choice = self.enter(x)[:, :3].softmax(-1).topk(2, -1)
+        chosen = choice.flatten()
+        order = chosen.argsort()
+        parts = x.repeat_interleave(2, 0)[order].split(chosen.bincount(minlength=3).tolist())
+        done = torch.cat([expert(part) for expert, part in zip(self.experts, parts, strict=True)])
+        place = torch.empty_like(order)
+        place[order] = torch.arange(len(order))
+        return (done[place].view(len(x), 2, -1) * weight[..., None]).sum(1)
+
+
+class GeneratesUntilAllAreDone(Coupled):
+    """What was done earlier is filled up with zeros."""
+
+    def inputs(self) -> tuple[Any, ...]:
+        return (torch.randint(1, 50, (3, 6)),)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(64, self.width)
+        self.head = nn.Linear(self.width, 64)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        done = torch.zeros(len(ids), dtype=torch.bool)
+        for _ in range(8):
+            token = self.head(self.embed(ids).mean(1)).argmax(-1).masked_fill(done, 0)
+            ids = torch.cat([ids, token[:, None]], 1)
+            done = done | (token % 4 == 0)
+            if bool(done.all()):
+                break
+        return ids
+
+
 @dataclass
 class Answer:
     scores: Tensor

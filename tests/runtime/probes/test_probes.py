@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,11 +13,8 @@ import pytest
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
-from modellint.runtime.capture.ladder import MODES  # noqa: E402
 from modellint.runtime.capture.sites import SiteTable  # noqa: E402
 from modellint.runtime.capture.subject import Subject  # noqa: E402
-from modellint.runtime.probes.backends import compare_backend, other_model  # noqa: E402
-from modellint.runtime.probes.bench import Bench  # noqa: E402
 from modellint.runtime.probes.names import PROBES, ProbeNameError, parse_probes  # noqa: E402
 from modellint.runtime.probes.result import FAILED, PASSED, SKIPPED, VACUOUS, ProbeResult  # noqa: E402
 from modellint.runtime.probes.run import run_probes  # noqa: E402
@@ -156,80 +152,111 @@ def test_no_mask_means_no_padding_probe() -> None:
     assert results(nn.Linear(8, 2), (torch.randn(2, 8),), "padding")["padding"].verdict == VACUOUS
 
 
-class Block(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.norm = nn.LayerNorm(16)
-        self.fc1 = nn.Linear(16, 32)
-        self.act = nn.GELU()
-        self.fc2 = nn.Linear(32, 16)
-
-    def forward(self, x: Any) -> Any:
-        return x + self.fc2(self.act(self.fc1(self.norm(x))))
-
-
-class Small(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.stem = nn.Conv1d(4, 16, 3, stride=1, padding=1)
-        self.blocks = nn.Sequential(Block(), Block(), Block())
-        self.head = nn.Linear(16, 5)
-
-    def forward(self, x: Any) -> Any:
-        return self.head(self.blocks(self.stem(x).transpose(1, 2)).mean(1))
-
-
-def _epsilon(model: Any) -> str:
-    model.blocks[1].norm.eps = 1e-1
-    return "blocks.1.norm"
-
-
-def _tanh(model: Any) -> str:
-    model.blocks[2].act.approximate = "tanh"
-    return "blocks.2.act"
-
-
-def _rounded(model: Any) -> str:
-    weight = model.blocks[0].fc2.weight
-    weight.data.copy_(weight.data.half())
-    weight.data[3, 4] += 0.02
-    return "blocks.0.fc2"
-
-
-def _unloaded(model: Any) -> str:
-    nn.init.normal_(model.blocks[1].fc1.weight)
-    return "blocks.1.fc1"
-
-
-def _stride(model: Any) -> str:
-    model.stem.stride = (2,)
-    return "stem"
-
-
-def _nothing(model: Any) -> str:
-    return ""
-
-
-@pytest.mark.parametrize("plant", [_nothing, _epsilon, _tanh, _rounded, _unloaded, _stride])
-def test_a_planted_error_of_a_backend_is_found_where_it_is(plant: Callable[[Any], str]) -> None:
-    torch.manual_seed(3)
-    model = Small().eval()
-    other = copy.deepcopy(model)
-    wanted = plant(other)
-    subject = Subject(model, model, (torch.randn(2, 4, 12),), {}, SiteTable((ROOT,)), {})
-
-    found = compare_backend(Bench(subject, MODES["inference_mode"]), name="export", prepare=other_model(other))
-
-    assert [culprit.module for culprit in found.culprits] == ([wanted] if wanted else [])
-    assert found.verdict == (FAILED if wanted else PASSED)
-
-
 class Differs(nn.Module):
     def forward(self, x: Any) -> Any:
         x = x * 2
         if torch.compiler.is_compiling():
             x = x.cos()
         return x + 1
+
+
+class Adds(nn.Module):
+    def forward(self, x: Any) -> Any:
+        x = x * 2
+        if not torch.compiler.is_compiling():
+            x = x + 0.25  # only eager
+        return x.cos()
+
+
+class AddsAtTheEnd(nn.Module):
+    def forward(self, x: Any) -> Any:
+        x = x * 2
+        if not torch.compiler.is_compiling():
+            x = x + 0.25  # only eager
+        return x
+
+
+@pytest.mark.parametrize("cls", [Adds, AddsAtTheEnd])
+@pytest.mark.parametrize("name", ["export", "aot_eager"])
+def test_a_line_that_only_eager_runs_is_found(name: str, cls: Any) -> None:
+    sites = SiteTable((ROOT,))
+    model = cls()
+    subject = Subject(model, model, (torch.randn(2, 4),), {}, sites, {})
+
+    (found,) = run_probes(subject, [name], "inference_mode", None, lambda _: None, cls, quick=False)
+
+    lines, start = inspect.getsourcelines(cls)
+    row = start + next(offset for offset, line in enumerate(lines) if "only eager" in line)
+    assert found.verdict == FAILED, found
+    assert [sites.sites[culprit.site].frame.row for culprit in found.culprits if culprit.site is not None] == [row]
+
+
+def test_the_line_that_reads_the_number_of_threads_is_found() -> None:
+    class Shares(nn.Module):
+        def forward(self, x: Any) -> Any:
+            x = x.cos()
+            return x / torch.get_num_threads()
+
+    found = results(Shares(), (torch.randn(2, 4),), "threads")["threads"]
+
+    assert (found.verdict, [culprit.op for culprit in found.culprits]) == (FAILED, ["aten.div.Tensor"])
+
+
+class Translates(nn.Module):
+    """An encoder with a mask, and a decoder that looks at every word it is given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(50, 8)
+
+    def forward(self, input_ids: Any, attention_mask: Any, decoder_input_ids: Any) -> Any:
+        mask = attention_mask[..., None]
+        memory = (self.embed(input_ids) * mask).sum(1, keepdim=True) / mask.sum(1, keepdim=True)
+        target = self.embed(decoder_input_ids)
+        return target - target.mean(1, keepdim=True) + memory
+
+
+def test_a_mask_of_the_encoder_says_nothing_about_the_decoder() -> None:
+    ids = torch.randint(1, 50, (2, 9))
+    given = {"attention_mask": torch.ones(2, 9, dtype=torch.long), "decoder_input_ids": ids.flip(1)}
+
+    assert results(Translates(), (ids,), "padding", kwargs=given)["padding"].verdict == PASSED
+
+
+class Pads(nn.Module):
+    def __init__(self, from_the_left: bool, leaks: bool = False) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(50, 8)
+        self.place = nn.Embedding(20, 8)
+        self.from_the_left = from_the_left
+        self.leaks = leaks
+
+    def forward(self, input_ids: Any, attention_mask: Any) -> Any:
+        counted = (attention_mask.cumsum(1) - 1).clamp(min=0)
+        where = torch.arange(input_ids.shape[1]).expand_as(input_ids) if self.from_the_left else counted
+        x = self.embed(input_ids) + self.place(where)
+        mask = torch.ones_like(attention_mask) if self.leaks else attention_mask
+        return x + (x * mask[..., None]).sum(1, keepdim=True) / attention_mask.sum(1)[:, None, None]
+
+
+@pytest.mark.parametrize("from_the_left", [False, True])
+def test_padding_on_the_left_is_told_and_is_no_leak(from_the_left: bool) -> None:
+    torch.manual_seed(1)
+    given = {"attention_mask": torch.ones(2, 9, dtype=torch.long)}
+
+    found = results(Pads(from_the_left), (torch.randint(1, 50, (2, 9)),), "padding", kwargs=given)["padding"]
+
+    assert found.verdict == PASSED, found
+    assert ("on the left" in found.reason) == from_the_left
+    assert (found.details["padded on the left"] > 1e-3) == from_the_left
+
+
+def test_what_stands_under_the_mask_must_not_count() -> None:
+    given = {"attention_mask": torch.ones(2, 9, dtype=torch.long)}
+
+    found = results(Pads(False, True), (torch.randint(1, 50, (2, 9)),), "padding", kwargs=given)["padding"]
+
+    assert found.verdict == FAILED
 
 
 @pytest.mark.parametrize("name", ["export", "aot_eager"])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from modellint.runtime.probes.repro import script
-from modellint.runtime.probes.result import FAILED, PASSED, ProbeResult
+from modellint.runtime.probes.result import FAILED, PASSED, SECOND_CALL, ProbeResult
 from modellint.runtime.specs import parse_specs
 from modellint.runtime.target import parse_target
 
@@ -32,6 +32,10 @@ def build():
 """
 CASES = {
     "repeat": "self.calls += 1; return self.fc(x) * self.calls",
+    "repeat, same tensors": "x -= 0.5; return self.fc(x)",
+    "repeat, after another input": (
+        "self.seen = getattr(self, 'seen', set()) | {float(x.sum())}; return self.fc(x) * len(self.seen)"
+    ),
     "neighbours": "x = self.fc(x); return x / x.abs().amax()",
     "alone": "return self.fc(x) / len(x)",
     "reload": "return self.fc(x) @ self.matrix",
@@ -42,10 +46,12 @@ CASES = {
 
 def run(folder: Path, probe: str, body: str) -> subprocess.CompletedProcess[str]:
     (folder / "net.py").write_text(MODEL.format(body=body), encoding="utf-8")
+    name, _, again = probe.partition(", ")
+    details = {"axis": 0, "kept": "the first", SECOND_CALL: again}
     text = script(
         parse_target("net.py:build", folder),
         parse_specs(("float32[4,8]",), folder),
-        ProbeResult(probe, FAILED, "differs", tolerance=1e-5, details={"axis": 0, "kept": "the first"}),
+        ProbeResult(name, FAILED, "differs", tolerance=1e-5, details=details),
     )
     assert text is not None
     assert "modellint." not in text
