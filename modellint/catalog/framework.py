@@ -86,6 +86,14 @@ class Hook:
 
 
 @dataclass(frozen=True, slots=True)
+class DependentWith:
+    """A layer that depends on the mode only where one of `arguments` is given, and is neither zero nor False."""
+
+    call: str
+    arguments: tuple[Argument, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
     """An entry of a file as it is written there, for those who read it."""
 
@@ -111,6 +119,7 @@ class Framework:
     no_modules: tuple[str, ...]
     mode_dependent: tuple[str, ...]
     mode_free: tuple[str, ...]
+    dependent_with: tuple[DependentWith, ...]
     path: Path
 
 
@@ -169,6 +178,11 @@ def _build(data: Mapping[str, Any], path: Path) -> Framework:
         no_modules=tuple(modules.get("except", ())),
         mode_dependent=tuple(modules.get("mode-dependent", ())),
         mode_free=tuple(modules.get("mode-free", ())),
+        dependent_with=tuple(
+            DependentWith(call, tuple(_argument(argument) for argument in entry["arguments"]))
+            for entry in modules.get("mode-dependent-with", ())
+            for call in entry["calls"]
+        ),
         path=path,
     )
 
@@ -211,4 +225,9 @@ def entries(framework: Framework) -> Iterator[Entry]:
             rest = {key: value for key, value in entry.items() if key not in ("calls", "bases")}
             yield Entry(section, tuple(entry.get("calls", entry.get("bases", ()))), rest)
     for kind, names in data.get("modules", {}).items():
-        yield Entry("modules", tuple(names), {"kind": kind})
+        if kind != "mode-dependent-with":
+            yield Entry("modules", tuple(names), {"kind": kind})
+            continue
+        for entry in names:
+            arguments = ", ".join(str(argument["argument"]) for argument in entry["arguments"])
+            yield Entry("modules", tuple(entry["calls"]), {"kind": f"{kind} {arguments}"})

@@ -6,23 +6,15 @@ import ast
 import builtins
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
+from modellint.static import given
+from modellint.static.dependence import NO, UNKNOWN, YES, Dependence
 from modellint.static.knowledge import Knowledge
 from modellint.static.project import ClassInfo, FunctionInfo, Project
 from modellint.static.project.facts import dotted_name, last_name, parameters, walk
 
-YES, NO, UNKNOWN = "yes", "no", "unknown"
+WITHOUT_LAYERS = frozenset({"object", "abc.ABC", "typing.Generic", "typing.Protocol", "typing_extensions.Protocol"})
 _BUILTINS = frozenset(dir(builtins))
-_CONTAINERS = frozenset({"torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.nn.Sequential"})
-_OPTIONAL_DROPOUT = frozenset({"MultiheadAttention", "RNN", "LSTM", "GRU"})
-
-
-class Dependence(NamedTuple):
-    """Whether a module behaves differently in training mode, and a layer that does."""
-
-    answer: str
-    detail: str = ""
 
 
 class Classes:
@@ -59,12 +51,13 @@ class Classes:
 
     def _of_class(self, cls: ClassInfo) -> Dependence:
         mine, outside = self.project.ancestry(cls)
-        result = Dependence(NO)
+        answers = []
         for base in outside:
             if self.knowledge.mode_dependent.get(base):
                 return Dependence(YES, base.rsplit(".", 1)[-1])
-            if (not self.is_module_name(base) and base != "object") or base in _CONTAINERS:
-                result = Dependence(UNKNOWN)  # what it is filled with is not in the class
+            if (not self.is_module_name(base) and base not in WITHOUT_LAYERS) or base in given.CONTAINERS:
+                answers.append(Dependence(UNKNOWN))  # what it is filled with is not in the class
+        init = self.project.method(cls, "__init__")
         known: set[str] = set()
         called: set[str] = set()
         for owner in mine:
@@ -74,12 +67,12 @@ class Classes:
                 found = self.of_function(method)
                 if found.answer == YES:
                     return found
-                if found.answer == UNKNOWN:
-                    result = found
+                answers.append(found if method is init else found._replace(hangs_on=frozenset()))
                 known |= set(owner.methods) | set(_attributes(method))
                 called |= _called_attributes(method)
-        unseen = called - known
-        return Dependence(UNKNOWN) if unseen and result.answer == NO else result
+        if called - known:
+            answers.append(Dependence(UNKNOWN))
+        return given.joined(answers)
 
     def stores(self, cls: ClassInfo, attribute: str) -> bool:
         """Tell whether a method of `cls` assigns or registers `attribute`."""
@@ -141,20 +134,20 @@ class Classes:
         if function in self._dependence:
             return self._dependence[function]
         self._dependence[function] = Dependence(NO)
-        result = Dependence(NO)
+        answers = []
         builds = function.name == "__init__" or "nn" in function.words
         arguments = {a.arg for a, default in parameters(function) if not self._is_plain_function(function, default)}
         for call in function.calls:
             found = self.of_call(call, function, arguments if builds else set())
             if found.answer == YES:
                 where = _owner_of(function, call)
-                result = Dependence(YES, found.detail + (f" in {where}" if where else ""))
+                answers.append(Dependence(YES, found.detail + (f" in {where}" if where else "")))
                 break
             if found.answer == UNKNOWN and (_may_build(function) or _owner_of(function, call)):
-                result = found
-        if result.answer == NO and function.name == "__init__" and _keeps_argument(function, arguments):
-            result = Dependence(UNKNOWN)
-        self._dependence[function] = result
+                answers.append(found if function.name == "__init__" else Dependence(UNKNOWN))
+        if function.name == "__init__" and (kept := frozenset(_kept_arguments(function, arguments))):
+            answers.append(Dependence(UNKNOWN, "", kept))
+        result = self._dependence[function] = given.joined(answers)
         return result
 
     def _is_plain_function(self, function: FunctionInfo, default: ast.expr | None) -> bool:
@@ -178,11 +171,11 @@ class Classes:
         symbol = self.project.resolve_in(scope, text)
         if symbol is None:
             if first in arguments and "." not in text:
-                return Dependence(UNKNOWN)
+                return Dependence(UNKNOWN, "", frozenset({first}))
             return Dependence(NO)
         target = symbol.target
         if isinstance(target, ClassInfo):
-            return self.dependence(target) if self.is_module(target) else Dependence(NO)
+            return given.of_call(self, target, call, scope) if self.is_module(target) else Dependence(NO)
         if isinstance(target, FunctionInfo):
             return self.of_function(target)
         return self.of_external(symbol.dotted, call)
@@ -200,9 +193,11 @@ class Classes:
                 return Dependence(NO)
             number = f"(p={chance.value!r})" if isinstance(chance, ast.Constant) else ""
             return Dependence(YES, f"{name}{number}")
-        if name in _OPTIONAL_DROPOUT and dotted.startswith("torch.nn."):
-            chance = _argument(call, ("dropout",), None)
-            return Dependence(NO) if chance is None or _is_zero(chance) else Dependence(YES, f"{name} dropout")
+        switches = self.knowledge.dependent_with.get(dotted)
+        if switches is not None:
+            chances = [_argument(call, switch.names, switch.position) for switch in switches]
+            given_one = any(chance is not None and not _is_zero(chance) for chance in chances)
+            return Dependence(YES, f"{name} dropout") if given_one else Dependence(NO)
         if self.knowledge.mode_free.get(dotted):
             return Dependence(NO)
         if self.knowledge.loaders.get(dotted) or self.knowledge.module_bases.get(dotted):
@@ -266,11 +261,11 @@ _MODULE_METHODS = frozenset(
 """The public methods of torch.nn.Module (its documentation lists them)."""
 
 
-def _keeps_argument(function: FunctionInfo, arguments: set[str]) -> bool:
-    """Tell whether `__init__` stores an argument as it is and a method calls it later: a child out of sight."""
+def _kept_arguments(function: FunctionInfo, arguments: set[str]) -> Iterator[str]:
+    """Yield the arguments that `__init__` stores as they are and a method calls later: children out of sight."""
     cls = function.cls
     if cls is None or function.node is None:
-        return False
+        return
     called: set[str] = set()
     for method in cls.methods.values():
         called |= _called_attributes(method)
@@ -278,8 +273,7 @@ def _keeps_argument(function: FunctionInfo, arguments: set[str]) -> bool:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and node.value.id in arguments:
             for target in node.targets:
                 if isinstance(target, ast.Attribute) and target.attr in called and not _ACTIVATION.search(target.attr):
-                    return True
-    return False
+                    yield node.value.id
 
 
 _ACTIVATION = re.compile(r"^_?(act|activ|activation|actv|nonlinear\w*|non_linear\w*)(_?(fn|func|function|layer))?$")

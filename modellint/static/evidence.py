@@ -43,7 +43,10 @@ def is_test_code(event: Event) -> bool:
     module = event.root.module
     if is_test_file(module.path):
         return True
-    return "pytest" in module.imports and any(name.startswith("test_") for name in names_around(event))
+    names = list(names_around(event))
+    return any(name.startswith("_test") for name in names) or (
+        "pytest" in module.imports and any(name.startswith("test_") for name in names)
+    )
 
 
 def named_for_inference(event: Event) -> bool:
@@ -116,6 +119,8 @@ def is_inference(event: Event, snapshot: Snapshot) -> bool:
         # a teacher; what follows the student by averaging may be in training mode, what was put there is meant so
         return has_loaded_weights(snapshot) and not _put_into_training(snapshot)
     named = named_for_inference(event) or over_held_out_data(event)
+    if _within_step(event):
+        return False  # metrics of the batch that is trained on
     if snapshot.grad.state == OFF:
         if event.result_dropped and speaks_of_inference(event.function.name) is not True:
             return False  # a dummy forward: to build lazy layers, to warm up, to gather statistics
@@ -135,6 +140,11 @@ def _put_into_training(snapshot: Snapshot) -> bool:
 
 
 _STEP = re.compile(r"(^|_)train(ing)?_(step|batch|iter\w*)(_|$)")
+
+
+def _within_step(event: Event) -> bool:
+    """Tell whether a training step leads to an event, without a loop of its own over other data."""
+    return not event.loops and any(_STEP.search(snake(function.name)) for function in functions_around(event)[1:])
 
 
 def _within_training(event: Event) -> bool:

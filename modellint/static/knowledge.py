@@ -89,6 +89,9 @@ class Knowledge:
         self.module_bases = _names(frameworks, lambda f: f.module_bases, lambda f: f.no_modules)
         self.mode_dependent = _names(frameworks, lambda f: f.mode_dependent)
         self.mode_free = _names(frameworks, lambda f: f.mode_free)
+        self.dependent_with: NameTable[tuple[Argument, ...]] = NameTable(
+            (entry.call, (), entry.arguments) for f in frameworks for entry in f.dependent_with
+        )
         self._hooks: NameTable[tuple[Hook, ...]] = NameTable(
             (base, (), tuple(hook for f in frameworks for hook in f.hooks if hook.base == base))
             for base in dict.fromkeys(hook.base for f in frameworks for hook in f.hooks)

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 
 from modellint.catalog import ActiveRule
-from modellint.static.classes import YES
 from modellint.static.context import FileContext, Finding
+from modellint.static.dependence import YES
 from modellint.static.flow.values import Site
 from modellint.static.guards import path_to, tied_to_mode, walk_own
 from modellint.static.project import ClassInfo, FunctionInfo

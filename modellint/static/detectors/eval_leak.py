@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
 from modellint.static.flow.events import EVAL_AGAIN, FORWARD, CallSite, Event
 from modellint.static.flow.values import ENTRY, EVAL, TRAIN, ModeFact, kinds
+from modellint.static.guards import walk_own
 from modellint.static.merge import merged
 from modellint.static.sites import Place, from_other_files, places
 
@@ -29,6 +33,9 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             facts = _leaked(event, evaluated)
             if not event.training or not facts:
                 continue
+            facts = [fact for fact in facts if not _put_back_by_a_hook(fact, context)]
+            if not facts:
+                continue
             pure = any(kinds(s.modes) == {EVAL} for s in event.snapshots)
             fact = min(facts, key=lambda f: f.site or event.site)
             assert fact.site is not None
@@ -47,6 +54,25 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             found.append(((event.function, fact), finding))
     yield from merged(found)
     yield from _closed_with_eval(context)
+
+
+def _put_back_by_a_hook(fact: ModeFact, context: FileContext) -> bool:
+    """Tell whether, behind an eval(), the same function calls train() itself or else asks something to do it."""
+    module = context.project.load(Path(fact.site.path)) if fact.site is not None else None
+    for function in module.functions if module is not None else ():
+        node, row = function.node, fact.site.row if fact.site is not None else 0
+        if node is None or not node.lineno <= row <= (node.end_lineno or 0):
+            continue
+        for branch in walk_own(function):
+            if isinstance(branch, ast.If) and branch.orelse and branch.lineno > row:
+                own, other = ("".join(map(ast.unparse, part)) for part in (branch.body, branch.orelse))
+                if ".train()" in own and _ASKS_FOR_TRAINING.search(other):
+                    return True
+    return False
+
+
+_ASKS_FOR_TRAINING = re.compile(r"""\w\(.*["']\w*train\w*["']""")
+"""A call that is told to train by the name of a hook: `self.call("on_model_train")`."""
 
 
 def _steps_to(event: Event, fact: ModeFact, context: FileContext) -> list[CallSite]:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence, Severity
-from modellint.static.classes import NO
 from modellint.static.context import FileContext, Finding
+from modellint.static.dependence import NO
 from modellint.static.evidence import (
     in_eval,
     in_train,

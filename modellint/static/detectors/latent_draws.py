@@ -15,6 +15,7 @@ _POSITIVE = frozenset({"exp", "exp_", "softplus"})
 
 _SPREAD = re.compile(r"(^|_)(std\w*|sigmas?|scale|sd|stdev|spread|log_?var|log_?std|log_?scale)(_|$)|sigma$|std$")
 _TIMES = frozenset({"mul", "mul_", "multiply", "addcmul"})
+_BY_CHANCES = frozenset({"bernoulli", "multinomial", "poisson"})
 _TAKES_BOTH = frozenset({"normal"})
 
 
@@ -27,9 +28,18 @@ def draws_latent(method: FunctionInfo, call: ast.Call) -> bool:
     name = last_name(call.func)
     if name == "rsample" and isinstance(call.func, ast.Attribute):
         return any(_from_input(method, given) for given in _parameters_of(method, call.func.value))
+    if name in _BY_CHANCES and call.args:
+        return _is_computed(method, call.args[0])
     if name in _TAKES_BOTH and len(call.args) > 1:
         return _from_input(method, call.args[1])
     return any(_is_spread(method, factor) for factor in _factors(method, call))
+
+
+def _is_computed(method: FunctionInfo, chances: ast.expr) -> bool:
+    """Tell whether chances come out of a layer of the module: what they decide is its prediction."""
+    names = {node.id for node in ast.walk(chances) if isinstance(node, ast.Name)}
+    values = [value for name, value in _bound(method) if name in names]
+    return any(_is_predicted(method, value) for value in (chances, *values))
 
 
 def _parameters_of(method: FunctionInfo, distribution: ast.expr) -> list[ast.expr]:

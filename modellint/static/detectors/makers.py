@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import re
 
-from modellint.static.classes import NO
 from modellint.static.context import FileContext
+from modellint.static.dependence import NO
 from modellint.static.guards import assignments, walk_own
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import parameters

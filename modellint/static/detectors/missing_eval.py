@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence, Severity
-from modellint.static.classes import NO, UNKNOWN, YES
 from modellint.static.context import FileContext, Finding
+from modellint.static.dependence import NO, UNKNOWN, YES
 from modellint.static.evidence import (
     PREDICTS,
     functions_around,
@@ -24,6 +24,7 @@ from modellint.static.flow.events import FORWARD, Event, Snapshot
 from modellint.static.flow.values import ENTRY, EVAL, LOADED, MIXED, OFF, TRAIN, Site, kinds
 from modellint.static.merge import merged
 from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project.facts import parameters
 from modellint.static.sites import Place, places
 
 
@@ -73,19 +74,24 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
 
 
 def _follows_owner(event: Event, snapshot: Snapshot, context: FileContext) -> bool:
-    """Tell whether a module runs a part that it built, in its own forward: the callers set the mode of the whole."""
+    """Tell whether a module runs a part that it built, by a method of its own: its callers set the mode of all."""
     cls = event.root.cls
     if cls is None or not context.classes.is_module(cls):
         return False
-    on_the_way = any(f.name.startswith("forward") for f in functions_around(event))
-    return on_the_way and all(fact.how.endswith("()") and fact.how[:1].isupper() for fact in snapshot.modes)
+    return all(fact.how.endswith("()") and fact.how[:1].isupper() for fact in snapshot.modes)
 
 
 def _hides_children(snapshot: Snapshot) -> bool:
     """Tell whether a model was built from children out of sight, and never switched: they may be in evaluation mode."""
     obj = snapshot.obj
     built = all(fact.how == f"{obj.how}()" for fact in snapshot.modes)
-    return isinstance(obj.cls, ClassInfo) and obj.depends == UNKNOWN and built and obj.weights != frozenset({LOADED})
+    filled = isinstance(obj.cls, str) and obj.cls.startswith("torch.nn.") and not obj.touched
+    return (
+        (filled or isinstance(obj.cls, ClassInfo))
+        and obj.depends == UNKNOWN
+        and built
+        and obj.weights != frozenset({LOADED})
+    )
 
 
 def _judge_open(place: Place, context: FileContext) -> Iterator[tuple[object, Finding]]:
@@ -114,18 +120,28 @@ def _judge_open(place: Place, context: FileContext) -> Iterator[tuple[object, Fi
                 event.root in context.unsearched
                 or _is_loaded_in_eval(event, context)
                 or is_handed_over(event.root, context.project)
+                or any(parameter.arg == _LIGHTNING for parameter, _ in parameters(event.root))
             )
             confidence = Confidence.LIKELY if uses and not unknown else Confidence.POSSIBLE
             yield _cause(event, snapshot), _finding(event, snapshot, place.site, confidence, False)
             return
 
 
+_LIGHTNING = "pl_module"
+"""How Lightning calls the module that it hands to callbacks, in the mode of the stage."""
+
+
 def _is_loaded_in_eval(event: Event, context: FileContext) -> bool:
     """Tell whether another function of the file calls eval() and runs nothing: it readies the model for this one."""
     running = {function for other in context.flow.events for function in functions_around(other)}
     return any(
-        "eval" in f.words and "load" in f.callees | f.words and f not in running for f in event.root.module.functions
+        "eval" in f.words and not _LOADS.isdisjoint(f.callees | f.words) and f not in running
+        for f in event.root.module.functions
     )
+
+
+_LOADS = frozenset({"load", "load_state_dict", "from_pretrained", "load_from_checkpoint"})
+"""What a function calls that readies a trained model."""
 
 
 def _perhaps_train(snapshot: Snapshot) -> bool:

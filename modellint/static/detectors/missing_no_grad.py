@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
+from modellint.static.classes import WITHOUT_LAYERS
 from modellint.static.context import FileContext, Finding
 from modellint.static.evidence import (
     PREDICTS,
@@ -21,9 +22,11 @@ from modellint.static.evidence import (
     records,
     wrong_call,
 )
+from modellint.static.family import runs_without_gradients
 from modellint.static.flow.events import FORWARD, Event, Snapshot
 from modellint.static.flow.values import ENTRY, ON, Site
 from modellint.static.merge import merged
+from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import last_name
 from modellint.static.sites import Place, places
 
@@ -89,14 +92,23 @@ MAX_FILES = 12
 
 
 def _left_to_others(event: Event, context: FileContext) -> bool:
-    """Tell whether a switch may stand where it is not seen: in the method that runs, or around one handed over."""
-    return is_handed_over(event.root, context.project) or _may_switch_itself(event, context)
+    """Tell whether a switch stands where the flow does not lead: in what is run, or around what is called elsewhere."""
+    return (
+        is_handed_over(event.root, context.project)
+        or runs_without_gradients(event.root, context.project)
+        or _is_asked_by_a_library(event.root, context)
+        or _may_switch_itself(event, context)
+    )
 
 
 def _may_switch_itself(event: Event, context: FileContext) -> bool:
     """Tell whether the project has a method of that name under no_grad, of a class that may be the model's."""
     name = event.key.detail
-    if not name or name in ("forward", "__call__") or any(s.obj.cls is not None for s in event.snapshots):
+    if not name or name in ("forward", "__call__"):
+        return False
+    if _DOES_IT_ALL.search(name) and all(s.obj.cls == "torch.hub.load" for s in event.snapshots):
+        return True
+    if any(s.obj.cls is not None for s in event.snapshots):
         return False
     for path in context.project.mentioning(name)[:MAX_FILES]:
         module = context.project.load(path)
@@ -108,8 +120,22 @@ def _may_switch_itself(event: Event, context: FileContext) -> bool:
     return False
 
 
+def _is_asked_by_a_library(root: FunctionInfo, context: FileContext) -> bool:
+    """Tell whether a method is a step of somebody's loop, whose base class is in a library that nothing is known of."""
+    if root.cls is None or not _STEP_OF_A_LOOP.search(root.name):
+        return False
+    outside = context.project.ancestry(root.cls)[1]
+    return any(not context.knowledge.is_library(base) and base not in WITHOUT_LAYERS for base in outside)
+
+
+_STEP_OF_A_LOOP = re.compile(r"(^|_)(step|batch|epoch|iter|iteration)$|^on_")
+
+
+_DOES_IT_ALL = re.compile(r"^(score|generate|sample|translate|transcribe|synthesi[sz]e|predict|tts|separate)(_|$)")
+"""Methods that go the whole way from what a user has to what a user wants."""
+
 _SWITCHES = frozenset({"no_grad", "inference_mode"})
-_OFFERS = re.compile(r"^(encode|decode|extract|embed)(_\w+)?$")
+_OFFERS = re.compile(r"(^|_)(encode|decode|extract|embed(dings?)?)(_|$)|^_?forward")
 
 
 def _for_callers(event: Event) -> bool:

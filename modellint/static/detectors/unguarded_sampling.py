@@ -18,7 +18,7 @@ from modellint.static.project.facts import last_name, parameters, walk
 _JOB = re.compile(
     r"Diffus|DDPM|DDIM|Ddpm|Ddim|SDE|Langevin|Sampler|Sampling|Generator|Polic|Actor|Agent|Augment|Random[A-Z]|^Random$|"
     r"Jitter|Crop|Flip|Mix[Uu]p|CutMix|Cutmix|Cutout|Bayes|MonteCarlo|^MC|Loss|Criterion|Flow|Discriminator|Env|EBM|"
-    r"LSH|MAE|Mask|Target|MIM|Pretrain|Contrastive|CLR|MoCo|BYOL|Distribution|Prior|Latent|Denois|Initiali[sz]|Memory|Schedul|"
+    r"LSH|MAE|Mask|Target|MIM|Pretrain|Contrast|Penalty|Regulari[sz]|CLR|MoCo|BYOL|Distribution|Prior|Latent|Denois|Initiali[sz]|Memory|Schedul|"
     r"Explain|Sample|Resize|Transform$|Dummy|Gumbel|Quanti[sz]|Codebook"
 )
 _JOB_FOLDER = re.compile(
@@ -27,7 +27,7 @@ _JOB_FOLDER = re.compile(
 _JOB_METHOD = re.compile(
     r"sampl|generat|random|mask|augment|loss|negative|shuffle|init|reset|select_action|act$|permut"
 )
-_CORRUPTS = re.compile(r"(^|_)(neg\w*|corrupt\w*|shuffled?|perm\w*)(_|$)")
+_CORRUPTS = re.compile(r"(^|_)(neg\w*|corrupt\w*|shuffled?|perm\w*|\w*seed)(_|$)")
 _WORK = re.compile(r"loss|criterion|cross_entropy|nll")
 
 
@@ -49,8 +49,22 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             for call in method.calls:
                 what = _draws(context, method, call, functions, methods)
                 if what and not _guarded(method, call):
-                    sure = Confidence.POSSIBLE if draws_latent(method, call) else Confidence.LIKELY
+                    meant = draws_latent(method, call) or _announces_draws(cls, method)
+                    sure = Confidence.POSSIBLE if meant else Confidence.LIKELY
                     yield Finding(context.site(call), {"draw": what, "class": cls.name}, sure)
+
+
+_ANNOUNCED = re.compile(
+    r"\brandom(ly)?\s+(\w+\s+)?(tak|pick|sampl|select|choos|crop|cut|sub(s|g)|view|augment|walk)|\bdata augmentation",
+    re.I,
+)
+
+
+def _announces_draws(cls: ClassInfo, method: FunctionInfo) -> bool:
+    """Tell whether the documentation says that a part or a view of the input is chosen at random."""
+    nodes = [node for node in cls.scope.body if isinstance(node, ast.ClassDef) and node.name == cls.name]
+    texts = (ast.get_docstring(node) or "" for node in (*nodes, method.node) if node is not None)
+    return any(_ANNOUNCED.search(text) for text in texts)
 
 
 def _run_by_forward(cls: ClassInfo) -> list[FunctionInfo]:
@@ -58,6 +72,8 @@ def _run_by_forward(cls: ClassInfo) -> list[FunctionInfo]:
     start = cls.methods.get("forward")
     if start is None or start.node is None or any(_WORK.search(name) for name in start.callees):
         return []
+    if "grad" in start.callees:
+        return []  # it differentiates by itself: a term of a loss
     found = [start]
     for method in found:
         for call in method.calls:

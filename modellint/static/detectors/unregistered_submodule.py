@@ -11,7 +11,7 @@ from modellint.static.context import FileContext, Finding
 from modellint.static.detectors.makers import Makers, annotated_modules, attribute_of, calls_elements
 from modellint.static.guards import assignments, own, walk_own
 from modellint.static.project import ClassInfo, FunctionInfo
-from modellint.static.project.facts import last_name, walk
+from modellint.static.project.facts import last_name, parameters, walk
 
 _REGISTERS = frozenset({"add_module", "register_module", "setattr", "__setattr__"})
 _CONTAINERS = frozenset({"ModuleList", "ModuleDict", "Sequential"})
@@ -119,7 +119,9 @@ class _ClassReader:
                             named.add(target.id)
                     attribute = attribute_of(target, me)
                     if attribute is not None and what and f"self.{attribute}" not in self.registered:
-                        if not self._only_aliases(method, node.value):
+                        if not self._only_aliases(method, node.value) and not self._hides_elsewhere(
+                            attribute, node.value
+                        ):
                             reported.add(attribute)
                             yield self._finding(node, attribute, what)
                     elif attribute is not None and guessed and calls_elements(self.cls, attribute):
@@ -175,6 +177,20 @@ class _ClassReader:
         if len(items) != 1 or isinstance(value, (ast.Dict, ast.ListComp)):
             return False
         return _hides_on_purpose(items[0]) or self.makers.is_from_library(method, items[0])
+
+    def _hides_elsewhere(self, attribute: str, value: ast.expr) -> bool:
+        """Tell whether `[Module()]` takes the place of a single module that somebody else registers."""
+        if not isinstance(value, (ast.List, ast.Tuple)) or len(value.elts) != 1:
+            return False
+        for method in self.cls.methods.values():
+            own = {parameter.arg for parameter, _ in parameters(method)}
+            for node in walk_own(method):
+                if isinstance(node, ast.Assign) and isinstance(node.value, (ast.List, ast.Tuple)):
+                    given = [item for item in node.value.elts if isinstance(item, ast.Name) and item.id in own]
+                    kept = any(attribute_of(target, method.self_name or "") == attribute for target in node.targets)
+                    if kept and len(given) == len(node.value.elts) == 1:
+                        return True
+        return False
 
     def _holds_modules(self, method: FunctionInfo, value: ast.expr, local: dict[str, str], named: set[str]) -> str:
         """Return what kind of plain container of modules `value` is, or an empty text."""

@@ -59,7 +59,7 @@ def truth(machine: Machine, test: ast.expr, state: State) -> bool | None:
 
 
 def narrow(machine: Machine, test: ast.expr, holds: bool, state: State) -> None:
-    """Take over what `test`, found to hold or not, says about a mode: `model.training`."""
+    """Take over what `test`, found to hold or not, says about a mode: `model.training`, or that there is no model."""
     while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         test, holds = test.operand, not holds
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) is holds:
@@ -72,6 +72,20 @@ def narrow(machine: Machine, test: ast.expr, holds: bool, state: State) -> None:
             obj = state.heap[oid]
             if obj.kind in (MODEL, OPAQUE):
                 state.heap[oid] = obj._replace(modes=frozenset({fact}))
+    elif (absent := _absent(test, holds)) is not None:
+        # what happens to a model where there is one is all that ever happens to it
+        for oid in machine.eval(absent, state).refs:
+            if state.heap[oid].kind in (MODEL, OPAQUE):
+                state.heap[oid] = state.heap[oid]._replace(modes=frozenset())
+
+
+def _absent(test: ast.expr, holds: bool) -> ast.expr | None:
+    """Return the attribute that is None where `test` holds, or does not."""
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.left, ast.Attribute):
+        with_none = isinstance(test.comparators[0], ast.Constant) and test.comparators[0].value is None
+        if with_none and isinstance(test.ops[0], ast.Is if holds else ast.IsNot):
+            return test.left
+    return test if isinstance(test, ast.Attribute) and not holds else None
 
 
 def truth_of(value: Value, state: State) -> bool | None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 
-from modellint.static.classes import NO, UNKNOWN, YES, Dependence
+from modellint.static import given
+from modellint.static.dependence import NO, UNKNOWN, YES, Dependence
 from modellint.static.flow.machine import Machine
 from modellint.static.flow.state import State
 from modellint.static.flow.touching import built_from_weights
 from modellint.static.flow.values import (
     CONTAINER,
+    EVAL,
     INSTANCE,
     MODEL,
     RANDOM,
@@ -45,7 +47,7 @@ def construct(machine: Machine, symbol: ClassValue, args: Args, node: ast.Call, 
     """Build an instance of a class of the project."""
     cls = symbol.cls
     if machine.classes.is_module(cls):
-        depends = machine.classes.dependence(cls)
+        depends = given.of_call(machine.classes, cls, node, machine.frame.function)
         site = machine.site(node)
         modes = training_from(site, f"{cls.name}()")
         if depends.answer != YES and any(_switched(state.heap[oid]) for value in args.every() for oid in value.refs):
@@ -68,6 +70,11 @@ def construct(machine: Machine, symbol: ClassValue, args: Args, node: ast.Call, 
         obj = Obj(INSTANCE, cls, "", machine.site(node), cls.name, UNKNOWN_MODES, UNKNOWN_WEIGHTS, {})
     value = machine.allocate(node, state, obj, "new")
     initialise(machine, cls, value, args, node, state)
+    for oid in value.refs:
+        built = state.heap[oid]
+        parts = (state.heap[part] for held in built.attrs.values() for part in held.refs)
+        if built.kind == MODEL and built.depends != YES and any(EVAL in kinds(part.modes) for part in parts):
+            state.heap[oid] = built._replace(modes=built.modes | UNKNOWN_MODES)  # only its own flag may be left
     return value
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from modellint.static.classes import YES
+from modellint.static.dependence import YES
 from modellint.static.flow import data, libraries
 from modellint.static.flow.construct import training_from
 from modellint.static.flow.contexts import enter_context, enter_manager

@@ -127,7 +127,10 @@ def _brings_weights(obj: Obj) -> bool:
 def built_from_weights(args: Args, state: State) -> bool:
     """Tell whether a model is built around another one that has weights, or from a file of weights, by its name."""
     for value in args.every():
-        if any(_brings_weights(state.heap[oid]) for oid in value.refs):
+        held = [inner for oid in value.refs for inner in state.heap[oid].attrs.values()]
+        parts = [_owner(symbol) for item in (value, *held) for symbol in item.symbols]
+        oids = {*value.refs, *(oid for item in held for oid in item.refs), *(oid for oid in parts if oid is not None)}
+        if any(_brings_weights(state.heap[oid]) for oid in oids):
             return True
         if value.consts is not None and any(isinstance(c, str) and _WEIGHTS_FILE.search(c) for c in value.consts):
             return True

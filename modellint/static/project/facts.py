@@ -188,7 +188,9 @@ class ClassInfo:
         self.module = module
         self.name = node.name
         self.scope = scope
-        self.bases = tuple(dotted_name(base) for base in node.bases)
+        self.bases = tuple(
+            dotted_name(base.value if isinstance(base, ast.Subscript) else base) for base in node.bases
+        )  # `Base[T]` inherits from `Base`
         self.methods: dict[str, FunctionInfo] = {}
         self.decorators = tuple(last_name(d) for d in node.decorator_list)
         records = "dataclass" in self.decorators or "NamedTuple" in self.bases

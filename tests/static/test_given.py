@@ -1,0 +1,179 @@
+"""Whether a model depends on the mode where its layers are given to it, by the caller or by a library."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.static.conftest import Lint
+
+USE = """
+import torch
+{imports}
+from torch import nn
+
+{classes}
+
+def predict(x):
+    model = {built}
+    model.load_state_dict(torch.load("a.pt", weights_only=True))
+    with torch.no_grad():
+        return model(x).argmax(-1).tolist()  # ML101{severity}
+"""
+
+KEEPS = """
+class Encoder(nn.Module):
+    def __init__(self, width, embedding=None, layer=nn.Linear):
+        super().__init__()
+        self.embedding = nn.Embedding(9, width) if embedding is None else embedding
+        self.inner = embedding
+        self.out = layer(width, width)
+
+    def forward(self, x):
+        return self.out(self.inner(self.embedding(x)))
+
+class Net(nn.Module):
+    def __init__(self, vocabulary, part=None):
+        super().__init__()
+        self.table = nn.Embedding(vocabulary, 8)
+        self.encoder = Encoder({given})
+
+    def forward(self, x):
+        return self.encoder(x)
+"""
+
+FREE = {
+    "an embedding that two parts share": "8, self.table",
+    "by name": "8, embedding=self.table",
+    "a layer made on the spot": "8, nn.Linear(8, 8)",
+    "either of two": "8, self.table if vocabulary else nn.Identity()",
+    "nothing": "8, None",
+    "a factory": "8, self.table, nn.Conv1d",
+    "a factory with arguments of its own": "8, self.table, layer=functools.partial(nn.Linear, bias=False)",
+}
+DEPENDENT = {
+    "the last of three is dropout": "8, self.table if vocabulary else nn.Dropout(0.1)",
+    "a factory of dropout": "8, self.table, layer=nn.Dropout",
+}
+OPEN = {
+    "everything at once": "*vocabulary",
+    "made out of sight": "8, vocabulary.layer()",
+}
+
+
+def program(given: str, severity: str, built: str = "Net(100)") -> str:
+    classes = KEEPS.format(given=given)
+    return USE.format(imports="import functools", classes=classes, built=built, severity=severity)
+
+
+@pytest.mark.parametrize("name", FREE)
+def test_what_it_is_given_does_not_depend_on_the_mode(lint: Lint, name: str) -> None:
+    lint(program(FREE[name], ":info"), rules=["ML101"])
+
+
+@pytest.mark.parametrize("name", [*DEPENDENT, *OPEN])
+def test_what_it_is_given_may_depend_on_the_mode(lint: Lint, name: str) -> None:
+    lint(program((DEPENDENT | OPEN)[name], ":error"), rules=["ML101"])
+
+
+def test_what_the_outermost_is_given_is_looked_at_where_it_is_built(lint: Lint) -> None:
+    lint(program("8, part", ":info", built="Net(100, part=nn.Sequential(nn.Linear(8, 8)))"), rules=["ML101"])
+
+
+def test_what_the_outermost_is_given_comes_from_out_of_sight(lint: Lint) -> None:
+    lint(program("8, part", ":error", built="Net(100, part=x.layer)"), rules=["ML101"])
+
+
+def test_dropout_within_what_the_outermost_is_given(lint: Lint) -> None:
+    lint(program("8, part", ":error", built="Net(100, part=nn.Sequential(nn.Dropout()))"), rules=["ML101"])
+
+
+def test_a_default_is_taken_where_nothing_is_given(lint: Lint) -> None:
+    lint(program("8, part", ":info", built="Net(100)"), rules=["ML101"])
+
+
+LIBRARY = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = {layer}
+
+    def forward(self, graph, x):
+        return self.first(graph, x)
+"""
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        "GraphConv(8, 8)",
+        "dgl.nn.pytorch.conv.GraphConv(8, 8)",
+        "GATConv(8, 8, 4)",
+        "GATConv(8, 8, 4, 0.0, 0, residual=True)",
+        "GATConv(8, 8, 4, feat_drop=0.0)",
+        "SAGEConv(8, 8, 'mean')",
+        "EdgeConv(8, 8, batch_norm=False)",
+        "nn.LSTM(8, 8, 2, True, True)",
+        "nn.MultiheadAttention(8, 2, bias=False)",
+    ],
+)
+def test_layers_of_libraries_without_dropout(lint: Lint, layer: str) -> None:
+    classes = LIBRARY.format(layer=layer)
+    imports = "import dgl\nfrom dgl.nn import EdgeConv, GATConv, GraphConv, SAGEConv"
+    lint(USE.format(imports=imports, classes=classes, built="Net()", severity=":info"), rules=["ML101"])
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        "GATConv(8, 8, 4, 0.6)",
+        "GATConv(8, 8, 4, attn_drop=rate)",
+        "EdgeConv(8, 8, True)",
+        "HGTConv(8, 8, 4, 2, 2)",
+        "nn.LSTM(8, 8, 2, True, True, 0.5)",
+        "nn.MultiheadAttention(8, 2, 0.1)",
+        "nn.RNN(8, 8, 2, 'relu', True, True, 0.5)",
+    ],
+)
+def test_layers_of_libraries_with_dropout(lint: Lint, layer: str) -> None:
+    classes = LIBRARY.format(layer=layer).replace("def __init__(self)", "def __init__(self, rate=0.1)")
+    imports = "from dgl.nn import EdgeConv, GATConv, HGTConv"
+    lint(USE.format(imports=imports, classes=classes, built="Net()", severity=":error"), rules=["ML101"])
+
+
+GENERIC = """
+import typing
+from abc import ABC
+import torch
+from torch import nn
+
+T = typing.TypeVar("T")
+
+class Model(nn.Module, typing.Generic[T], ABC):
+    def predict(self, x):
+        with torch.no_grad():
+            return self.forward(x).argmax(-1).tolist()
+
+class Tagger(Model[str]):
+    def __init__(self):
+        super().__init__()
+        self.dropout = nn.{layer}
+        self.head = nn.Linear(8, 2)
+
+    def forward(self, x):
+        return self.head(self.dropout(x))
+
+    def tag(self, x):
+        with torch.no_grad():
+            return self.forward(x).argmax(-1).tolist()
+
+def run(x):
+    model = Tagger()
+    model.load_state_dict(torch.load("a.pt", weights_only=True))
+    with torch.no_grad():
+        return model(x).argmax(-1).tolist()  # ML101{severity}
+"""
+
+
+def test_a_generic_base_is_a_module_like_any_other(lint: Lint) -> None:
+    lint(GENERIC.format(layer="Identity()", severity=":info"), rules=["ML101"])
+    lint(GENERIC.format(layer="Dropout()", severity=":error"), rules=["ML101"])
