@@ -72,8 +72,9 @@ def construct(machine: Machine, symbol: ClassValue, args: Args, node: ast.Call, 
     initialise(machine, cls, value, args, node, state)
     for oid in value.refs:
         built = state.heap[oid]
-        parts = (state.heap[part] for held in built.attrs.values() for part in held.refs)
-        if built.kind == MODEL and built.depends != YES and any(EVAL in kinds(part.modes) for part in parts):
+        parts = (state.heap.find(part) for held in built.attrs.values() for part in held.refs)
+        switched = any(part is not None and EVAL in kinds(part.modes) for part in parts)
+        if built.kind == MODEL and built.depends != YES and switched:
             state.heap[oid] = built._replace(modes=built.modes | UNKNOWN_MODES)  # only its own flag may be left
     return value
 

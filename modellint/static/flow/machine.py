@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from modellint.static.classes import Classes
@@ -33,11 +33,14 @@ from modellint.static.flow.values import (
     UNKNOWN_WEIGHTS,
     Args,
     BoundMethod,
+    Children,
     FunctionValue,
     Grad,
+    GradContext,
     Manager,
     Modes,
     Obj,
+    Parameters,
     Partial,
     Site,
     Value,
@@ -427,7 +430,15 @@ class Machine:
         if not ends:
             return {}, {}
         after = join_states(ends)
-        return after.variables, after.heap
+        heap = dict(after.heap)
+        queue = [oid for value in (*after.variables.values(), *_held(heap.values())) for oid in _reached(value)]
+        while queue:  # what it took from modules that were run before it: another start may begin with this one
+            oid = queue.pop()
+            obj = None if oid in heap else after.heap.find(oid)
+            if obj is not None:
+                heap[oid] = obj
+                queue += [inner for value in _held((obj,)) for inner in _reached(value)]
+        return after.variables, heap
 
     def lambda_value(self, node: ast.Lambda) -> FunctionValue:
         """Return the function that a lambda is, closing over the running frame."""
@@ -437,3 +448,20 @@ class Machine:
             made = ast.copy_location(ast.FunctionDef(LAMBDA, node.args, [body], [], None), node)
             self._lambdas[key] = FunctionInfo(self.frame.module, LAMBDA, made, None, self.frame.function)
         return FunctionValue(self._lambdas[key], self.frame.id, LAMBDA, True)
+
+
+def _reached(value: Value) -> Iterator[int]:
+    """Yield the objects that `value` is, or that a method or a part in it belongs to."""
+    yield from value.refs
+    for symbol in value.symbols:
+        if isinstance(symbol, BoundMethod):
+            yield from _reached(symbol.receiver)
+        elif isinstance(symbol, (Parameters, Children)):
+            yield symbol.owner
+        elif isinstance(symbol, GradContext):
+            yield from symbol.models
+
+
+def _held(objects: Iterable[Obj]) -> list[Value]:
+    """Return what the attributes of objects hold."""
+    return [value for obj in objects for value in obj.attrs.values()]

@@ -130,7 +130,7 @@ def built_from_weights(args: Args, state: State) -> bool:
         held = [inner for oid in value.refs for inner in state.heap[oid].attrs.values()]
         parts = [_owner(symbol) for item in (value, *held) for symbol in item.symbols]
         oids = {*value.refs, *(oid for item in held for oid in item.refs), *(oid for oid in parts if oid is not None)}
-        if any(_brings_weights(state.heap[oid]) for oid in oids):
+        if any(obj is not None and _brings_weights(obj) for obj in map(state.heap.find, oids)):
             return True
         if value.consts is not None and any(isinstance(c, str) and _WEIGHTS_FILE.search(c) for c in value.consts):
             return True
