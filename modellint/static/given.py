@@ -37,15 +37,18 @@ def of_call(classes: Classes, cls: ClassInfo, call: ast.Call, scope: FunctionInf
     init = classes.project.method(cls, "__init__")
     if not built.hangs_on or init is None or depth > _DEEPEST:
         return built
-    if any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords):
-        return Dependence(UNKNOWN)
+    starred = any(isinstance(a, ast.Starred) for a in call.args)
+    spread = starred or any(k.arg is None for k in call.keywords)
     given = {keyword.arg: keyword.value for keyword in call.keywords}
     answers = []
     for index, (parameter, default) in enumerate(list(parameters(init))[1:]):
         if parameter.arg in built.hangs_on:
-            node = given.get(parameter.arg, call.args[index] if index < len(call.args) else None)
+            placed = call.args[index] if index < len(call.args) and not starred else None
+            node = given.get(parameter.arg, placed)
             if node is not None:
                 answers.append(_of_value(classes, node, scope, depth + 1))
+            elif spread:
+                answers.append(Dependence(UNKNOWN))
             else:
                 answers.append(_of_value(classes, default, init, depth + 1) if default else Dependence(UNKNOWN))
     return joined(answers)

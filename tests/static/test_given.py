@@ -83,6 +83,11 @@ def test_what_the_outermost_is_given_comes_from_out_of_sight(lint: Lint) -> None
     lint(program("8, part", ":error", built="Net(100, part=x.layer)"), rules=["ML101"])
 
 
+def test_what_is_given_by_name_is_known_beside_what_is_spread(lint: Lint) -> None:
+    lint(program("8, part", ":info", built="Net(part=nn.Linear(8, 8), **x.config)"), rules=["ML101"])
+    lint(program("8, part", ":error", built="Net(100, **x.config)"), rules=["ML101"])
+
+
 def test_dropout_within_what_the_outermost_is_given(lint: Lint) -> None:
     lint(program("8, part", ":error", built="Net(100, part=nn.Sequential(nn.Dropout()))"), rules=["ML101"])
 
@@ -91,6 +96,7 @@ def test_a_default_is_taken_where_nothing_is_given(lint: Lint) -> None:
     lint(program("8, part", ":info", built="Net(100)"), rules=["ML101"])
 
 
+BLOCK = "from timm.models.vision_transformer import Block"
 LIBRARY = """
 class Net(nn.Module):
     def __init__(self):
@@ -114,11 +120,13 @@ class Net(nn.Module):
         "EdgeConv(8, 8, batch_norm=False)",
         "nn.LSTM(8, 8, 2, True, True)",
         "nn.MultiheadAttention(8, 2, bias=False)",
+        "Block(8, 2, 4.0, qkv_bias=True, norm_layer=nn.LayerNorm)",
+        "Block(8, 2, drop_path=0.0)",
     ],
 )
 def test_layers_of_libraries_without_dropout(lint: Lint, layer: str) -> None:
     classes = LIBRARY.format(layer=layer)
-    imports = "import dgl\nfrom dgl.nn import EdgeConv, GATConv, GraphConv, SAGEConv"
+    imports = "import dgl\nfrom dgl.nn import EdgeConv, GATConv, GraphConv, SAGEConv\n" + BLOCK
     lint(USE.format(imports=imports, classes=classes, built="Net()", severity=":info"), rules=["ML101"])
 
 
@@ -132,11 +140,12 @@ def test_layers_of_libraries_without_dropout(lint: Lint, layer: str) -> None:
         "nn.LSTM(8, 8, 2, True, True, 0.5)",
         "nn.MultiheadAttention(8, 2, 0.1)",
         "nn.RNN(8, 8, 2, 'relu', True, True, 0.5)",
+        "Block(8, 2, drop_path=rate)",
     ],
 )
 def test_layers_of_libraries_with_dropout(lint: Lint, layer: str) -> None:
     classes = LIBRARY.format(layer=layer).replace("def __init__(self)", "def __init__(self, rate=0.1)")
-    imports = "from dgl.nn import EdgeConv, GATConv, HGTConv"
+    imports = "from dgl.nn import EdgeConv, GATConv, HGTConv\n" + BLOCK
     lint(USE.format(imports=imports, classes=classes, built="Net()", severity=":error"), rules=["ML101"])
 
 

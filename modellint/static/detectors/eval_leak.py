@@ -10,6 +10,7 @@ from pathlib import Path
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
+from modellint.static.evidence import functions_around
 from modellint.static.flow.events import EVAL_AGAIN, FORWARD, CallSite, Event
 from modellint.static.flow.values import ENTRY, EVAL, TRAIN, ModeFact, kinds
 from modellint.static.guards import walk_own
@@ -31,7 +32,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     for place in places(context, FORWARD):
         for event in place.events:
             facts = _leaked(event, evaluated)
-            if not event.training or not facts:
+            if not event.training or not facts or not _steps(event):
                 continue
             facts = [fact for fact in facts if not _put_back_by_a_hook(fact, context)]
             if not facts:
@@ -54,6 +55,18 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             found.append(((event.function, fact), finding))
     yield from merged(found)
     yield from _closed_with_eval(context)
+
+
+def _steps(event: Event) -> bool:
+    """Tell whether the file around a training forward, or a way to it, takes steps: a backward alone is measured."""
+    modules = {function.module for function in functions_around(event)}
+    scopes = [scope for module in modules for scope in (module.body, *module.functions)]
+    if not event.root.is_body or event.key.chain:
+        return True
+    return any(_STEPS.search(name) for scope in scopes for name in scope.callees)
+
+
+_STEPS = re.compile(r"^step$|_step$|^step_|optimi[sz]e|update|minimi[sz]e|train|fit$")
 
 
 def _put_back_by_a_hook(fact: ModeFact, context: FileContext) -> bool:

@@ -141,6 +141,21 @@ def load_lm(name):
     return model
 """
 
+BENCH = """
+import torch
+from torchvision.models import resnet18
+from setup import wants_segments
+
+model = resnet18(weights="DEFAULT")
+if wants_segments():
+    model.eval()
+y = model(torch.randn(2, 3, 64, 64))  # {mark}
+y.sum().backward()
+{more}
+with torch.no_grad():
+    y = model(torch.randn(2, 3, 64, 64))
+"""
+
 RULES = ["ML101", "ML103", "ML106", "ML108", "ML109", "ML201"]
 
 AGENT = """
@@ -271,6 +286,7 @@ SILENT: dict[str, dict[str, str]] = {
     },
     "one module in a list, registered by its owner": {"app.py": SHARED.format(first="shared", mark="")},
     "metrics of the batch, by a method named for inference": {"app.py": TASK.format(loop="if sample:", mark="")},
+    "a backward that is measured": {"app.py": BENCH.format(mark="", more="print(torch.cuda.max_memory_allocated())")},
     "a loss that may be absent is switched with the model": {"app.py": LOSS.format(test="self.loss is not None")},
     "a part that a module built, in a method that is no forward": {"app.py": SPEECH.format(part="Features()", mark="")},
     "what Lightning hands over": {"app.py": RECALL.format(name="pl_module")},
@@ -341,6 +357,9 @@ FOUND: dict[str, dict[str, str]] = {
         )
     },
     "a validation within a training step": {"app.py": TASK.format(loop="for sample in self.val:", mark="ML101")},
+    "a backward that is followed by a step": {
+        "app.py": BENCH.format(mark="ML103", more="torch.optim.SGD(model.parameters(), 0.1).step()")
+    },
     "a part that a module loaded": {
         "app.py": SPEECH.format(part="timm.create_model('resnet18', pretrained=True)", mark="ML101").replace(
             "import torch\n", "import timm\nimport torch\n", 1
