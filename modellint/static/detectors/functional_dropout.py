@@ -250,6 +250,8 @@ def _always_on(context: FileContext, scope: FunctionInfo, call: ast.Call, chance
     tied = not isinstance(chance, ast.Constant) and not inverted and value_tied_to_mode(scope, chance)
     if tied or tied_to_mode(scope, call):
         return False
+    if isinstance(chance, ast.Attribute) and isinstance(chance.value, ast.Name) and chance.value.id == "ctx":
+        return False  # what the forward of an autograd function was given, kept for its backward
     if isinstance(chance, ast.IfExp) and _turned_round(chance.test):
         return not _is_zero_attribute(scope, chance.body)
     if isinstance(chance, ast.IfExp):

@@ -19,6 +19,12 @@ SILENT = {
         q = self.drop(q, self.p, self.training)
         return attend(q, k, v, dropout_p=self.p if self.training else 0.0)
     """,
+    "what an autograd function keeps for its backward": """
+    @staticmethod
+    def recompute(ctx, grad):
+        q, k, v = ctx.saved_tensors
+        return F.scaled_dot_product_attention(q, k, v, dropout_p=ctx.dropout_p)
+    """,
     "the flag has a name": """
     def forward(self, x):
         drops = self.p > 0 and self.training
