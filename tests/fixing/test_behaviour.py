@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -221,3 +223,135 @@ class Evil:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Path.touch, (Path(self.path),)
+
+
+LOADER = (
+    HEAD
+    + """
+from torch.utils.data import DataLoader, TensorDataset
+
+samples = torch.randn(10, 64)
+
+def predict(net, samples):
+    loader = DataLoader(TensorDataset(samples), batch_size=4, OPTION)
+    net.eval()
+    labels = []
+    with torch.no_grad():
+        for (x,) in loader:
+            labels += net(x).argmax(1).tolist()
+    return labels
+"""
+)
+
+
+def in_order(names: dict[str, Any]) -> list[int]:
+    """Return the label of each sample, all of them asked in one batch."""
+    with torch.no_grad():
+        labels: list[int] = names["net"].eval()(names["samples"]).argmax(1).tolist()
+    return labels
+
+
+def labels_of(text: str) -> tuple[list[int], list[int]]:
+    """Run a program; return what it predicts, and the labels in the order of the samples."""
+    names = program(text + "\nnet = Net()\n")
+    return names["predict"](names["net"], names["samples"]), in_order(names)
+
+
+@pytest.mark.parametrize(("code", "option"), [("ML306", "shuffle=True"), ("ML405", "shuffle='False'")])
+def test_the_order_of_the_predictions_is_another_before_and_that_of_the_samples_after(
+    code: str, option: str, fixed: Fixed
+) -> None:
+    text = LOADER.replace("OPTION", option)
+    shuffled, labels = labels_of(text)
+    assert shuffled != labels
+    assert sorted(shuffled) == sorted(labels), "the same ones, in another order"
+    predicted, labels = labels_of(fixed(text, code))
+    assert predicted == labels
+
+
+def test_the_last_samples_get_no_prediction_before_and_one_after(fixed: Fixed) -> None:
+    text = LOADER.replace("OPTION", "drop_last=True")
+    predicted, labels = labels_of(text)
+    assert predicted == labels[:8]
+    predicted, labels = labels_of(fixed(text, "ML307"))
+    assert predicted == labels
+
+
+def test_a_text_for_strict_refuses_the_checkpoint_before_and_loads_it_after(fixed: Fixed) -> None:
+    text = HEAD + dedent(
+        """
+        def load(net, state):
+            missing, unexpected = net.load_state_dict(state, strict="False")
+            return missing
+        """
+    )
+    names = program(text)
+    state = names["Net"]().state_dict()
+    del state["fc.bias"]
+    with pytest.raises(RuntimeError, match=r"fc\.bias"):
+        names["load"](names["Net"](), state)
+    after = program(fixed(text, "ML405"))
+    assert after["load"](after["Net"](), state) == ["fc.bias"]
+
+
+def test_inference_mode_keeps_the_values_and_no_versions_of_them(fixed: Fixed, tmp_path: Path) -> None:
+    checkpoint = tmp_path / "net.pt"
+    torch.save(program(HEAD)["Net"]().state_dict(), checkpoint)
+    text = HEAD + dedent(
+        f"""
+        def predict(x):
+            net = Net()
+            net.load_state_dict(torch.load({str(checkpoint)!r}, weights_only=True))
+            net.eval()
+            with torch.no_grad():
+                return net(x).argmax(1)
+        """
+    )
+    x = torch.randn(8, 64)
+    before, after = program(text)["predict"](x), program(fixed(text, "ML205"))["predict"](x)
+    assert (before.is_inference(), after.is_inference()) == (False, True)
+    assert torch.equal(before, after)
+
+
+CLIP = """
+import torch
+from torch import nn
+
+def create_model_and_transforms(name, pretrained=None):
+    def crop(image):
+        left = int(torch.randint(0, 33, ()))
+        return image[left : left + 32]
+
+    def centre(image):
+        return image[16:48]
+
+    return nn.Linear(32, 4), crop, centre
+"""
+"""A stand-in for open_clip: a model, what prepares an image for training, what prepares it for use."""
+
+
+def test_an_image_is_cropped_at_random_before_and_in_the_centre_after(
+    fixed: Fixed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = ModuleType("open_clip")
+    exec(compile(CLIP, "open_clip.py", "exec"), library.__dict__)
+    monkeypatch.setitem(sys.modules, "open_clip", library)
+    text = dedent(
+        """
+        import open_clip
+        import torch
+
+        model, preprocess, _ = open_clip.create_model_and_transforms("ViT-B-32", pretrained="openai")
+
+        def predict(image):
+            model.eval()
+            with torch.no_grad():
+                return model(preprocess(image)).softmax(-1)
+        """
+    )
+    image = torch.randn(64)
+    before = program(text)["predict"]
+    assert not all(torch.equal(before(image), before(image)) for _ in range(20))
+    after = program(fixed(text, "ML305"))
+    assert torch.equal(after["predict"](image), after["predict"](image))
+    assert torch.equal(after["predict"](image), after["model"](image[16:48]).softmax(-1))

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from modellint.catalog import ActiveRule
 from modellint.static.context import FileContext, Finding
 from modellint.static.naming import is_test_file
+from modellint.static.origins import Origin, is_parameter
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import last_name
 
@@ -28,7 +29,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
         if scope.cls is not None and _TRAINS_ONLY.search(scope.cls.name):
             continue
         for call in scope.calls:
-            if not (_is_off(call, position) or _is_off(call, position + 1)):
+            if not _is_given(call, position):
                 continue
             first = 0
             layer = context.qualified(scope, call.func)
@@ -36,7 +37,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 layer, first = context.qualified(scope, call.args[0]), 1
             elif last_name(call.func) == "__init__":
                 layer = next((base for base in _bases(context, scope, call) if base in layers), None)
-            if layer is not None and layer in layers and _is_off(call, position + first):
+            if layer is not None and layer in layers and _is_off(context, scope, call, position + first):
                 yield Finding(context.site(call), {"layer": layer.rsplit(".", 1)[-1]})
 
 
@@ -47,8 +48,15 @@ def _bases(context: FileContext, scope: FunctionInfo, call: ast.Call) -> list[st
     return context.project.ancestry(scope.cls)[1]
 
 
-def _is_off(call: ast.Call, position: int) -> bool:
-    given = next((k.value for k in call.keywords if k.arg == "track_running_stats"), None)
-    if given is None and position < len(call.args):
-        given = call.args[position]
-    return isinstance(given, ast.Constant) and given.value is False
+def _is_given(call: ast.Call, position: int) -> bool:
+    """Tell whether a call passes the argument, or may do so."""
+    return len(call.args) > position or any(k.arg in (None, "track_running_stats") for k in call.keywords)
+
+
+def _is_off(context: FileContext, scope: FunctionInfo, call: ast.Call, position: int) -> bool:
+    """Tell whether a call says False, as written, in a variable or in options; what a parameter says, callers know."""
+    for view in context.resolver.views(Origin(call, scope)):
+        given = view.argument("track_running_stats", position)
+        if given is not None and not is_parameter(given):
+            return context.resolver.constant(given) == (False,)
+    return False

@@ -28,27 +28,45 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     parametrised = set(rule.rule.detector_options["parametrised"])
     found: dict[Site, Finding] = {}
     for cls in context.module_classes():
-        for method in _run_by_forward(context, cls):
+        for method, kept in _run_by_forward(context, cls).items():
             for call in method.calls:
                 why = _built(context, method, call, parametrised)
                 if why and not (_in_eval(method, call) or _kept(method, call) or tied_to_mode(method, call)):
+                    if kept and _is_returned(method, call):
+                        continue
                     site = context.site(call)
                     found.setdefault(site, Finding(site, {"built": ast.unparse(call.func), "why": why}))
     yield from found.values()
 
 
-def _run_by_forward(context: FileContext, cls: ClassInfo) -> list[FunctionInfo]:
-    """Return the forwards of a class, and what they call in turn in any mode, without keeping what it returns."""
-    found = [method for name, method in cls.methods.items() if _RUNS.match(name)]
-    for method in found:
+def _run_by_forward(context: FileContext, cls: ClassInfo) -> dict[FunctionInfo, bool]:
+    """Return the forwards of a class, what they call in turn in any mode, and whether every call keeps the result."""
+    found = {method: False for name, method in cls.methods.items() if _RUNS.match(name)}
+    queue = list(found)
+    for method in queue:
         for call in method.calls:
             other = _called(context, method, call)
-            if other is None or other in found or len(found) > _MAX_FUNCTIONS:
+            if other is None or len(found) > _MAX_FUNCTIONS:
                 continue
-            if not _CACHES.isdisjoint(other.decorators) or _kept(method, call) or tied_to_mode(method, call):
+            if not _CACHES.isdisjoint(other.decorators) or tied_to_mode(method, call):
                 continue
-            found.append(other)
+            if other not in found:
+                queue.append(other)
+            found[other] = found.get(other, True) and _kept(method, call)
     return found
+
+
+def _is_returned(method: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether what `call` builds is handed back, and not only used."""
+    names: set[str] = set()
+    inner: ast.AST = call
+    for outer in reversed(path_to(method, call)[:-1]):
+        if isinstance(outer, ast.Call) and outer.func is inner:
+            return False  # `nn.Dropout(p)(x)`
+        if isinstance(outer, ast.Assign):
+            names = {target.id for target in outer.targets if isinstance(target, ast.Name)}
+        inner = outer
+    return not any(isinstance(c.func, ast.Name) and c.func.id in names for c in method.calls)
 
 
 def _called(context: FileContext, method: FunctionInfo, call: ast.Call) -> FunctionInfo | None:
@@ -114,13 +132,25 @@ def _kept(method: FunctionInfo, call: ast.Call) -> bool:
             names = {target.id for target in node.targets if isinstance(target, ast.Name)}
             if any(_hands_on(inner, names) for inner in walk_own(method)):
                 return True
-        elif isinstance(node, ast.NamedExpr) and any(_hands_on(n, {node.target.id}) for n in walk_own(method)):
+        elif isinstance(node, ast.NamedExpr):
+            if any(_hands_on(inner, {node.target.id}) for inner in walk_own(method)):
+                return True
+        elif isinstance(node, ast.Call) and node is not call and _grows_attribute(node):
             return True
     return any(last_name(c) in _REGISTERS for c in method.calls)
 
 
 _REGISTERS = frozenset({"setattr", "add_module", "register_module"})
 _FILLS = frozenset({"load_state_dict", "copy_", "constant_", "fill_", "zero_"})
+
+
+def _grows_attribute(call: ast.Call) -> bool:
+    """Tell whether `call` adds something to what an attribute holds: `self.layers.append(...)`."""
+    func = call.func
+    return isinstance(func, ast.Attribute) and func.attr in _GROWS and isinstance(func.value, ast.Attribute)
+
+
+_GROWS = frozenset({"append", "extend", "insert", "update", "setdefault"})
 
 
 def _stores(node: ast.AST) -> bool:

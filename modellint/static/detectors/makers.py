@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 
 from modellint.static.context import FileContext
 from modellint.static.dependence import NO
 from modellint.static.guards import assignments, walk_own
 from modellint.static.project import ClassInfo, FunctionInfo
-from modellint.static.project.facts import parameters
+from modellint.static.project.facts import parameters, walk
 
 _MOVES = frozenset({"to", "cuda", "half", "float", "double", "cpu", "train", "apply"})
 
@@ -48,7 +49,7 @@ class Makers:
             maker = self._own(method, node.func)
             return maker is not None and self._makes_module(maker)
         if isinstance(symbol.target, ClassInfo):
-            return self.context.classes.is_module(symbol.target)
+            return self.context.classes.is_module(symbol.target) and self._matters(symbol.target)
         if isinstance(symbol.target, FunctionInfo):
             return self._makes_module(symbol.target)
         if symbol.target is not None:
@@ -104,6 +105,20 @@ class Makers:
         name = symbol.dotted.rsplit(".", 1)[-1]
         return (_CLASS if name[:1].isupper() else _FACTORY).search(name) is not None
 
+    def _matters(self, cls: ClassInfo) -> bool:
+        """Tell whether a module of the project has a mode, weights or buffers, as far as that is in sight."""
+        if self.context.classes.dependence(cls).answer != NO:
+            return True
+        made = self.context.weights.of(cls)
+        mine, outside = self.context.project.ancestry(cls)
+        layers = [base.rsplit(".", 1)[-1] for base in outside if base.startswith("torch.nn.")]
+        return (
+            made.learns
+            or made.may_load
+            or any(name != "Module" and has_weights(name) for name in layers)
+            or any("register_buffer" in method.callees for owner in mine for method in owner.methods.values())
+        )
+
     def _own(self, method: FunctionInfo, func: ast.expr) -> FunctionInfo | None:
         mine = attribute_of(func, method.self_name or "")
         return self.context.project.method(self.cls, mine) if mine is not None else None
@@ -136,8 +151,8 @@ def calls_elements(cls: ClassInfo, attribute: str) -> bool:
                 if attribute_of(node.func.value, me) == attribute and node.args:
                     return True
             elif isinstance(node, (ast.For, ast.comprehension)):
-                if any(isinstance(n, ast.expr) and attribute_of(n, me) == attribute for n in ast.walk(node.iter)):
-                    turns = {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
+                if any(isinstance(n, ast.expr) and attribute_of(n, me) == attribute for n in walk(node.iter)):
+                    turns = {n.id for n in walk(node.target) if isinstance(n, ast.Name)}
                     if any(isinstance(c.func, ast.Name) and c.func.id in turns and c.args for c in method.calls):
                         return True
     return False
@@ -179,3 +194,11 @@ _ACTIVATIONS = frozenset(
     "ReLU ReLU6 ELU SELU CELU GELU GLU SiLU Mish Tanh Tanhshrink Sigmoid LogSigmoid Softmin Softplus Softshrink "
     "Softsign Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU Threshold".split()
 )
+
+
+def class_body(scope: FunctionInfo, name: str) -> Iterator[ast.Assign]:
+    """Yield the assignments in the body of the class `name` that is defined in `scope`."""
+    for node in scope.body:
+        for inner in walk(node) if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else ():
+            if isinstance(inner, ast.ClassDef) and inner.name == name:
+                yield from (statement for statement in inner.body if isinstance(statement, ast.Assign))

@@ -11,6 +11,7 @@ from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
 from modellint.static.guards import path_to, walk_own
 from modellint.static.naming import is_test_file, snake
+from modellint.static.origins import Origin, is_parameter
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import dotted_name, last_name, walk
 
@@ -34,7 +35,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     for scope in context.scopes:
         for call in scope.calls:
             name = last_name(call.func)
-            if name not in names or not _is_lax(call, name in methods):
+            if name not in names or not _is_lax(context, scope, call, name in methods):
                 continue
             if name not in methods and context.qualified(scope, call.func) not in functions:
                 continue
@@ -43,11 +44,14 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 yield Finding(context.site(call), {"call": ast.unparse(call.func)}, confidence)
 
 
-def _is_lax(call: ast.Call, positional: bool) -> bool:
-    given = next((k.value for k in call.keywords if k.arg == "strict"), None)
-    if given is None and positional and len(call.args) == 2:
-        given = call.args[1]
-    return isinstance(given, ast.Constant) and given.value is False
+def _is_lax(context: FileContext, scope: FunctionInfo, call: ast.Call, positional: bool) -> bool:
+    """Tell whether `strict` is False: as written, in a variable or in options. What a parameter says, callers know."""
+    for view in context.resolver.views(Origin(call, scope)):
+        given = view.argument("strict", 1 if positional else None)
+        if given is None or given.node is None or is_parameter(given):
+            return False
+        return context.resolver.constant(given) == (False,)
+    return False
 
 
 def _thrown_away(scope: FunctionInfo, call: ast.Call) -> bool:

@@ -110,22 +110,21 @@ def _fits(context: FileContext, pattern: Mapping[str, Any], match: Match) -> str
         if not _value_fits(context, pattern["value"], Origin(match.node.value, match.scope)):
             return None
         shown = ast.unparse(match.node.value)
+    call = match.node if isinstance(match.node, ast.Call) and "arguments" in pattern else None
+    view = context.resolver.view(Origin(call, match.scope)) if call is not None else None
     for name, wanted in pattern.get("arguments", {}).items():
-        assert isinstance(match.node, ast.Call)
-        if any(keyword.arg is None for keyword in match.node.keywords) or any(
-            isinstance(a, ast.Starred) for a in match.node.args
-        ):
+        if view is None or view.opaque:
             return None  # what is passed cannot be read off
-        given = _argument(match.node, name, wanted.get("position"))
+        given = view.argument(name, wanted.get("position"))
         if given is None:
             if wanted.get("missing") is not True:
                 return None
             continue
         if wanted.get("missing") is True:
             return None
-        if not _value_fits(context, wanted, Origin(given, match.scope)):
+        if not _value_fits(context, wanted, given):
             return None
-        shown = shown or f"{name}={ast.unparse(given)}"
+        shown = shown or f"{name}={ast.unparse(given.node) if given.node is not None else '...'}"
     if not all(_stands(context, match, key, wanted) for key, wanted in pattern.get("inside", {}).items()):
         return None
     if any(_stands(context, match, key, wanted) for key, wanted in pattern.get("outside", {}).items()):
@@ -137,13 +136,6 @@ def _fits(context: FileContext, pattern: Mapping[str, Any], match: Match) -> str
     ):
         return None
     return shown
-
-
-def _argument(call: ast.Call, name: str, position: int | None) -> ast.expr | None:
-    for keyword in call.keywords:
-        if keyword.arg == name:
-            return keyword.value
-    return call.args[position] if position is not None and position < len(call.args) else None
 
 
 def _value_fits(context: FileContext, wanted: Mapping[str, Any], value: Origin) -> bool:

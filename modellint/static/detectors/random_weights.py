@@ -152,9 +152,8 @@ def _taught_elsewhere(context: FileContext, event: Event) -> bool:
     if born.path == path and node.lineno <= born.row <= (node.end_lineno or node.lineno):
         return False
     made_below = any(_spans(step.callee, born) for step in event.key.chain)
-    reached = made_below or any(
-        _spans(f, born) and f.name != "__init__" for f in root.module.functions if f is not root
-    )
+    makers = [f for f in root.module.functions if f is not root and _spans(f, born)]
+    reached = made_below or any(f.name != "__init__" for f in makers)
     others: Iterable[FunctionInfo]
     if root.cls is not None:
         if context.classes.is_module(root.cls) and not reached:
@@ -164,7 +163,8 @@ def _taught_elsewhere(context: FileContext, event: Event) -> bool:
             return True  # whoever builds the object may load its model
     else:
         others = [] if made_below else [root.module.body, *root.module.functions]
-    return any(_teaches(function) for function in others if function is not root)
+    known = {maker.name for maker in makers}  # what these do is in sight, whatever they are called
+    return any(_teaches(function, known) for function in others if function is not root)
 
 
 def _is_imported(context: FileContext, module: ModuleInfo, name: str) -> bool:
@@ -178,10 +178,9 @@ def _family(context: FileContext, cls: ClassInfo) -> list[ClassInfo]:
     return context.project.ancestry(cls)[0]
 
 
-def _teaches(function: FunctionInfo) -> bool:
-    if _TEACHES.search(function.name):
-        return True
-    return any(_TEACHES.search(name) for name in function.callees) or "backward" in function.words
+def _teaches(function: FunctionInfo, known: set[str]) -> bool:
+    names = {function.name, *function.callees} - known
+    return any(_TEACHES.search(name) for name in names) or "backward" in function.words
 
 
 def _spans(function: FunctionInfo, site: Site) -> bool:

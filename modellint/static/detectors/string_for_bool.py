@@ -11,6 +11,7 @@ from modellint.diagnostic import Confidence, Severity
 from modellint.static.context import FileContext, Finding
 from modellint.static.guards import assignments
 from modellint.static.naming import snake
+from modellint.static.origins import Origin
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import last_name, parameters, walk
 
@@ -37,6 +38,8 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             for keyword in call.keywords:
                 if keyword.arg is not None and keyword.arg in keywords:
                     yield from _judge(context, scope, call, keyword.arg, keyword.value)
+            if any(keyword.arg is None for keyword in call.keywords):
+                yield from _spread(context, scope, call, keywords)
             position = methods.get(name or "") if isinstance(call.func, ast.Attribute) else None
             if position is None and any(name == known.rsplit(".", 1)[-1] for known in functions):
                 position = functions.get(context.qualified(scope, call.func) or "")
@@ -44,6 +47,16 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 yield from _judge(context, scope, call, "", call.args[position])
             if name == "add_argument":
                 yield from _parsed(context, call)
+
+
+def _spread(context: FileContext, scope: FunctionInfo, call: ast.Call, keywords: set[str]) -> Iterator[Finding]:
+    """Judge the options that a dict in sight hands over: `create_model(name, **options)`."""
+    written = {keyword.arg for keyword in call.keywords}
+    for view in context.resolver.views(Origin(call, scope)):
+        for name, given in view.keywords.items():
+            if name in keywords and name not in written and isinstance(given.node, ast.Constant):
+                yield from _judge(context, scope, call, name, given.node)
+        return
 
 
 def _judge(context: FileContext, scope: FunctionInfo, call: ast.Call, name: str, value: ast.expr) -> Iterator[Finding]:

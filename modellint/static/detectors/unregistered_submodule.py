@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
-from modellint.static.detectors.makers import Makers, annotated_modules, attribute_of, calls_elements
+from modellint.static.detectors.makers import Makers, annotated_modules, attribute_of, calls_elements, class_body
 from modellint.static.guards import assignments, own, walk_own
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import last_name, parameters, walk
@@ -51,7 +51,19 @@ class _ClassReader:
                                 found.add(f"self.{node.attr}")
                             elif isinstance(node, ast.Name):
                                 found.add(node.id)
+                elif (last_name(call) or "")[:1].isupper() and self._may_register(method, call):
+                    for argument in [*call.args, *(k.value for k in call.keywords)]:
+                        attribute = attribute_of(argument, method.self_name or "")
+                        found |= {f"self.{attribute}"} if attribute is not None else set()
         return found
+
+    def _may_register(self, method: FunctionInfo, call: ast.Call) -> bool:
+        """Tell whether `call` builds another module, which may register the modules that it is given."""
+        symbol = self.context.project.resolve_in(method, call.func)
+        if symbol is None or not isinstance(symbol.target, ClassInfo):
+            return symbol is not None and symbol.target is None and not symbol.dotted.startswith("torch.")
+        init = self.context.project.method(symbol.target, "__init__")
+        return init is not None and not (_CONTAINERS | _REGISTERS).isdisjoint(init.callees)
 
     def findings(self) -> Iterator[Finding]:
         yield from self._in_body()
@@ -68,7 +80,7 @@ class _ClassReader:
         scope = self.cls.scope
         init = self.context.project.method(self.cls, "__init__")
         template = {n.attr for n in walk_own(init) if isinstance(n, ast.Attribute)} if init is not None else set()
-        for node in _class_body(scope, self.cls.name):
+        for node in class_body(scope, self.cls.name):
             target = node.targets[0]
             if not isinstance(target, ast.Name) or target.id in template:
                 continue
@@ -217,7 +229,8 @@ class _ClassReader:
             return left or self._holds_modules(method, value.right, local, named)
         if isinstance(value, ast.Lambda):
             inside = {n.id for n in walk(value.body) if isinstance(n, ast.Name)}
-            return "a lambda" if inside & named else ""
+            own = {argument.arg for argument in walk(value.args) if isinstance(argument, ast.arg)}
+            return "a lambda" if (inside - own) & named else ""
         if isinstance(value, ast.Call) and last_name(value) in _PLAIN:
             if any(self.makers.mapped(method, argument, named) for argument in value.args):
                 return f"a {last_name(value)}"
@@ -270,14 +283,6 @@ def _hides_on_purpose(item: ast.expr) -> bool:
         and isinstance(item.func, ast.Attribute)
         and item.func.attr in ("eval", "requires_grad_")
     )
-
-
-def _class_body(scope: FunctionInfo, name: str) -> Iterator[ast.Assign]:
-    """Yield the assignments in the body of the class `name` that is defined in `scope`."""
-    for node in scope.body:
-        for inner in walk(node) if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else ():
-            if isinstance(inner, ast.ClassDef) and inner.name == name:
-                yield from (statement for statement in inner.body if isinstance(statement, ast.Assign))
 
 
 def _is_plain_local(method: FunctionInfo, name: str) -> bool:

@@ -92,7 +92,9 @@ def initialise(machine: Machine, cls: ClassInfo, value: Value, args: Args, node:
         for oid in value.refs:
             held = {name: item for name, item in given.items() if item is not None}
             state.heap[oid] = state.heap[oid]._replace(attrs={**state.heap[oid].attrs, **held})
-        return
+        init, args = machine.project.method(cls, "__post_init__"), Args()  # of a dataclass
+        if init is None:
+            return
     if machine.classes.is_module(cls) and not effective(init):
         return
     machine.recorder.muted += 1

@@ -174,7 +174,7 @@ class FileAnalysis:
         me = Value(refs=frozenset({oid}))
         machine.recorder.muted += 1
         try:
-            init = machine.project.method(cls, "__init__")
+            init = machine.project.method(cls, "__init__") or machine.project.method(cls, "__post_init__")
             if init is not None and init.node is not None:
                 machine.frames.append(Frame(machine.module_frame(cls.module), cls.module.body, None, ()))
                 initialise(machine, cls, me, unknown_arguments(machine, init, state, me), init.node, state)

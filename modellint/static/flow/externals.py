@@ -100,8 +100,11 @@ def call_external(machine: Machine, dotted: str, args: Args, node: ast.Call, sta
         leaf = only_constant(args.keywords.get("requires_grad", NOTHING)) == (True,)
         data.run_callbacks(machine, last, args, node, state)
         if not dotted.startswith("torch.nn.init."):
-            for value in args.every():  # `vector_to_parameters(v, net.parameters())`
-                touch_value(machine, Value(symbols=value.symbols), state)
+            loads = data.LOADS.search(last) is not None or last.startswith("set_model")
+            for (
+                value
+            ) in args.every():  # `vector_to_parameters(v, net.parameters())`, `set_model_state_dict(net, state)`
+                touch_value(machine, value if loads else Value(symbols=value.symbols), state)
         if last == "save":
             data.escape(machine, node, args, state, last)
         return Value(taint=taint | {machine.leaf(node)} if leaf else taint)

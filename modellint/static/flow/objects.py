@@ -369,6 +369,10 @@ def _model_method(machine: Machine, oid: int, name: str, args: Args, node: ast.C
     known = machine.knowledge.method(machine.knowledge.entry_points, libraries.origins(machine, obj), name)
     if known is not None:
         return libraries.act(machine, name, known, args, node, state, oid)
+    origins = [origin for origin in libraries.origins(machine, obj) if machine.knowledge.is_library(origin)]
+    maker = machine.knowledge.method(machine.knowledge.loaders, origins, name)
+    if maker is not None:  # a class method: it returns another model, this one stays what it is
+        return libraries.load(machine, f"{origins[0]}.{name}", maker, args, node, state, class_of(obj))
     if name.startswith(("load", "restore", "resume", "init_weights", "from_")):
         state.heap[oid] = obj._replace(weights=frozenset({LOADED, UNKNOWN}))
         if any(k in args.keywords for k in ("eval", "eval_mode", "inference")):

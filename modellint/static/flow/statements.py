@@ -352,7 +352,10 @@ def _class(machine: Machine, node: ast.ClassDef, state: State) -> list[State]:
 
 def _class_body(machine: Machine, node: ast.ClassDef, cls: ClassInfo, state: State) -> None:
     """Keep the models that the body of a class assigns, and its variables that wait for one."""
+    held: dict[str, Value] = {}
     for statement in node.body:
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) and held:
+            _in_class_body(machine, statement.value, held, state)
         if not isinstance(statement, (ast.Assign, ast.AnnAssign)):
             continue
         if isinstance(statement.value, (ast.Call, ast.Name, ast.Constant)):
@@ -361,7 +364,21 @@ def _class_body(machine: Machine, node: ast.ClassDef, cls: ClassInfo, state: Sta
             for target in targets:
                 if isinstance(target, ast.Name) and (value.refs or value.symbols or value == NONE):
                     christen(target.id, value, state)
-                    state.variables[class_home(machine, cls), target.id] = value
+                    state.variables[class_home(machine, cls), target.id] = held[target.id] = value
+
+
+def _in_class_body(machine: Machine, call: ast.Call, held: dict[str, Value], state: State) -> None:
+    """Evaluate a call in the body of a class, where its variables `held` come before those of the file."""
+    frame = machine.frame.id
+    outer = {name: state.variables.get((frame, name)) for name in held}
+    for name, value in held.items():
+        state.variables[frame, name] = value
+    machine.eval(call, state)
+    for name, before in outer.items():
+        if before is None:
+            del state.variables[frame, name]
+        else:
+            state.variables[frame, name] = before
 
 
 def _register(

@@ -61,6 +61,11 @@ class CallView:
         return bound
 
 
+def is_parameter(given: Origin) -> bool:
+    """Tell whether an argument is a parameter of the function that hands it on: what it is, the callers know."""
+    return isinstance(given.node, ast.Name) and any(a.arg == given.node.id for a, _ in parameters(given.scope))
+
+
 def views_of(resolver: Resolver, origin: Origin) -> list[CallView]:
     """Return the call that `origin` is, once for everything that may be called there."""
     node = origin.node

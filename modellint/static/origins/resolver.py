@@ -29,6 +29,9 @@ SPLIT = re.compile(
 )
 """Words of a condition that tells the data of training from the data of evaluation."""
 
+_AMOUNT = re.compile(r"\b\w*_?(size|ratio|frac\w*|percent\w*|path|paths|dir|file|files|folder|root|csv)\b", re.I)
+"""Names of amounts and places of data: whether there is any is asked, not which part of the work this is."""
+
 _SAME_VALUE = frozenset({"list", "tuple", "iter", "deepcopy", "copy", "tqdm", "trange", "prepare", "cycle", "track"})
 _HANDS_BACK = frozenset(
     {"prepare", "setup_dataloaders", "prepare_data_loader", "distribute_dataset", "auto_dataloader"}
@@ -119,7 +122,7 @@ class Resolver:
             sources = [origin.at(node.value).along((step, *origin.path))]
         elif isinstance(node, ast.IfExp):
             known = self.truth(origin.at(node.test))
-            unsure = known is None and SPLIT.search(ast.unparse(node.test)) is not None
+            unsure = known is None and _tells_split(node.test) and not _asks_for(node.test, node.body)
             branches = ((node.body, True), (node.orelse, False))
             sources = [origin.at(n).along(origin.path, unsure=unsure) for n, k in branches if known in (None, k)]
         elif isinstance(node, ast.BoolOp):
@@ -434,7 +437,7 @@ class Resolver:
                 continue
             known = self.truth(Origin(test, scope, activation))
             if known is None:
-                sure = sure and SPLIT.search(ast.unparse(test)) is None
+                sure = sure and not _tells_split(test)
             elif known is not holds:
                 return False, True
         return True, sure
@@ -444,3 +447,15 @@ class Resolver:
         if known is None:
             return ELEMENT
         return known[0] if isinstance(known[0], int) else repr(known[0])
+
+
+def _tells_split(test: ast.expr) -> bool:
+    """Tell whether a condition asks which part of the work, or of the data, this is."""
+    return SPLIT.search(_AMOUNT.sub("", ast.unparse(test))) is not None
+
+
+def _asks_for(test: ast.expr, value: ast.expr) -> bool:
+    """Tell whether a condition asks whether there is such a value: `held_out if held_out else test`."""
+    if isinstance(test, ast.Compare) and isinstance(test.comparators[0], ast.Constant):
+        test = test.left
+    return ast.dump(test) == ast.dump(value)

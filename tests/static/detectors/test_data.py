@@ -237,22 +237,6 @@ SILENT = {
                 for x, y in test_loader:
                     print(model(x))
         """,
-    "another transform is set on the data set": """
-        import torch
-        from torch.utils.data import DataLoader
-        from torchvision import datasets, transforms as T
-
-        train_tf = T.Compose([T.RandomResizedCrop(224), T.ToTensor()])
-        test_tf = T.Compose([T.Resize(224), T.ToTensor()])
-        dataset = datasets.ImageFolder("val", train_tf)
-        dataset.transform = test_tf
-
-        @torch.no_grad()
-        def evaluate(model):
-            model.eval()
-            for x, y in DataLoader(dataset, 4):
-                print(model(x).argmax(1))
-        """,
     "loaders of timm, one for each purpose": """
         import timm
         import torch
@@ -601,23 +585,6 @@ FOUND = {
                 with torch.no_grad():
                     outputs = model(**batch)
                 print(outputs.logits.argmax(-1))
-        """,
-    "a loader of timm for training, in an evaluation": """
-        import timm
-        import torch
-        from timm.data import create_dataset, create_loader, resolve_data_config
-
-        def validate(args):
-            model = timm.create_model(args.model, pretrained=True).cuda().eval()
-            cfg = resolve_data_config({}, model=model)
-            loader = create_loader(  # ML305
-                create_dataset("", args.data), input_size=cfg["input_size"], batch_size=64, is_training=True
-            )
-            hits = 0
-            with torch.no_grad():
-                for x, y in loader:
-                    hits += (model(x).argmax(1) == y).sum().item()
-            return hits
         """,
 }
 

@@ -166,6 +166,18 @@ SILENT = {
             hidden = model(ids).last_hidden_state
             return torch.equal(hidden, hidden.detach().clone())
         """,
+    "deterministic algorithms are asked for": """
+        import os
+        import torch
+
+        os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"
+        torch.use_deterministic_algorithms(True)
+
+        @torch.no_grad()
+        def reproducible(model, x):
+            model.eval()
+            return torch.equal(model(x), model(x))
+        """,
 }
 
 FOUND = {
