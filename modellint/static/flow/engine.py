@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 
 from modellint.static.classes import Classes
 from modellint.static.flow.binding import unknown_arguments
@@ -12,7 +13,7 @@ from modellint.static.flow.decorators import decorate, hides_mode
 from modellint.static.flow.events import Event
 from modellint.static.flow.expressions import EXPRESSIONS
 from modellint.static.flow.frames import Frame, site_of
-from modellint.static.flow.machine import Exhausted, Machine
+from modellint.static.flow.machine import CALL_SHARE, MAX_STEPS, Exhausted, Machine
 from modellint.static.flow.quiet import Quiet
 from modellint.static.flow.relevance import CallFacts, Relevance
 from modellint.static.flow.startup import MODE_WORDS, start_up
@@ -61,12 +62,16 @@ class FileAnalysis:
         )
         self._instances: dict[ClassInfo, State] = {}
         self.exhausted: list[FunctionInfo] = []
-        self._base = self._run_top_level()
 
     @property
     def events(self) -> list[Event]:
         """Everything noted so far that was seen to the end."""
         return [event for event in self._machine.recorder.events if not event.abandoned]
+
+    @cached_property
+    def _base(self) -> State:
+        """The state that the top level of the file leaves."""
+        return self._run_top_level()
 
     def run(self) -> None:
         """Analyse every function of the file that is judged in the file itself."""
@@ -87,19 +92,34 @@ class FileAnalysis:
         self._run(self._caller_relevance, names)
 
     def _run(self, relevance: Relevance, names: frozenset[str] | None) -> None:
-        for function in self.module.functions:
-            outer = function.parent
-            if outer is not None and not outer.is_body and function.cls is None:
-                continue  # nested functions are run with what is around them
-            if function in self._done or (names is not None and names.isdisjoint(function.callees)):
-                continue
-            if relevance.is_root(function) and not hides_mode(self._machine, function):
-                self._done.add(function)
+        body = self.module.body
+        if relevance.owes(body) if names is None else not names.isdisjoint(body.callees):
+            _ = self._base
+        roots = [function for function in self.module.functions if self._is_root(function, relevance, names)]
+        called = {callee for function in roots for callee in relevance.callees(function) if callee is not function}
+        for function in sorted(roots, key=called.__contains__):  # callers first: a call may show all there is to see
+            self._done.add(function)
+            if not self._is_covered(function):
                 self._run_root(function, None, self._start(function, function.cls), function.cls)
         if names is None:
             for cls in self.module.classes:
                 self._run_templates(cls, relevance)
         self._machine.recorder.conclude()
+
+    def _is_root(self, function: FunctionInfo, relevance: Relevance, names: frozenset[str] | None) -> bool:
+        outer = function.parent
+        if outer is not None and not outer.is_body and function.cls is None:
+            return False  # nested functions are run with what is around them
+        if function in self._done or (names is not None and names.isdisjoint(function.callees)):
+            return False
+        return relevance.is_root(function) and not hides_mode(self._machine, function)
+
+    def _is_covered(self, function: FunctionInfo) -> bool:
+        """Tell whether a call that was analysed showed everything that the function can do, whoever calls it."""
+        called = self._machine.called
+        return function in self._machine.covered and all(
+            inner.cls is not None or inner in called or not self._relevance.is_root(inner) for inner in function.nested
+        )
 
     def _run_templates(self, cls: ClassInfo, relevance: Relevance) -> None:
         """Analyse inherited methods that call methods which `cls` overrides: its way through the base class."""
@@ -116,6 +136,7 @@ class FileAnalysis:
 
     def _run_top_level(self) -> State:
         machine = self._machine
+        machine.begin(CALL_SHARE * MAX_STEPS)  # so that the `main` of a script gets as much as if it were run alone
         state = State.empty(Grad(ON, None))
         frame = Frame(machine.module_frame(self.module), self.module.body, None, ())
         machine.frames.append(frame)

@@ -48,6 +48,7 @@ from modellint.static.flow.values import (
 )
 from modellint.static.knowledge import Knowledge
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo, Project
+from modellint.static.project.facts import parameters
 
 MAX_DEPTH = 12
 MAX_STEPS = 12_000
@@ -81,6 +82,10 @@ def _hands_over_code(args: Args) -> bool:
     )
 
 
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
 class Machine:
     """Interprets code over `State`. One machine serves one analysis; the tables say how each node is handled."""
 
@@ -105,6 +110,7 @@ class Machine:
         self.parents: dict[int, int | None] = {}
         self.owners: dict[int, tuple[int, str]] = {}
         self.called: set[FunctionInfo] = set()
+        self.covered: set[FunctionInfo] = set()
         self.leaves: list[Site] = []
         self.escaped: set[object] = set()
         self._loop_facts: dict[ast.AST, Loop] = {}
@@ -246,13 +252,21 @@ class Machine:
         caller = self.frame
         chain = (*caller.chain, CallSite(self.site(node), caller.function, function))
         depth, limit, muted = len(self.frames), self.limit, self.recorder.muted
+        carried = carried_conditions(caller, function, receiver, node, state.path)
+        covers = not carried and receiver is None and callee.frame is None and not muted
+        covers = covers and self._tells_nothing(function, args, state)
         self.limit = min(limit, self.steps + max(MIN_CALL_STEPS, (limit - self.steps) // CALL_SHARE))
+        generous = self.limit - self.steps >= MAX_STEPS * 3 // 4
         try:
-            carried = carried_conditions(caller, function, receiver, node, state.path)
-            return self.activate(callee, receiver, args, chain, state, carried)
+            value = self.activate(callee, receiver, args, chain, state, carried)
+            if covers:
+                self.covered.add(function)
+            return value
         except Exhausted:
             if self.steps > limit:
                 raise
+            if covers and generous:
+                self.covered.add(function)
             del self.frames[depth:]
             self.recorder.muted = muted
             self.recorder.abandon(chain)
@@ -260,6 +274,15 @@ class Machine:
             return self.out_of_sight(node, args, state)
         finally:
             self.limit = limit
+
+    def _tells_nothing(self, function: FunctionInfo, args: Args, state: State) -> bool:
+        """Tell whether a call shows of the arguments no more than is known of any argument."""
+        given = args.every()
+        defaults = [default for _, default in parameters(function)]
+        if len(given) < len(defaults) and any(d is not None and not _is_none(d) for d in defaults[len(args.positional) :]):
+            return False
+        seen: set[int] = set()
+        return all(v.consts is None and self._quiet.is_quiet(v, state.heap, seen) for v in given)
 
     def _without_running(
         self, function: FunctionInfo, receiver: Value | None, args: Args, node: ast.AST, state: State
@@ -322,10 +345,10 @@ class Machine:
         obj = Obj(OPAQUE, None, "", self.site(node), "call", UNKNOWN_MODES, UNKNOWN_WEIGHTS, {})
         return self.allocate(node, state, obj, "result")
 
-    def begin(self) -> None:
+    def begin(self, budget: int = MAX_STEPS) -> None:
         """Start with a fresh budget and no frames."""
         self.frames.clear()
-        self.steps, self.limit = 0, MAX_STEPS
+        self.steps, self.limit = 0, budget
         self.recorder.muted = 0
         self._too_long.clear()
 
