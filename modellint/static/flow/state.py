@@ -84,6 +84,14 @@ class State:
         """Return a state above this one, which must not change while the new one is in use."""
         return State(Layer((), self.variables), Layer((), self.heap), self.grad, dict(self.path))
 
+    def onto(self, below: State) -> State:
+        """Put what this state changed into the one below it, or into a copy of that, and return that."""
+        below.variables.update(self.variables)
+        below.heap.update(self.heap)
+        below.grad = self.grad
+        below.path = self.path
+        return below
+
     def forget_condition(self, name: str) -> None:
         """Drop what is known of conditions that read the variable or attribute `name`."""
         if self.path:

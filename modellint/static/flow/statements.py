@@ -164,16 +164,25 @@ def _branch(
         known = None if answer is None else answer is positive
     if known is not None:
         return machine.block(body if known else orelse, [state])
-    other = state.copy()
+    frame = machine.frame
+    marks = len(frame.returns), len(frame.breaks), len(frame.continues)
+    holds, fails = state.over(), state.over()
     if key is not None:
-        state.path[key] = positive
-        other.path[key] = not positive
-    narrow(machine, test, True, state)
-    narrow(machine, test, False, other)
-    then, otherwise = machine.block(body, [state]), machine.block(orelse, [other])
-    if key is None and then and otherwise:
-        return [join_states(then + otherwise)]
-    return settle(then + otherwise)
+        holds.path[key] = positive
+        fails.path[key] = not positive
+    narrow(machine, test, True, holds)
+    narrow(machine, test, False, fails)
+    then, otherwise = machine.block(body, [holds]), machine.block(orelse, [fails])
+    ends = [join_states(then + otherwise)] if key is None and then and otherwise else settle(then + otherwise)
+    # what lies below may change from here on: every state that goes on gets it as it is now
+    for index in range(marks[0], len(frame.returns)):
+        value, left = frame.returns[index]
+        frame.returns[index] = value, left.onto(state.copy())
+    for leaving, mark in ((frame.breaks, marks[1]), (frame.continues, marks[2])):
+        leaving[mark:] = [left.onto(state.copy()) for left in leaving[mark:]]
+    if len(ends) == 1:
+        return [ends[0].onto(state)]
+    return [end.onto(state.copy()) for end in ends]
 
 
 def _match(machine: Machine, node: ast.Match, state: State) -> list[State]:
