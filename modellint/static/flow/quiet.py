@@ -46,8 +46,14 @@ _TORCH_TOOLS = tuple(
     f"torch.{part}." for part in ("onnx", "export", "jit", "quantization", "ao", "autograd", "func", "optim")
 )
 _NUMBERS = frozenset("str int float bool len sum max min round abs open isinstance hasattr repr format any all".split())
-_PLAIN_DECORATORS = frozenset({"staticmethod", "classmethod", "property", "cached_property", "abstractmethod"})
-_REBIND = frozenset({"setattr", "globals", "vars", "map"})
+_PLAIN_DECORATORS = frozenset(
+    "staticmethod classmethod property cached_property abstractmethod cache lru_cache contextmanager".split()
+)
+_REBIND = frozenset({"setattr", "globals", "map"})
+_OF_TEXTS = frozenset(
+    "lower upper strip lstrip rstrip split rsplit replace startswith endswith format join encode decode manual_seed".split()
+)
+"""Methods of texts and random generators: what they are called on is no model, whatever its name."""
 _MAX_REACHED = 60
 
 
@@ -240,6 +246,7 @@ class _Reading:
         self._stores: set[str] = set()
         self._reads: set[tuple[ModuleInfo, str]] = set()
         self._mutates = False
+        self._yields = False
         self._parts: dict[ast.Call, Summary] = {}
 
     def read(self) -> None:
@@ -271,7 +278,9 @@ class _Reading:
                 self._bind(node.target, node.value)  # type: ignore[attr-defined]
         elif kind is ast.Return:
             self._returned.append(node.value)  # type: ignore[attr-defined]
-        elif kind in (ast.Yield, ast.YieldFrom, ast.Global, ast.Nonlocal):
+        elif kind is ast.Yield or kind is ast.YieldFrom:
+            self._yields = True
+        elif kind is ast.Global or kind is ast.Nonlocal:
             raise _Loud
 
     def _inner(self, function: FunctionInfo) -> None:
@@ -295,7 +304,7 @@ class _Reading:
         if type(node.ctx) is not ast.Load or name in self._given or name in function.stores:
             return
         module = function.module
-        if name in module.body.stores and name not in module.body.functions and name not in module.body.classes:
+        if self._is_variable(name):
             self._reads.add((module, name))
             return
         symbol = self._quiet.project.lookup(module, name)
@@ -359,6 +368,8 @@ class _Reading:
         self._mutates = True
         if isinstance(func, ast.Attribute) and func.attr in _METHODS:
             raise _Loud
+        if isinstance(func, ast.Attribute) and func.attr in _OF_TEXTS:
+            return
         while isinstance(func, (ast.Attribute, ast.Subscript, ast.Call)):
             if isinstance(func, ast.Attribute) and MODEL_NAME.match(func.attr) and func.attr != "clip":
                 raise _Loud
@@ -370,6 +381,8 @@ class _Reading:
 
     def summary(self) -> Summary:
         """Return what was read."""
+        if self._yields:
+            return Summary(Result(fresh=True), frozenset(self._stores), frozenset(self._reads), self._mutates)
         result = Result()
         for value in self._returned:
             result |= Result(frozenset({None})) if value is None else self._result(value, frozenset())
@@ -390,13 +403,13 @@ class _Reading:
             return self._called(node, seen)
         if isinstance(node, (ast.BinOp, ast.Compare, ast.UnaryOp, ast.JoinedStr)):
             return Result(anything=True)
-        if isinstance(node, (ast.Subscript, ast.ListComp, ast.SetComp, ast.DictComp, ast.Await)):
+        if isinstance(node, (ast.Subscript, ast.Attribute, ast.ListComp, ast.SetComp, ast.DictComp, ast.Await)):
             return Result(fresh=True)
         if isinstance(node, (ast.List, ast.Set, ast.Dict, ast.GeneratorExp)):
             return Result(fresh=True)
         if isinstance(node, ast.Tuple):
             return Result(places=tuple(self._result(item, seen) for item in node.elts))
-        raise _Loud  # attributes of what was given, lambdas
+        raise _Loud  # lambdas
 
     @staticmethod
     def _union(results: Iterable[Result]) -> Result:
@@ -411,10 +424,15 @@ class _Reading:
         result = Result(given=frozenset({name})) if name in self._given else Result()
         values = self._assigned.get(name, [])
         if not values and name not in self._given:
-            if name not in self._function.stores:
-                raise _Loud  # a global, a function, a class
-            return Result(fresh=True)  # from a loop, a `with`, an unpacked tuple
+            if name not in self._function.stores and not self._is_variable(name):
+                raise _Loud  # a function, a class, something imported
+            return Result(fresh=True)  # from a loop, a `with`, an unpacked tuple; a global
         return result | self._union(self._result(value, seen | {name}) for value in values)
+
+    def _is_variable(self, name: str) -> bool:
+        """Tell whether the module around assigns the global `name`: it was noted as read, and holds no model then."""
+        body = self._function.module.body
+        return name in body.stores and name not in body.functions and name not in body.classes
 
     def _called(self, node: ast.Call, seen: frozenset[str]) -> Result:
         part = self._parts.get(node)
