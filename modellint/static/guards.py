@@ -140,7 +140,7 @@ def value_tied_to_mode(function: FunctionInfo, value: ast.expr) -> bool:
     if isinstance(value, ast.Name):
         if value.id in own:
             return True
-        assigned = [v for name, v in assignments(function) if name == value.id]
+        assigned = values_of(function, value.id)
         if not assigned:
             return True  # a global, a closure: not in sight
         return any(speaks_of_mode(function, v) or _is_conditional(function, v) for v in assigned)
@@ -149,6 +149,16 @@ def value_tied_to_mode(function: FunctionInfo, value: ast.expr) -> bool:
 
 def _is_conditional(function: FunctionInfo, value: ast.expr) -> bool:
     return tied_to_mode(function, value)
+
+
+def values_of(function: FunctionInfo, name: str) -> list[ast.expr]:
+    """Return the expressions that `function` assigns to its local variable `name`."""
+    known: dict[str, list[ast.expr]] | None = function.memo.get(values_of)
+    if known is None:
+        known = function.memo[values_of] = {}
+        for variable, value in assignments(function):
+            known.setdefault(variable, []).append(value)
+    return known.get(name, [])
 
 
 def assignments(function: FunctionInfo) -> list[tuple[str, ast.expr]]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from modellint.catalog import ActiveRule
 from modellint.static.context import FileContext, Finding
 from modellint.static.flow.events import MODE_ENTERED
-from modellint.static.guards import assignments
+from modellint.static.guards import values_of
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import last_name
 from modellint.static.sites import places
@@ -43,7 +43,7 @@ def _of_other_library(context: FileContext, scope: FunctionInfo, owner: ast.expr
     """Tell whether `owner` is a variable that a library without models made: a data frame has an `eval`, too."""
     if not isinstance(owner, ast.Name):
         return False
-    made = [value.func for name, value in assignments(scope) if name == owner.id and isinstance(value, ast.Call)]
+    made = [value.func for value in values_of(scope, owner.id) if isinstance(value, ast.Call)]
     for callee in made:
         symbol = context.project.resolve_in(scope, callee)
         if symbol is None or symbol.target is not None or context.knowledge.is_library(symbol.dotted):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from modellint.catalog import ActiveRule
 from modellint.static.context import FileContext, Finding
 from modellint.static.detectors.comparisons import Comparison, comparisons
-from modellint.static.guards import assignments
+from modellint.static.guards import values_of
 from modellint.static.origins import Origin
 from modellint.static.project import FunctionInfo
 
@@ -97,7 +97,7 @@ def _forwards(context: FileContext, origin: Origin, depth: int) -> dict[int, ast
     if isinstance(node, ast.Name):
         found = [one for one in context.resolver.origins(origin) if one.symbol is None]
         if not found:  # `hidden = model(x).last_hidden_state`: what an attribute of a result is, nothing in sight tells
-            given = [value for name, value in assignments(origin.scope) if name == node.id]
+            given = values_of(origin.scope, node.id)
             found = [origin.at(given[0])] if len(given) == 1 else []
         return _all_of(context, [one.at(one.node) for one in found], depth)
     return {}

@@ -17,6 +17,7 @@ from modellint.static.guards import (
     speaks_of_mode,
     tied_to_mode,
     value_tied_to_mode,
+    values_of,
 )
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import last_name, parameters, walk
@@ -57,7 +58,7 @@ def _alias(context: FileContext, scope: FunctionInfo, func: ast.expr) -> str | N
     if isinstance(func, ast.Name):
         if func.id not in scope.stores:  # equivalent: saves the look
             return None
-        values = [(scope, value) for name, value in assignments(scope) if name == func.id]
+        values = [(scope, value) for value in values_of(scope, func.id)]
     elif isinstance(func, ast.Attribute) and scope.cls is not None and isinstance(func.value, ast.Name):
         if func.value.id != scope.self_name:
             return None
@@ -174,7 +175,7 @@ def _follows_flag(scope: FunctionInfo, chance: ast.expr) -> bool:
     """Tell whether a probability is computed from `self.training`, at once or in a variable."""
     if speaks_of_mode(scope, chance) and not isinstance(chance, ast.Name):
         return True
-    values = [v for name, v in assignments(scope) if isinstance(chance, ast.Name) and name == chance.id]
+    values = values_of(scope, chance.id) if isinstance(chance, ast.Name) else []
     return any(speaks_of_mode(scope, value) and not isinstance(value, ast.Name) for value in values)
 
 
@@ -257,7 +258,7 @@ def _always_on(context: FileContext, scope: FunctionInfo, call: ast.Call, chance
     if isinstance(chance, ast.IfExp):
         return not _is_zero_attribute(scope, chance.body) or not _is_zero_attribute(scope, chance.orelse)
     if isinstance(chance, ast.Name):
-        values = [value for name, value in assignments(scope) if name == chance.id]
+        values = values_of(scope, chance.id)
         return any(not (isinstance(v, ast.Constant) and not v.value) for v in values)
     return not _is_zero_attribute(scope, chance)
 

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from modellint.static.guards import assignments, path_to, walk_own
+from modellint.static.guards import assignments, path_to, values_of, walk_own
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import last_name, parameters, walk
 
@@ -45,7 +45,7 @@ def _is_computed(method: FunctionInfo, chances: ast.expr) -> bool:
 def _parameters_of(method: FunctionInfo, distribution: ast.expr) -> list[ast.expr]:
     """Return what a distribution was built from; itself where that is not in sight."""
     if isinstance(distribution, ast.Name):
-        built = [value for name, value in assignments(method) if name == distribution.id]
+        built = values_of(method, distribution.id)
         distribution = built[-1] if built else distribution
     if isinstance(distribution, ast.Call):
         return [*distribution.args, *(keyword.value for keyword in distribution.keywords)]

@@ -24,7 +24,7 @@ from modellint.static.evidence import (
 )
 from modellint.static.flow.events import FORWARD, Event, Snapshot
 from modellint.static.flow.values import OFF, RANDOM, UNKNOWN, Site
-from modellint.static.guards import assignments
+from modellint.static.guards import values_of
 from modellint.static.merge import merged
 from modellint.static.naming import snake
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo
@@ -226,7 +226,7 @@ def _is_synthetic(function: FunctionInfo, value: ast.expr, depth: int) -> bool:
         elif isinstance(node, ast.Name) and depth < _HOPS:
             if _MADE_UP.search(snake(node.id)):
                 return True
-            if any(_is_synthetic(function, v, depth + 1) for name, v in assignments(function) if name == node.id):
+            if any(_is_synthetic(function, v, depth + 1) for v in values_of(function, node.id)):
                 return True
     return False
 

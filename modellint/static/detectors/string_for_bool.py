@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence, Severity
 from modellint.static.context import FileContext, Finding
-from modellint.static.guards import assignments
+from modellint.static.guards import values_of
 from modellint.static.naming import snake
 from modellint.static.origins import Origin
 from modellint.static.project import ClassInfo, FunctionInfo
@@ -76,7 +76,7 @@ def _text(scope: FunctionInfo, value: ast.expr) -> str | None:
     if isinstance(value, ast.Name):
         own = {argument.arg for argument, _ in parameters(scope)}
         for function in (scope, scope.module.body):
-            given = [v for name, v in assignments(function) if name == value.id]
+            given = values_of(function, value.id)
             if given:
                 only = given[0] if len(given) == 1 else None
                 return only.value if isinstance(only, ast.Constant) and isinstance(only.value, str) else None

@@ -9,7 +9,7 @@ from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
 from modellint.static.detectors.makers import Makers, annotated_modules, attribute_of, calls_elements, class_body
-from modellint.static.guards import assignments, own, walk_own
+from modellint.static.guards import own, values_of, walk_own
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import last_name, parameters, walk
 
@@ -287,7 +287,7 @@ def _hides_on_purpose(item: ast.expr) -> bool:
 
 def _is_plain_local(method: FunctionInfo, name: str) -> bool:
     """Tell whether a local variable is a plain container, and no ModuleList that only grows like one."""
-    values = [value for assigned, value in assignments(method) if assigned == name]
+    values = values_of(method, name)
     return all(
         isinstance(value, (ast.List, ast.Dict, ast.Tuple, ast.Set, ast.ListComp, ast.DictComp, ast.BinOp))
         or (isinstance(value, ast.Call) and last_name(value) in _PLAIN)

@@ -277,12 +277,12 @@ class Machine:
 
     def _tells_nothing(self, function: FunctionInfo, args: Args, state: State) -> bool:
         """Tell whether a call shows of the arguments no more than is known of any argument."""
-        given = args.every()
-        defaults = [default for _, default in parameters(function)]
-        if len(given) < len(defaults) and any(d is not None and not _is_none(d) for d in defaults[len(args.positional) :]):
-            return False
+        for index, (argument, default) in enumerate(parameters(function)):
+            is_given = index < len(args.positional) or argument.arg in args.keywords or args.starred is not None
+            if not is_given and default is not None and not _is_none(default):
+                return False
         seen: set[int] = set()
-        return all(v.consts is None and self._quiet.is_quiet(v, state.heap, seen) for v in given)
+        return all(v.consts is None and self._quiet.is_quiet(v, state.heap, seen) for v in args.every())
 
     def _without_running(
         self, function: FunctionInfo, receiver: Value | None, args: Args, node: ast.AST, state: State
