@@ -68,7 +68,7 @@ def _call_of(context: FileContext, origin: Origin, depth: int) -> ast.Call | Non
         known = context.is_forward(node) or context.project.resolve_in(origin.scope, node.func) is None
         return node if known and isinstance(node.func, ast.Name) and node.args else None
     if isinstance(node, ast.Name):
-        found = [value for name, value in assignments(origin.scope) if name == node.id]
+        found = values_of(origin.scope, node.id)
         return _call_of(context, origin.at(found[0]), depth + 1) if len(found) == 1 else None
     return None
 

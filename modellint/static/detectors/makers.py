@@ -198,7 +198,12 @@ _ACTIVATIONS = frozenset(
 
 def class_body(scope: FunctionInfo, name: str) -> Iterator[ast.Assign]:
     """Yield the assignments in the body of the class `name` that is defined in `scope`."""
-    for node in scope.body:
-        for inner in walk(node) if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else ():
-            if isinstance(inner, ast.ClassDef) and inner.name == name:
-                yield from (statement for statement in inner.body if isinstance(statement, ast.Assign))
+    left: list[ast.AST] = list(scope.body)
+    while left:
+        node = left.pop()
+        if isinstance(node, ast.ClassDef) and node.name == name:
+            yield from (statement for statement in node.body if isinstance(statement, ast.Assign))
+        for block in ("body", "orelse", "finalbody", "handlers"):  # a class stands in blocks, never in an expression
+            inner = getattr(node, block, ())
+            if isinstance(inner, list) and not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                left += inner
