@@ -120,15 +120,20 @@ class Desk:
     async def fresh(self, uri: str) -> Result | None:
         """Return what is true of an open file now, None if it is not open; waits as long as it is being edited."""
         while (document := self.documents.get(uri)) is not None:
-            known = self.results.get(uri)
-            if known is not None and known.document is document and known.epoch == self.epoch:
+            if (known := self._known(document)) is not None:
                 return known
             await self._check(document)
         return None
 
+    def _known(self, document: Open) -> Result | None:
+        """Return what is known of a file, None where that was before the last change of anything."""
+        known = self.results.get(document.uri)
+        return known if known is not None and known.document is document and known.epoch == self.epoch else None
+
     async def _check(self, document: Open) -> None:
         async with self._turn:
-            if self.documents.get(document.uri) is not document:
+            # others may have waited for the same
+            if self.documents.get(document.uri) is not document or self._known(document) is not None:
                 return
             epoch, previous = self.epoch, self.results.get(document.uri)
             found = await self._work(lambda: self._result(document, epoch, previous))
@@ -157,12 +162,12 @@ class Desk:
         document = self.documents.get(uri)
         if document is None:
             return None
-        known = self._fixable.get(uri)
-        if known is None or known[0] is not document or known[1] != self.epoch:
-            epoch, folder = self.epoch, self.folder(document.path)
-            async with self._turn:
+        async with self._turn:
+            known = self._fixable.get(uri)
+            if known is None or known[0] is not document or known[1] != self.epoch:
+                epoch, folder = self.epoch, self.folder(document.path)
                 report = await self._work(lambda: folder.check(document.path, document.data, fixes=True))
-            known = self._fixable[uri] = (document, epoch, report)
+                known = self._fixable[uri] = (document, epoch, report)
         return known[0], known[2]
 
     async def fixed(self, uri: str) -> tuple[Open, FixedFile] | None:
