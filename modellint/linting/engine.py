@@ -65,11 +65,21 @@ class Checker(Protocol):
 MakeChecker = Callable[[Settings, Path, frozenset[Path]], Checker]
 
 
-def make_analyzer(settings: Settings, root: Path, checked: frozenset[Path], read: Read = from_disk) -> Checker:
+def _go_on() -> None:
+    """Let a check go on."""
+
+
+def make_analyzer(
+    settings: Settings,
+    root: Path,
+    checked: frozenset[Path],
+    read: Read = from_disk,
+    checkpoint: Callable[[], None] = _go_on,
+) -> Checker:
     """Return the static pass for the project at `root`; `checked` are the files that get a report."""
     from modellint.static import Analyzer
 
-    return Analyzer(settings.rules, settings.frameworks, root, checked, settings.deep, read)
+    return Analyzer(settings.rules, settings.frameworks, root, checked, settings.deep, read, checkpoint)
 
 
 def make_burn_analyzer(settings: Settings, read: Read = from_disk) -> Checker:
@@ -146,8 +156,9 @@ def prepare(
     make_checker: MakeChecker | None = None,
     fixes: bool = False,
     read: Read = from_disk,
+    checkpoint: Callable[[], None] = _go_on,
 ) -> Prepared:
-    """Find the files of a run; arguments and errors as in `check_paths`, `read` as in `Engine`."""
+    """Find the files of a run; arguments and errors as in `check_paths`, `read` and `checkpoint` as in `Engine`."""
     troubles: list[FileReport] = []
 
     def excluded(path: Path) -> bool:
@@ -165,7 +176,15 @@ def prepare(
         files = [path for path in files if not excluded(path)]
     named = set(map(absolute, paths))
     tops = named - set(files)
-    engine = Engine(resolver, frozenset(files), tops, make_checker=make_checker, fixes=fixes, read=read)
+    engine = Engine(
+        resolver,
+        frozenset(files),
+        tops,
+        make_checker=make_checker,
+        fixes=fixes,
+        read=read,
+        checkpoint=checkpoint,
+    )
     return Prepared(troubles, engine, [(path, path in named) for path in files])
 
 
@@ -185,7 +204,8 @@ class Engine:
     """Holds one checker for each pair of settings and project root; `tops` are the folders that a run was given.
 
     With `fixes`, a second set of checkers proves them: what it is shown never counts for other files. `read` gives the
-    content of files, for a run in which an editor's is newer than the disk's.
+    content of files, for a run in which an editor's is newer than the disk's. `checkpoint` is called now and then while
+    a file is checked: it ends a check by raising a `BaseException` that is no `Exception`.
     """
 
     def __init__(
@@ -197,10 +217,11 @@ class Engine:
         make_checker: MakeChecker | None = None,
         fixes: bool = False,
         read: Read = from_disk,
+        checkpoint: Callable[[], None] = _go_on,
     ) -> None:
         self._trial = Engine(resolver, checked, tops, make_checker=make_checker, read=read) if fixes else None
         self._resolver = resolver
-        self._make_checker = make_checker or partial(make_analyzer, read=read)
+        self._make_checker = make_checker or partial(make_analyzer, read=read, checkpoint=checkpoint)
         self._read = read
         self._checked = checked
         self._tops = sorted(tops)

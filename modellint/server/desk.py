@@ -44,7 +44,7 @@ class Desk:
         self._told: set[str] = set()
         self._overrides = Overrides()
         self._folders: list[Folder] = []
-        self._singles = Folder(None, self._overrides, self._read)
+        self._singles = Folder(None, self._overrides, self._read, self._checkpoint)
         self._buffers: dict[Path, bytes] = {}
         self._opened: dict[Path, Open] = {}
         self._touched: set[Path] = set()
@@ -52,6 +52,7 @@ class Desk:
         self._settled = 0
         self._closed: dict[Path, tuple[int, Items]] = {}
         self._turn = asyncio.Lock()
+        self._checking: Open | None = None
         self._pushing: dict[str, asyncio.Task[None]] = {}
         self._resting: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -136,10 +137,22 @@ class Desk:
             if self.documents.get(document.uri) is not document or self._known(document) is not None:
                 return
             epoch, previous = self.epoch, self.results.get(document.uri)
-            found = await self._work(lambda: self._result(document, epoch, previous))
+            self._checking = document
+            try:
+                found = await self._work(lambda: self._result(document, epoch, previous))
+            except _Superseded:
+                return
+            finally:
+                self._checking = None
             if self.documents.get(document.uri) is document:
                 self.results[document.uri] = found
             self._say(found.problems)
+
+    def _checkpoint(self) -> None:
+        """End the check of a text that is no longer the one in the editor."""
+        document = self._checking
+        if document is not None and self.documents.get(document.uri) is not document:
+            raise _Superseded
 
     def _result(self, document: Open, epoch: int, previous: Result | None) -> Result:
         folder = self.folder(document.path)
@@ -265,7 +278,9 @@ class Desk:
         """Work in the folders `roots` with the options `overrides` from now on."""
         self._overrides = overrides
         known = {folder.root: folder for folder in self._folders}
-        self._folders = [known.get(root) or Folder(root, overrides, self._read) for root in dict.fromkeys(roots)]
+        self._folders = [
+            known.get(root) or Folder(root, overrides, self._read, self._checkpoint) for root in dict.fromkeys(roots)
+        ]
         await self.reload()
 
     async def ready(self) -> None:
@@ -348,6 +363,10 @@ class Desk:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
+
+
+class _Superseded(BaseException):
+    """Nobody waits for the rest of this check."""
 
 
 def _worker() -> ThreadPoolExecutor:

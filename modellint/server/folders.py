@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from modellint.catalog import DocumentError, Rule
@@ -20,13 +20,19 @@ ConfigurationError = (DocumentError, SettingsError)
 
 
 class Folder:
-    """What `modellint check` would do in `root`, kept ready; without `root`, what it would do with single files."""
+    """What `modellint check` would do in `root`, kept ready; without `root`, what it would do with single files.
 
-    def __init__(self, root: Path | None, overrides: Overrides, read: Read) -> None:
+    `read` and `checkpoint` are those of an `Engine`.
+    """
+
+    def __init__(
+        self, root: Path | None, overrides: Overrides, read: Read, checkpoint: Callable[[], None] = lambda: None
+    ) -> None:
         self.root = root
         self.files: frozenset[Path] = frozenset()
         self._overrides = overrides
         self._read = read
+        self._checkpoint = checkpoint
         self._resolver = Resolver(overrides)
         self._engine: Engine | None = None
         self._kept: dict[Path, tuple[int | None, Kept]] = {}
@@ -42,10 +48,10 @@ class Folder:
             files = frozenset(singles)
             for path in files:
                 resolver.for_folder(path.parent)
-            engine = Engine(resolver, files, fixes=True, read=self._read)
+            engine = Engine(resolver, files, fixes=True, read=self._read, checkpoint=self._checkpoint)
         else:
             resolver.for_folder(self.root)
-            prepared = prepare([self.root], resolver, fixes=True, read=self._read)
+            prepared = prepare([self.root], resolver, fixes=True, read=self._read, checkpoint=self._checkpoint)
             files, engine = frozenset(path for path, _ in prepared.files), prepared.engine
         self.files, self._engine, self._resolver, self._overrides = files, engine, resolver, overrides
 

@@ -47,6 +47,7 @@ class Analyzer:
     """Checks the Python files of the project below `root`; `checked` are the files whose findings are reported.
 
     With `deep`, names are followed into the packages that are installed. `read` gives the content of other files.
+    `checkpoint` is called between two rules: what it raises ends a check that nobody wants any more.
     """
 
     def __init__(
@@ -57,7 +58,9 @@ class Analyzer:
         checked: Iterable[Path] | None = None,
         deep: bool = False,
         read: Read = from_disk,
+        checkpoint: Callable[[], None] = lambda: None,
     ) -> None:
+        self._checkpoint = checkpoint
         self._rules = [rule for rule in rules.values() if rule.rule.runs_on == "python"]
         self._knowledge = Knowledge(frameworks)
         self._project = Project(root, (lambda: self._found_deep) if deep else None, read)
@@ -102,6 +105,7 @@ class Analyzer:
             lines = source.text.splitlines()
             found: list[Diagnostic] = []
             for rule in self._rules:
+                self._checkpoint()
                 try:
                     found += [
                         _diagnostic(rule, finding, lines, source)

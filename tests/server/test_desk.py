@@ -1,4 +1,4 @@
-"""How often the engine is asked: what several wait for is worked out once, and what nobody waits for any more is left."""
+"""How often the engine is asked: once for all who wait, and not to the end for what nobody waits for any more."""
 
 from __future__ import annotations
 
@@ -76,3 +76,31 @@ def test_texts_in_between_are_not_checked_to_the_end(tmp_path: Path, checks: Che
     found = asyncio.run(session())
     assert codes(found) == DEFECT and len(checks) < 10
     assert all(one.document.version == 20 for one in shown)
+
+
+def test_a_check_ends_at_the_next_rule_once_its_text_is_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from modellint.static import analyzer
+
+    desk: Desk
+    rules: list[int | None] = []
+    known = analyzer.detector
+
+    def typing(name: str) -> Any:
+        rules.append(desk.documents[uri].version)
+        if len(rules) == 3:  # somebody types while the third rule runs
+            loop.call_soon_threadsafe(desk.put, document(tmp_path, FORGOTTEN, 2))
+            while desk.documents[uri].version == 1:
+                pass
+        return known(name)
+
+    async def session() -> Result | None:
+        nonlocal desk, loop
+        desk, loop = await begun(tmp_path, []), asyncio.get_running_loop()
+        desk.put(document(tmp_path, FINE))
+        return await desk.fresh(uri)
+
+    uri = (tmp_path / "predict.py").as_uri()
+    loop: asyncio.AbstractEventLoop
+    monkeypatch.setattr(analyzer, "detector", typing)
+    assert codes(asyncio.run(session())) == DEFECT
+    assert rules[:4] == [1, 1, 1, 2]
