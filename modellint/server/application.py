@@ -6,7 +6,6 @@ import logging
 import os
 from collections.abc import Iterator
 from contextlib import suppress
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from pygls.lsp.server import LanguageServer
 from pygls.protocol import LanguageServerProtocol, lsp_method
 from pygls.uris import to_fs_path, uri_scheme
 
+from modellint._version import __version__
 from modellint.linting.cache import FOLDER
 from modellint.linting.kept import NAME
 from modellint.server.desk import Desk
@@ -113,7 +113,7 @@ class Server(LanguageServer):
         )
         super().__init__(
             "modellint",
-            version("modellint"),
+            __version__,
             text_document_sync_kind=types.TextDocumentSyncKind.Incremental,
             notebook_document_sync=types.NotebookDocumentSyncOptions([notebooks], save=True),
             protocol_cls=_Protocol,
@@ -209,7 +209,10 @@ class Server(LanguageServer):
         registration = types.Registration(
             "modellint-files", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, self.protocol._converter.unstructure(options)
         )
-        await self.client_register_capability_async(types.RegistrationParams([registration]))
+        with suppress(
+            JsonRpcException
+        ):  # a client that cannot do what it has said: saving a file is noticed all the same
+            await self.client_register_capability_async(types.RegistrationParams([registration]))
 
 
 def path_of(uri: str) -> Path | None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lsprotocol import types
+from pygls.exceptions import JsonRpcException
 
 from modellint.server import actions, hover, pulling, tracing
 from modellint.server.application import SECTION, Server, path_of
@@ -47,7 +48,10 @@ async def _configuration(ls: Server, params: types.DidChangeConfigurationParams)
     workspace = ls.client_capabilities.workspace
     if not given and workspace is not None and workspace.configuration:
         items = [types.ConfigurationItem(section=SECTION)]
-        answer = await ls.workspace_configuration_async(types.ConfigurationParams(items))
+        try:
+            answer = await ls.workspace_configuration_async(types.ConfigurationParams(items))
+        except JsonRpcException:
+            return  # the settings are those that the client has sent before
         given = answer[0] if answer else None
     ls.configure(given)
     await ls.restart()
