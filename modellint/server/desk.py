@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,13 +14,13 @@ from modellint.server.documents import Document, Open
 from modellint.server.folders import ConfigurationError, Folder
 from modellint.server.planning import Target, Work, plan
 from modellint.server.results import Items, Result, items, result
-from modellint.server.sweeping import Sweeper
+from modellint.server.stamps import configures, content, stamps
 from modellint.server.texts import Text
+from modellint.server.worker import Superseded, Worker
 from modellint.settings import NAMES, Overrides
 from modellint.sources.discovery import SUFFIXES
 
 PAUSE = 0.2  # seconds without an edit before the other open files are checked again
-_STACK = 64 * 2**20  # bytes: generated code nests deeply, and a thread's stack is small on some systems
 _T = TypeVar("_T")
 
 
@@ -57,8 +55,7 @@ class Desk:
         self._resting: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self._stamps: dict[Path, int] = {}
-        self._worker = _worker()
-        self._sweeper = Sweeper(self._worker.submit)
+        self._worker = Worker()
 
     # -- what is open --------------------------------------------------------------------------------------
 
@@ -96,7 +93,7 @@ class Desk:
         folder = self.folder(document.path)
         if folder.root is None:
             self._spawn(self._load([folder]))
-        elif data != _content(document.path):
+        elif data != content(document.path):
             self._spawn(self._notice([document.path]))
         return document
 
@@ -140,7 +137,7 @@ class Desk:
             self._checking = document
             try:
                 found = await self._work(lambda: self._result(document, epoch, previous))
-            except _Superseded:
+            except Superseded:
                 return
             finally:
                 self._checking = None
@@ -152,7 +149,7 @@ class Desk:
         """End the check of a text that is no longer the one in the editor."""
         document = self._checking
         if document is not None and self.documents.get(document.uri) is not document:
-            raise _Superseded
+            raise Superseded
 
     def _result(self, document: Open, epoch: int, previous: Result | None) -> Result:
         folder = self.folder(document.path)
@@ -226,10 +223,7 @@ class Desk:
                 self.folder(path).changed(path)
             return function()
 
-        try:
-            return await asyncio.get_running_loop().run_in_executor(self._worker, work)
-        finally:
-            self._sweeper.answered()
+        return await self._worker.do(work)
 
     # -- showing -------------------------------------------------------------------------------------------
 
@@ -325,10 +319,10 @@ class Desk:
         """Take notice of what happened on the disk."""
         if any(is_kept(path) for path in (*created_or_deleted, *written)):
             self._renew()
-        moved = [p for p in created_or_deleted if not p.suffix or p.suffix in SUFFIXES or _configures(p)]
-        moved = [p for p in moved if p.exists() != (p in self.folder(p).files) or _configures(p)]
-        written = [p for p in written if p not in self._opened or _configures(p)]
-        if moved or any(map(_configures, written)):
+        moved = [p for p in created_or_deleted if not p.suffix or p.suffix in SUFFIXES or configures(p)]
+        moved = [p for p in moved if p.exists() != (p in self.folder(p).files) or configures(p)]
+        written = [p for p in written if p not in self._opened or configures(p)]
+        if moved or any(map(configures, written)):
             self._spawn(self.reload())
         elif written:
             self._spawn(self._notice(written))
@@ -352,7 +346,7 @@ class Desk:
         candidates = {folder / name for folder in folders for name in NAMES}
         for folder in (*self._folders, self._singles):
             candidates |= {*folder.sources, kept_file(folder.project)}
-        return {path: stamp for path in candidates if (stamp := _stamp(path)) is not None}
+        return stamps(candidates)
 
     def _read(self, path: Path) -> bytes:
         data = self._buffers.get(path)
@@ -363,36 +357,3 @@ class Desk:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
-
-
-class _Superseded(BaseException):
-    """Nobody waits for the rest of this check."""
-
-
-def _worker() -> ThreadPoolExecutor:
-    """Return one thread with a stack that deep programs fit into."""
-    worker = ThreadPoolExecutor(1, "modellint")
-    before = threading.stack_size(_STACK)
-    try:
-        worker.submit(int).result()  # starts the thread
-    finally:
-        threading.stack_size(before)
-    return worker
-
-
-def _configures(path: Path) -> bool:
-    return path.suffix in (".yaml", ".yml", ".toml", ".lock") or path.name in (".gitignore", "CACHEDIR.TAG")
-
-
-def _content(path: Path) -> bytes | None:
-    try:
-        return path.read_bytes()
-    except OSError:
-        return None
-
-
-def _stamp(path: Path) -> int | None:
-    try:
-        return path.stat().st_mtime_ns
-    except OSError:
-        return None

@@ -12,6 +12,7 @@ from modellint.linting.kept import Kept, kept_file, read_kept
 from modellint.linting.tracing import configured
 from modellint.runtime import Request
 from modellint.server.lasting import lasting
+from modellint.server.stamps import stamp
 from modellint.settings import Overrides, Resolver, Settings, SettingsError
 from modellint.sources import Read
 from modellint.sources.discovery import DEFAULT_EXCLUDES, forget_ignores
@@ -106,26 +107,19 @@ class Folder:
         if self._engine is None or not self.covers(path):
             return ()
         settings, root = self._engine.group(path)
-        stamp = _stamp(kept_file(root))
-        if root not in self._kept or self._kept[root][0] != stamp:
-            self._kept[root] = stamp, read_kept(root)
+        written = stamp(kept_file(root))
+        if root not in self._kept or self._kept[root][0] != written:
+            self._kept[root] = written, read_kept(root)
         found = [d for d in lasting(self._kept[root][1], path, self._read) if d.code in settings.rules]
         return tuple(refine(found, settings, read=self._read)) if found else ()
 
     def hold(self, root: Path, kept: Kept) -> None:
         """Show what a trace in the project at `root` has found, whether or not its cache could be written."""
-        self._kept[root] = _stamp(kept_file(root)), kept
+        self._kept[root] = stamp(kept_file(root)), kept
 
     def rule(self, path: Path, name: str) -> Rule | None:
         """Return the rule that the code or name means in the file `path`."""
         for rule in self._resolver.for_folder(path.parent).catalogue.values():
             if name.upper() == rule.code or name.lower() == rule.name:
                 return rule
-        return None
-
-
-def _stamp(path: Path) -> int | None:
-    try:
-        return path.stat().st_mtime_ns
-    except OSError:
         return None
