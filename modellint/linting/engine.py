@@ -228,13 +228,13 @@ class Engine:
         self._checkers: dict[tuple[int, Path], Checker] = {}
         self._prefilters: dict[tuple[int, str], Prefilter] = {}
         self._told_of_rust = False
+        self._unseen: set[Path] = set()  # what changed since a fix was last proved
 
     def changed(self, path: Path) -> None:
         """Take notice that the content of `path` may be another one than it was: findings of other files may follow."""
         for checker in self._checkers.values():
             checker.changed(path)
-        if self._trial is not None:
-            self._trial.changed(path)
+        self._unseen.add(path)
 
     def check(self, path: Path, data: bytes | None, named: bool, *, fixes: bool = True) -> FileReport:
         """Check one file, which is read unless `data` is its content; `named` if the user asked for just this.
@@ -386,6 +386,9 @@ class Engine:
         left = sorted((into_cells(diagnostic, source) for diagnostic in left), key=lambda d: d.sort_key)
         if trial is not None and data is not None and any(diagnostic.fix for diagnostic in left):
             from modellint.linting.repairing import proved
+
+            while self._unseen:
+                trial.changed(self._unseen.pop())
 
             def recheck(new: bytes) -> tuple[Diagnostic, ...] | None:
                 report = trial.check(source.path, new, named=True)

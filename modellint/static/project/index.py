@@ -98,14 +98,21 @@ class Project:
                 with suppress(OSError):
                     self._mention(path, self._read(path))
             return
-        known = self._modules.pop(path)
+        known = self._modules[path]
+        if known is not None and self._text(path) == known.text:
+            return
+        del self._modules[path]
         if self.load(path) is None and known is not None:
             self._modules[path] = known
         fresh = self._modules[path]
-        if fresh is not None and known is not None and fresh.text == known.text:
-            self._modules[path] = known
-        elif fresh is not known:
+        if fresh is not known:
             self._replaced(path, fresh.text.encode(errors="replace") if fresh is not None else b"")
+
+    def _text(self, path: Path) -> str | None:
+        try:
+            return read_source(path, self._read(path)).text
+        except (SourceError, OSError):
+            return None
 
     def _replaced(self, path: Path, text: bytes) -> None:
         self._names.clear()
