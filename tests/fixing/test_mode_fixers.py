@@ -162,6 +162,25 @@ class TestModuleBuiltInForward:
             """
         assert same(fixed, code, "ML105")
 
+    def test_the_constructor_itself_runs_it(self, fixed: Fixed) -> None:
+        code = """
+            import torch
+            from torch import nn
+
+            class Net(nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.fc = nn.Linear(4, 4)
+                    self.width = self(torch.zeros(1, 4)).shape[-1]
+
+                def run(self, x):
+                    return nn.Dropout(0.5)(self.fc(x))
+
+                def forward(self, x):
+                    return self.run(x)
+            """
+        assert same(fixed, code, "ML105")
+
     def test_it_is_built_behind_what_it_needs(self, fixed: Fixed) -> None:
         code = """
             from torch import nn

@@ -10,7 +10,7 @@ import libcst.matchers as m
 
 from modellint.catalog import Rule
 from modellint.diagnostic import Diagnostic
-from modellint.fixing.classes import constructing, constructor, owner_of, parameters, self_of, stored, taken
+from modellint.fixing.classes import constructing, constructor, methods, owner_of, parameters, self_of, stored, taken
 from modellint.fixing.document import Change, Document
 from modellint.fixing.names import dotted, last_name, own, targets, words
 
@@ -24,6 +24,8 @@ def fix(document: Document, finding: Diagnostic, rule: Rule) -> Change | None:
         return None
     me = self_of(method)
     if me is None or not _known_at_construction(call, method, owner, me) or _is_repeated(document, call, method):
+        return None
+    if _runs_while_constructed(owner, method):
         return None
     name = _attribute(document, call, method, owner)
     rewrites = constructing(document, owner, name, call.deep_clone())
@@ -55,6 +57,27 @@ def _known_at_construction(call: cst.Call, method: cst.FunctionDef, owner: cst.C
         if names & local or not attributes <= kept or (me in names and not attributes):
             return False
     return True
+
+
+def _runs_while_constructed(owner: cst.ClassDef, method: cst.FunctionDef) -> bool:
+    """Tell whether `__init__` leads to `method`, which would miss what is built at its end."""
+    by_name = {inner.name.value: inner for inner in methods(owner)}
+    reached = ["__init__"]
+    for name in reached:
+        caller = by_name.get(name)
+        me = self_of(caller) if caller is not None else None
+        for call in m.findall(caller.body, m.Call()) if caller is not None and me is not None else ():
+            assert isinstance(call, cst.Call) and me is not None
+            called = "forward" if dotted(call.func) == me else _method(call.func, me)
+            if called in by_name and called not in reached:
+                reached.append(called)
+    return method.name.value in reached
+
+
+def _method(func: cst.BaseExpression, me: str) -> str | None:
+    """Return `a` for `self.a`."""
+    owner, _, name = (dotted(func) or "").rpartition(".")
+    return name if owner == me else None
 
 
 def _is_repeated(document: Document, call: cst.Call, method: cst.FunctionDef) -> bool:
