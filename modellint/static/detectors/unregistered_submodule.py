@@ -110,7 +110,7 @@ class _ClassReader:
         reported: set[str] = set()
         for node in sorted(own(method, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Call), key=lambda n: n.lineno):
             if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
-                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                targets = _targets(node)
                 if isinstance(targets[0], ast.Tuple) and isinstance(node.value, ast.Tuple):
                     pairs = zip(targets[0].elts, node.value.elts, strict=False)
                     for item, part in pairs:
@@ -259,15 +259,11 @@ class _ClassReader:
         return attribute is not None and not self._is_plain(attribute, me)
 
     def _is_plain(self, attribute: str, me: str) -> bool:
-        """Tell whether `self.attribute` was made as a plain container in this class."""
-        for method in self.cls.methods.values():
-            for node in own(method, ast.Assign, ast.AnnAssign):
-                if node.value is not None:
-                    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                    if any(attribute_of(t, me) == attribute for t in targets):
-                        plain = isinstance(node.value, (ast.List, ast.Dict, ast.Tuple, ast.ListComp, ast.DictComp))
-                        return plain or (isinstance(node.value, ast.Call) and last_name(node.value) in _PLAIN)
-        return False
+        """Tell whether `self.attribute` is made as a plain container in this class, and nowhere as one of torch."""
+        stores = [node for method in self.cls.methods.values() for node in own(method, ast.Assign, ast.AnnAssign)]
+        made = [n.value for n in stores if any(attribute_of(t, me) == attribute for t in _targets(n))]
+        registers = any(isinstance(value, ast.Call) and last_name(value) in _CONTAINERS for value in made)
+        return not registers and any(value is not None and _is_container(value) for value in made)
 
     def _finding(
         self, node: ast.AST, attribute: str, what: str, confidence: Confidence = Confidence.CERTAIN
@@ -287,12 +283,16 @@ def _hides_on_purpose(item: ast.expr) -> bool:
 
 def _is_plain_local(method: FunctionInfo, name: str) -> bool:
     """Tell whether a local variable is a plain container, and no ModuleList that only grows like one."""
-    values = values_of(method, name)
-    return all(
-        isinstance(value, (ast.List, ast.Dict, ast.Tuple, ast.Set, ast.ListComp, ast.DictComp, ast.BinOp))
-        or (isinstance(value, ast.Call) and last_name(value) in _PLAIN)
-        for value in values
-    )
+    return all(isinstance(value, ast.BinOp) or _is_container(value) for value in values_of(method, name))
+
+
+def _is_container(value: ast.expr) -> bool:
+    displays = (ast.List, ast.Dict, ast.Tuple, ast.Set, ast.ListComp, ast.DictComp)
+    return isinstance(value, displays) or (isinstance(value, ast.Call) and last_name(value) in _PLAIN)
+
+
+def _targets(node: ast.Assign | ast.AnnAssign) -> list[ast.expr]:
+    return node.targets if isinstance(node, ast.Assign) else [node.target]
 
 
 def _kept_in_attributes(method: FunctionInfo, me: str) -> set[str]:
