@@ -39,9 +39,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             if claim is not None:
                 written = f"{name.removeprefix('torch.backends.')} = {ast.unparse(assign.value)}"
                 sure = Confidence.CERTAIN if claim[1] is scope else Confidence.LIKELY
-                related = (
-                    ((context.site(claim[0]), "determinism is claimed here"),) if hasattr(claim[0], "lineno") else ()
-                )
+                related = ((context.site(claim[0]), "determinism is claimed here"),)
                 yield Finding(context.site(assign), {"switch": written, "claim": claim[2]}, sure, related=related)
 
 
@@ -101,8 +99,6 @@ def _claim_of_callers(context: FileContext, scope: FunctionInfo, options: Mappin
             (found for other in context.scopes if _is_main(other) and (found := _claim(context, other, options))), None
         )
     for other in context.scopes:
-        if other is scope:
-            continue
         handed = any(isinstance(a, ast.Name) and a.id == scope.name for call in other.calls for a in call.args)
         if scope.name in other.callees or handed:
             found = _claim(context, other, options)
