@@ -14,8 +14,8 @@ PAGE = Path(__file__).parent.parent / "docs" / "writing-rules.md"
 RULES = [text for text in re.findall(r"```yaml\n(.*?)```", PAGE.read_text("utf-8"), re.S) if text.startswith("code:")]
 
 
-def test_there_are_five() -> None:
-    assert len(RULES) == 5
+def test_there_are_six() -> None:
+    assert len(RULES) == 6
 
 
 @pytest.mark.parametrize("text", RULES, ids=lambda text: text.split("\n")[1].removeprefix("name: "))

@@ -15,6 +15,15 @@ from modellint.catalog.document import Document, KeyPath, Problem, suggestion
 DETECTORS = Path(__file__).parent / "schemas" / "detectors.json"
 PATTERN = "pattern"
 _QUALIFIED = re.compile(r"^([A-Za-z_]\w*)\.[\w.*]+$")
+_GOES_WITH = {
+    "value": ("assign",),
+    "arguments": ("call", "method"),
+    "of": ("method",),
+    "defines": ("class",),
+    "lacks": ("class",),
+    "inference": ("call", "method", "assign"),
+}
+"""The keys of a pattern that belong to some of its heads only."""
 PLACEHOLDERS = frozenset({"call", "name", "value"})
 """What the message of a rule with patterns may name, beside the words under `say`."""
 
@@ -94,14 +103,17 @@ def _detector_problems(document: Document, detect: Mapping[str, Any]) -> Iterato
 
 
 def _pattern_problems(document: Document, pattern: Mapping[str, Any], key: KeyPath) -> Iterator[Problem]:
-    heads = [head for head in ("call", "method", "assign") if head in pattern]
+    heads = [head for head in ("call", "method", "assign", "class") if head in pattern]
     if len(heads) != 1:
         given = " and ".join(heads) or "none"
-        yield document.problem(key, f"takes one of call, method and assign, not {given}")
+        yield document.problem(key, f"takes one of call, method, assign and class, not {given}")
         return
-    for allowed, head in (("value", "assign"), ("arguments", "call or method"), ("of", "method")):
-        if allowed in pattern and heads[0] not in head:
-            yield document.problem((*key, allowed), f"goes with {head}, not with {heads[0]}")
+    for allowed, wanted in _GOES_WITH.items():
+        if allowed in pattern and heads[0] not in wanted:
+            yield document.problem((*key, allowed), f"goes with {' or '.join(wanted)}, not with {heads[0]}")
+    for side in ("inside", "outside"):
+        for name in sorted(set(pattern.get(side, {})) - {"class", "function"}) if heads == ["class"] else ():
+            yield document.problem((*key, side, name), "goes with call or method or assign, not with class")
     for name, wanted in pattern.get("arguments", {}).items():
         place = (*key, "arguments", name)
         conditions = set(wanted) - {"position"}

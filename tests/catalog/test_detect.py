@@ -49,6 +49,7 @@ def problems(tmp_path: Path, detect: object, message: str = "found") -> list[str
         {"pattern": {"call": ["acme.*"], "arguments": {"mode": {"position": 1, "equals": [None, "train"]}}}},
         {"patterns": [{"assign": ["acme.fast"], "value": {"equals": True}}, {"method": ["go"], "of": ["acme.make"]}]},
         {"pattern": {"call": ["acme.load"], "inside": {"forward": True, "loop": True}, "outside": {"function": "^_"}}},
+        {"pattern": {"class": ["acme.Model"], "lacks": ["close"], "outside": {"class": ["acme.Old"], "function": "x"}}},
         {"pattern": {"call": ["acme.load"], "inference": True, "unless-required": "acme>=2.0", "say": {"why": "so"}}},
     ],
 )
@@ -72,10 +73,10 @@ def test_what_the_vocabulary_allows(tmp_path: Path, detect: object) -> None:
             "detect: loader-option lacks the option 'arguments'",
         ),
         ({"pattern": {"cal": ["acme.load"]}}, "detect.pattern.cal: unknown key; did you mean 'call'?"),
-        ({"pattern": {"inference": True}}, "detect.pattern: takes one of call, method and assign, not none"),
+        ({"pattern": {"inference": True}}, "detect.pattern: takes one of call, method, assign and class, not none"),
         (
             {"pattern": {"call": ["a.b"], "assign": ["c.d"]}},
-            "detect.pattern: takes one of call, method and assign, not call and assign",
+            "detect.pattern: takes one of call, method, assign and class, not call and assign",
         ),
         (
             {"pattern": {"call": ["a.b"], "value": {"equals": 1}}},
@@ -106,6 +107,19 @@ def test_what_the_vocabulary_allows(tmp_path: Path, detect: object) -> None:
             "detect.pattern.inside.forwards: unknown key; did you mean 'forward'?",
         ),
         ({"pattern": {"call": "a.b"}}, "detect.pattern.call: must be an array"),
+        ({"pattern": {"call": ["a.b"], "lacks": ["close"]}}, "detect.pattern.lacks: goes with class, not with call"),
+        (
+            {"pattern": {"class": ["a.B"], "inside": {"loop": True}}},
+            "detect.pattern.inside.loop: goes with call or method or assign, not with class",
+        ),
+        (
+            {"pattern": {"class": ["a.B"], "arguments": {"mode": {"equals": 1}}}},
+            "detect.pattern.arguments: goes with call or method, not with class",
+        ),
+        (
+            {"pattern": {"class": ["a.B"], "define": ["x"]}},
+            "detect.pattern.define: unknown key; did you mean 'defines'?",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_with_its_key(tmp_path: Path, detect: object, said: str) -> None:

@@ -16,7 +16,7 @@ from modellint.sources import read_source
 from modellint.static import Analyzer
 
 PATTERNS = [rule for rule in load_rules().values() if rule.detector == "pattern"]
-_HEADS = ("call", "method", "assign")
+_HEADS = ("call", "method", "assign", "class")
 _ABOUT = ("position", "say", "confidence")
 
 

@@ -1,4 +1,4 @@
-"""Calls and assignments that a rule's YAML describes, without any code of its own."""
+"""Calls, assignments and classes that a rule's YAML describes, without any code of its own."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase, translate
+from fnmatch import translate
 from functools import cache
 from typing import Any
 
@@ -14,9 +14,10 @@ from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
 from modellint.static.datapath.evidence import evaluates_by_name, infers, is_test_scope, trains
+from modellint.static.flow.values import Site
 from modellint.static.guards import conditions, own, path_to, tied_to_mode
 from modellint.static.origins import EVERYWHERE, Origin
-from modellint.static.project import FunctionInfo, Symbol
+from modellint.static.project import ClassInfo, FunctionInfo, Symbol
 from modellint.static.project.facts import dotted_name, last_name
 from modellint.static.requirements import required
 
@@ -26,12 +27,13 @@ _TYPES = {"bool": bool, "int": int, "float": float, "string": str, "none": type(
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A place that fits the head of a pattern: a call, or an assignment to an attribute."""
+    """A place that fits the head of a pattern: a call, an assignment to an attribute, or the class `cls`."""
 
     scope: FunctionInfo
-    node: ast.Call | ast.Assign
+    node: ast.Call | ast.Assign | ast.ClassDef
     name: str
     written: str
+    cls: ClassInfo | None = None
 
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
@@ -42,10 +44,21 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             if fitting is not None:
                 details = {"call": match.written, "name": match.name, "value": fitting, **pattern.get("say", {})}
                 confidence = Confidence(pattern.get("confidence", "certain"))
-                yield Finding(context.site(match.node), details, confidence)
+                yield Finding(_site(context, match.node), details, confidence)
+
+
+def _site(context: FileContext, node: ast.Call | ast.Assign | ast.ClassDef) -> Site:
+    """Return where a match stands: of a class, the line that names it."""
+    site = context.site(node)
+    if isinstance(node, ast.ClassDef):
+        return site._replace(end_row=node.lineno, end_column=node.col_offset + len(f"class {node.name}"))
+    return site
 
 
 def _heads(context: FileContext, pattern: Mapping[str, Any]) -> Iterator[Match]:
+    if "class" in pattern:
+        yield from _classes(context, pattern["class"])
+        return
     for scope in context.scopes:
         if "assign" in pattern:
             for node in own(scope, ast.Assign):
@@ -63,6 +76,22 @@ def _heads(context: FileContext, pattern: Mapping[str, Any]) -> Iterator[Match]:
                 owner = Origin(call.func.value, scope)
                 if "of" not in pattern or _made_by(context, owner, pattern["of"]):
                     yield Match(scope, call, call.func.attr, ast.unparse(call.func))
+
+
+def _classes(context: FileContext, bases: Iterable[str]) -> Iterator[Match]:
+    """Yield the classes of the file that derive from one of `bases`, at any depth."""
+    known = {(cls.name, cls.row): cls for cls in context.module.classes}
+    for node in ast.walk(context.module.tree):
+        if isinstance(node, ast.ClassDef) and (cls := known.get((node.name, node.lineno))) is not None:
+            name = next((name for name in _bases(context, cls) if _any_of(tuple(bases)).match(name)), None)
+            if name is not None:
+                yield Match(cls.scope, node, name, cls.name, cls)
+
+
+def _bases(context: FileContext, cls: ClassInfo) -> list[str]:
+    """Return the qualified names of everything that `cls` derives from."""
+    mine, outside = context.project.ancestry(cls)
+    return [*(f"{context.project.dotted(base.module.path)}.{base.name}" for base in mine[1:]), *outside]
 
 
 def _matching(context: FileContext, scope: FunctionInfo, node: ast.expr, names: Iterable[str]) -> str | None:
@@ -129,6 +158,11 @@ def _fits(context: FileContext, pattern: Mapping[str, Any], match: Match) -> str
         return None
     if any(_stands(context, match, key, wanted) for key, wanted in pattern.get("outside", {}).items()):
         return None
+    if match.cls is not None:
+        if any(context.project.method(match.cls, name) is not None for name in pattern.get("lacks", ())):
+            return None
+        if any(name not in match.cls.methods for name in pattern.get("defines", ())):
+            return None
     if "inference" in pattern and _is_inference(context, match) is not pattern["inference"]:
         return None
     if "unless-required" in pattern and required(
@@ -170,7 +204,8 @@ def _stands(context: FileContext, match: Match, key: str, wanted: Any) -> bool:
     if key == "function":
         return any(re.search(wanted, function.name) for function in _functions(scope))
     if key == "class":
-        return any(_derives(context, function, wanted) for function in _functions(scope))
+        classes = [match.cls, *(function.cls for function in _functions(scope))]
+        return any(cls is not None and _is_or_derives(context, cls, wanted) for cls in classes)
     if key == "forward":
         inside = any(
             f.name == "forward" and f.cls is not None and context.classes.is_module(f.cls) for f in _functions(scope)
@@ -198,11 +233,9 @@ def _functions(scope: FunctionInfo) -> Iterator[FunctionInfo]:
         inner = inner.parent
 
 
-def _derives(context: FileContext, function: FunctionInfo, bases: Iterable[str]) -> bool:
-    if function.cls is None:
-        return False
-    names = context.project.ancestry(function.cls)[1]
-    return any(fnmatchcase(name, base) for name in names for base in bases)
+def _is_or_derives(context: FileContext, cls: ClassInfo, names: Iterable[str]) -> bool:
+    mine = f"{context.project.dotted(cls.module.path)}.{cls.name}"
+    return any(map(_any_of(tuple(names)).match, [mine, *_bases(context, cls)]))
 
 
 def _is_inference(context: FileContext, match: Match) -> bool:

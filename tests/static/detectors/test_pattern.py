@@ -29,6 +29,61 @@ examples:
 """
 
 CASES = {
+    "classes that derive from one": (
+        {"class": ["torch.nn.Module"], "outside": {"class": ["app.Base"]}},
+        """
+        from torch import nn
+
+        class Plain: ...
+
+        class Base(nn.Module): ...
+
+        class Ours(Base): ...
+
+        @registered
+        class Theirs(nn.Module): ...  # ours
+
+        def build():
+            class Inner(Theirs): ...  # ours
+        """,
+    ),
+    "classes that define a method, or lack one": (
+        {"class": ["acme.Job"], "defines": ["open"], "lacks": ["close"]},
+        """
+        from acme import Job
+
+        class Neither(Job):
+            def run(self): ...
+
+        class Both(Job):
+            def open(self): ...
+            def close(self): ...
+
+        class Leaks(Job):  # ours
+            def open(self): ...
+
+        class Inherits(Both):
+            def open(self): ...
+        """,
+    ),
+    "a class of the project around a call": (
+        {"call": ["acme.load"], "inside": {"class": ["app.Base"]}},
+        """
+        from acme import load
+
+        class Base:
+            def run(self):
+                load()  # ours
+
+        class Derived(Base):
+            def go(self):
+                load()  # ours
+
+        class Other:
+            def go(self):
+                load()
+        """,
+    ),
     "a call under any name it was imported by": (
         {"call": ["acme.zoo.load"]},
         """
