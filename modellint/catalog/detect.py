@@ -14,6 +14,7 @@ from modellint.catalog.document import Document, KeyPath, Problem, suggestion
 
 DETECTORS = Path(__file__).parent / "schemas" / "detectors.json"
 PATTERN = "pattern"
+_DEFAULT = re.compile(r"optional (?P<value>[\[{\"].*?): ")
 _QUALIFIED = re.compile(r"^([A-Za-z_]\w*)\.[\w.*]+$")
 _GOES_WITH = {
     "value": ("assign",),
@@ -30,7 +31,10 @@ PLACEHOLDERS = frozenset({"call", "name", "value"})
 
 @cache
 def detectors() -> Mapping[str, Mapping[str, str]]:
-    """Return {detector: {option: what it is}} of every detector that a rule may name."""
+    """Return {detector: {option: what it is}} of every detector that a rule may name.
+
+    What an option is begins with `optional:`, or with `optional VALUE:`, where a rule may leave it out.
+    """
     known: dict[str, dict[str, str]] = json.loads(DETECTORS.read_text(encoding="utf-8"))
     return known
 
@@ -38,8 +42,14 @@ def detectors() -> Mapping[str, Mapping[str, str]]:
 def options_of(detect: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
     """Return the detector that `detect` names, and its options; patterns are one of them."""
     if "detector" in detect:
-        return detect["detector"], detect.get("options", {})
+        return detect["detector"], {**_defaults(detect["detector"]), **detect.get("options", {})}
     return PATTERN, {"patterns": [detect["pattern"]] if "pattern" in detect else detect["patterns"]}
+
+
+def _defaults(detector: str) -> Mapping[str, Any]:
+    """Return {option: its value where a rule leaves it out}."""
+    given = {option: _DEFAULT.match(about) for option, about in detectors().get(detector, {}).items()}
+    return {option: json.loads(match["value"]) for option, match in given.items() if match is not None}
 
 
 def problems(document: Document) -> Iterator[Problem]:

@@ -184,9 +184,11 @@ def _explain(error: Any) -> str:
     if error.validator == "type":
         wanted = error.validator_value
         wanted = " or ".join(wanted) if isinstance(wanted, list) else wanted
-        return f"must be {_article(wanted)}, not {error.instance!r:.60}"
+        hint = f"; write [{error.instance}]" if wanted == "array" and isinstance(error.instance, str) else ""
+        return f"must be {_article(wanted)}, not {error.instance!r:.60}{hint}"
     if error.validator == "pattern":
-        return f"{error.instance!r} does not match {error.validator_value}"
+        about = error.schema.get("description") if isinstance(error.schema, dict) else None
+        return f"{error.instance!r} does not match {error.validator_value}" + (f" ({about})" if about else "")
     if error.validator in ("anyOf", "oneOf"):
         kinds = [inner.validator_value for inner in error.context if inner.validator == "type"]
         return f"must be {' or '.join(_article(str(kind)) for kind in dict.fromkeys(map(str, kinds)))}"

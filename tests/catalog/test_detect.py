@@ -45,6 +45,7 @@ def problems(tmp_path: Path, detect: object, message: str = "found") -> list[str
     "detect",
     [
         {"detector": "missing-eval"},
+        {"detector": "random-transform", "options": {"random": ["acme.jitter"]}},
         {"detector": "loader-option", "options": {"arguments": {"shuffle": 2}, "loaders": ["acme.Loader"]}},
         {"pattern": {"call": ["acme.*"], "arguments": {"mode": {"position": 1, "equals": [None, "train"]}}}},
         {"patterns": [{"assign": ["acme.fast"], "value": {"equals": True}}, {"method": ["go"], "of": ["acme.make"]}]},
@@ -106,7 +107,7 @@ def test_what_the_vocabulary_allows(tmp_path: Path, detect: object) -> None:
             {"pattern": {"call": ["a.b"], "inside": {"forwards": True}}},
             "detect.pattern.inside.forwards: unknown key; did you mean 'forward'?",
         ),
-        ({"pattern": {"call": "a.b"}}, "detect.pattern.call: must be an array"),
+        ({"pattern": {"call": "a.b"}}, "detect.pattern.call: must be an array, not 'a.b'; write [a.b]"),
         ({"pattern": {"call": ["a.b"], "lacks": ["close"]}}, "detect.pattern.lacks: goes with class, not with call"),
         (
             {"pattern": {"class": ["a.B"], "inside": {"loop": True}}},
@@ -130,6 +131,16 @@ def test_what_is_wrong_is_said_with_its_key(tmp_path: Path, detect: object, said
 def test_a_message_names_only_what_the_pattern_fills(tmp_path: Path) -> None:
     (said,) = problems(tmp_path, {"pattern": {"call": ["a.b"], "say": {"why": "so"}}}, "{cal} {why} {value}")
     assert said == "6: message: {cal} is nothing that this pattern fills; did you mean 'call'?"
+
+
+def test_an_option_that_is_left_out_has_its_default(tmp_path: Path) -> None:
+    path = tmp_path / "rule.yaml"
+    detect = {"detector": "random-transform", "options": {"random": ["acme.jitter"], "words": ["jitter"]}}
+    path.write_text(RULE.replace("{message}", "found").replace("{detect}", json.dumps(detect)), encoding="utf-8")
+    options = load_rule(path).detector_options
+    assert (options["random"], options["words"]) == (["acme.jitter"], ["jitter"])
+    assert options["loaders"] == ["torch.utils.data.DataLoader"]
+    assert (options["deterministic"], options["training-flags"]) == ([], {})
 
 
 def test_every_detector_of_the_catalogue_is_open_and_documented() -> None:

@@ -141,6 +141,11 @@ def test_a_rule_that_the_configuration_names_is_no_duplicate_of_itself(run: Run,
             "is marked '# possible', and is reported as certain",
         ),
         ("title: Here", "title: Here\n      says: [never]", "examples.bad[0].says: 'Here': no finding says 'never'"),
+        (
+            "ACME001",
+            "acme1",
+            "ours.yaml:1: code: 'acme1' does not match ^[A-Z]{2,6}[0-9]{3,4}$ (two to six capitals and",
+        ),
         ("severity: error", "severity: fatal", "ours.yaml:4: severity: 'fatal' is none of error, warning, info"),
     ],
 )

@@ -209,7 +209,7 @@ models:
         )
         assert complaints(tmp_path) == [
             ".modellint.yaml:1: selct: unknown key; did you mean 'select'?",
-            ".modellint.yaml:2: ignore: must be an array, not 'ML101'",
+            ".modellint.yaml:2: ignore: must be an array, not 'ML101'; write [ML101]",
             ".modellint.yaml:3: fail-on: 'info' is none of error, warning",
             ".modellint.yaml:4: min-confidence: ['likely'] is none of certain, likely, possible"
             "; did you mean 'likely'?",
@@ -217,7 +217,8 @@ models:
             ".modellint.yaml:7: rules.ML101.severity: 'eror' is none of error, warning, info, off, False"
             "; did you mean 'error'?",
             ".modellint.yaml:8: rules.ML102.severty: unknown key; did you mean 'severity'?",
-            ".modellint.yaml:11: models[0].target: 'nonsense' does not match :",
+            ".modellint.yaml:11: models[0].target: 'nonsense' does not match : (package.module:name or path/file.py:name;"
+            " name is a module instance, a class or a factory.)",
             ".modellint.yaml:12: models[0].inputs: must be a string or an array",
         ]
 

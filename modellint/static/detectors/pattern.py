@@ -204,7 +204,9 @@ def _stands(context: FileContext, match: Match, key: str, wanted: Any) -> bool:
     if key == "function":
         return any(re.search(wanted, function.name) for function in _functions(scope))
     if key == "class":
-        classes = [match.cls, *(function.cls for function in _functions(scope))]
+        bodies = {n.lineno for n in path_to(scope, match.node) if isinstance(n, ast.ClassDef)}
+        written = [cls for cls in context.module.classes if cls.row in bodies]
+        classes = [match.cls, *written, *(function.cls for function in _functions(scope))]
         return any(cls is not None and _is_or_derives(context, cls, wanted) for cls in classes)
     if key == "forward":
         inside = any(

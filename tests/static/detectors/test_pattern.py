@@ -76,10 +76,14 @@ CASES = {
                 load()  # ours
 
         class Derived(Base):
+            model = load()  # ours
+
             def go(self):
                 load()  # ours
 
         class Other:
+            model = load()
+
             def go(self):
                 load()
         """,
