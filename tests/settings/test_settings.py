@@ -217,8 +217,8 @@ models:
             ".modellint.yaml:7: rules.ML101.severity: 'eror' is none of error, warning, info, off, False"
             "; did you mean 'error'?",
             ".modellint.yaml:8: rules.ML102.severty: unknown key; did you mean 'severity'?",
-            ".modellint.yaml:11: models[0].target: 'nonsense' does not match : (package.module:name or path/file.py:name;"
-            " name is a module instance, a class or a factory.)",
+            ".modellint.yaml:11: models[0].target: 'nonsense' does not match : (package.module:name or"
+            " path/file.py:name; name is a module instance, a class or a factory.)",
             ".modellint.yaml:12: models[0].inputs: must be a string or an array",
         ]
 
