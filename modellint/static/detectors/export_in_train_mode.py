@@ -15,7 +15,7 @@ from modellint.static.evidence import (
     open_mode,
     wrong_call,
 )
-from modellint.static.flow.events import EXPORT, FORWARD
+from modellint.static.flow.events import EXPORT
 from modellint.static.merge import merged
 from modellint.static.sites import Place, places
 
@@ -23,7 +23,7 @@ from modellint.static.sites import Place, places
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     """Report the exporters named in the detector's option `exporters` when their model is in training mode."""
     exporters = set(rule.rule.detector_options["exporters"])
-    trained = {e.key.oid for e in context.flow.events if e.key.kind == FORWARD and e.training}
+    trained = {e.key.oid for e in context.flow.events if e.training}
     found = []
     for place in places(context, EXPORT):
         finding = _judge(place, exporters, trained)

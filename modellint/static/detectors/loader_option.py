@@ -30,10 +30,10 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     candidates = False
     for scope in context.scopes_calling(makers):
         for call in scope.calls:
-            if last_name(call.func) in makers and _may_set(call, words):
+            if last_name(call.func) in makers and _may_set(call, words):  # equivalent: spares the search
                 candidates = True
                 names |= enclosing_names(scope, call, context.resolver)
-    if not candidates:
+    if not candidates:  # equivalent: spares the search
         return
     best: dict[int, Finding] = {}
     for loader in loaders(context, names, options["loaders"]):
@@ -51,7 +51,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
 
 def _may_set(call: ast.Call, words: list[str]) -> bool:
     """Tell whether one of the arguments `words` of a call may be set to something that is true."""
-    given = [k for k in call.keywords if k.arg is None or k.arg in words]
+    given = [k for k in call.keywords if k.arg is None or k.arg in words]  # equivalent: spares the search
     return len(call.args) > 2 or any(not isinstance(k.value, ast.Constant) or k.value.value is True for k in given)
 
 

@@ -57,13 +57,13 @@ class Makers:
         name = symbol.dotted.rsplit(".", 1)[-1]
         if not symbol.dotted.startswith("torch.nn."):
             return self._is_model(symbol.dotted)
-        if not name[:1].isupper() or symbol.dotted.count(".") != 2 or name.startswith("Parameter"):
+        if symbol.dotted.count(".") != 2 or name.startswith("Parameter"):
             return False
         if name == "Sequential":
             return any(self.is_module(method, a, named) for a in node.args) or any(
                 isinstance(a, ast.Starred) for a in node.args
             )
-        return self.context.classes.of_external(symbol.dotted, node).answer != NO or has_weights(name)
+        return has_weights(name)
 
     def builds(self, method: FunctionInfo, maker: ast.expr, named: set[str]) -> bool:
         """Tell whether a call of `maker`, a function or a class, makes such a module."""

@@ -24,7 +24,7 @@ from modellint.static.evidence import (
 )
 from modellint.static.family import runs_without_gradients
 from modellint.static.flow.events import FORWARD, Event, Snapshot
-from modellint.static.flow.values import ENTRY, ON, Site
+from modellint.static.flow.values import ENTRY, Site
 from modellint.static.merge import merged
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import last_name
@@ -59,7 +59,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
             return
         site = call.site
     # a switch thrown on purpose is the business of the rule about autograd at inference
-    if (snapshot.grad.state == ON and snapshot.grad.site is not None) or gradients_asked(event, snapshot):
+    if snapshot.grad.site is not None or gradients_asked(event, snapshot):
         return
     if any(_left_to_others(e, context) for e, _ in bad):
         confidence = Confidence.POSSIBLE
@@ -68,7 +68,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
 
 def _confidence(event: Event, snapshot: Snapshot) -> Confidence | None:
     """Return how sure it is that this forward is inference and needs no graph; None without evidence."""
-    if event.training or event.feeds_training or event.wants_gradient or snapshot.obj.frozen:
+    if event.training or event.wants_gradient or snapshot.obj.frozen:
         return None
     if event.result_dropped and not has_loaded_weights(snapshot):
         return None

@@ -11,7 +11,7 @@ from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
 from modellint.static.evidence import is_inference
 from modellint.static.flow.events import FORWARD, Event
-from modellint.static.flow.values import OFF, Site
+from modellint.static.flow.values import Site
 from modellint.static.project.facts import walk
 from modellint.static.sites import places
 
@@ -31,7 +31,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
         for event in place.events:
             for snapshot in event.snapshots:
                 site = snapshot.grad.site
-                if site is not None and site.path == str(context.module.path) and snapshot.grad.state == OFF:
+                if site is not None:
                     found[site].append((event, is_inference(event, snapshot) and not event.feeds_training))
     written = {context.site(node): node for node in walk(context.module.tree) if isinstance(node, ast.expr)}
     for site, events in sorted(found.items()):

@@ -33,7 +33,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     """
     options = rule.rule.detector_options
     makers = set(filter(_first_cut(tuple(options["words"])), context.callees))
-    if not makers:
+    if not makers:  # equivalent: spares the search
         return
     transforms = Transforms(context.resolver, options)
     names: set[str] = set()
@@ -43,7 +43,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             if last_name(call.func) in makers and transforms.knows(context.qualified(scope, call.func) or ""):
                 makes = True
                 names |= enclosing_names(scope, call, context.resolver)
-    if not makes:
+    if not makes:  # equivalent: spares the search
         return
     best: dict[Site, Finding] = {}
     for found, use, confidence in [

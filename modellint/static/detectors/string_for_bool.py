@@ -32,6 +32,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     keywords = set(rule.rule.detector_options["keywords"])
     methods: Mapping[str, int] = rule.rule.detector_options["methods"]
     functions: Mapping[str, int] = rule.rule.detector_options["functions"]
+    known_names = {name.rsplit(".", 1)[-1] for name in functions}
     for scope in context.scopes:
         for call in scope.calls:
             name = last_name(call.func)
@@ -41,7 +42,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             if any(keyword.arg is None for keyword in call.keywords):
                 yield from _spread(context, scope, call, keywords)
             position = methods.get(name or "") if isinstance(call.func, ast.Attribute) else None
-            if position is None and any(name == known.rsplit(".", 1)[-1] for known in functions):
+            if position is None and name in known_names:  # equivalent: saves the look
                 position = functions.get(context.qualified(scope, call.func) or "")
             if position is not None and position < len(call.args):
                 yield from _judge(context, scope, call, "", call.args[position])
@@ -63,7 +64,7 @@ def _judge(context: FileContext, scope: FunctionInfo, call: ast.Call, name: str,
     text = _text(scope, value)
     if text is None or not (_WORD.match(text) or (name == "pretrained" and _NONE.match(text))):
         return
-    if name and _expects_text(context, scope, call, name):
+    if _expects_text(context, scope, call, name):
         return
     written = f"{name}={text!r}" if name else repr(text)
     yield Finding(context.site(call), {"written": written, "why": "any text that is not empty is true"})
@@ -110,7 +111,7 @@ def _reads_text(function: FunctionInfo, name: str) -> bool:
             asked = asked.value  # `pretrained.lower()`
         if isinstance(asked, ast.Name) and asked.id == name:
             return True
-        if isinstance(node, ast.Call) and "bool" in (last_name(node) or "").replace("bool_", "bool"):
+        if isinstance(node, ast.Call) and "bool" in (last_name(node) or ""):
             if any(isinstance(a, ast.Name) and a.id == name for a in node.args):
                 return True
     return False

@@ -68,7 +68,7 @@ class _ClassReader:
     def findings(self) -> Iterator[Finding]:
         yield from self._in_body()
         for method in self.cls.methods.values():
-            if method.node is None or method.self_name is None or method.is_static:
+            if method.node is None or method.self_name is None:
                 continue
             if method.name.startswith("forward"):
                 continue
@@ -161,9 +161,9 @@ class _ClassReader:
                         reported.add(attribute)
                         yield self._finding(node, attribute, what)
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _GROWS:
-                given = node.args[-1] if node.args else None
-                if given is None:
+                if not node.args:
                     continue
+                given = node.args[-1]
                 holds = self.makers.is_module(method, given, named) or bool(
                     self._holds_modules(method, given, local, named)
                 )
@@ -173,19 +173,16 @@ class _ClassReader:
                     if f"self.{attribute}" not in self.registered:
                         reported.add(attribute)
                         yield self._finding(node, attribute, "a list")
-                elif isinstance(owner, ast.Name) and holds and owner.id not in self.registered:
+                elif isinstance(owner, ast.Name) and holds:
                     if not _is_plain_local(method, owner.id):
                         continue
                     local.setdefault(owner.id, "a list")
 
     def _only_aliases(self, method: FunctionInfo, value: ast.expr) -> bool:
-        """`self.parts = [self.a, self.b]`: every element is registered already; `[teacher]` hides one on purpose."""
+        """`self.layers = layers`, which a ModuleList takes in as well; `[teacher]` hides one on purpose."""
         items = _elements(value)
         if items is None:
             return isinstance(value, ast.Name) and value.id in self.registered
-        names = [i for i in items if isinstance(i, (ast.Name, ast.Attribute))]
-        if len(names) == len(items) and all(isinstance(i, ast.Attribute) for i in names):
-            return True
         if len(items) != 1 or isinstance(value, (ast.Dict, ast.ListComp)):
             return False
         return _hides_on_purpose(items[0]) or self.makers.is_from_library(method, items[0])
