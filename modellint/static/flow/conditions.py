@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import ast
-import operator
 import re
-from collections.abc import Callable
-from typing import Any
 
+from modellint.static.constants import compared
 from modellint.static.flow.machine import Machine
 from modellint.static.flow.state import ConditionKey, State
 from modellint.static.flow.values import (
@@ -26,18 +24,6 @@ from modellint.static.flow.values import (
 _PURE = (ast.Name, ast.Attribute, ast.Constant, ast.Compare, ast.BoolOp, ast.UnaryOp, ast.cmpop, ast.boolop)
 _PURE_REST = (ast.unaryop, ast.expr_context)
 _MAX_KEY = 120
-_COMPARE: dict[type, Callable[[Any, Any], bool]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Is: operator.is_,
-    ast.IsNot: operator.is_not,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.In: lambda a, b: a in b,
-    ast.NotIn: lambda a, b: a not in b,
-}
 
 
 def truth(machine: Machine, test: ast.expr, state: State) -> bool | None:
@@ -160,13 +146,9 @@ _TEXT = re.compile(r"'[^']*'|\"[^\"]*\"")
 
 def compare(node: ast.Compare, left: Value, right: Value) -> bool | None:
     """Return the outcome of a comparison of two values, None where it is not known."""
-    operation = _COMPARE[type(node.ops[0])]
     a, b = only_constant(left), only_constant(right)
     if a is not None and b is not None:
-        try:
-            return operation(a[0], b[0])
-        except Exception:
-            return None
+        return compared(node.ops[0], a[0], b[0])
     # an object is not None
     if isinstance(node.ops[0], (ast.Is, ast.IsNot)) and b == (None,) and left.consts is None:
         if left.symbols and not left.refs:

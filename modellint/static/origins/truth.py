@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 import ast
-import operator
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from modellint.static.constants import compared
 from modellint.static.origins.values import Origin
 
 if TYPE_CHECKING:
     from modellint.static.origins.resolver import Resolver
 
-_COMPARE: dict[type, Callable[[Any, Any], bool]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Is: operator.is_,
-    ast.IsNot: operator.is_not,
-    ast.In: lambda a, b: a in b,
-    ast.NotIn: lambda a, b: a not in b,
-}
 _TEXT_METHODS = frozenset({"startswith", "endswith", "lower", "upper", "strip"})
 
 
@@ -74,16 +65,14 @@ def _boolean(resolver: Resolver, origin: Origin, node: ast.BoolOp) -> tuple[Any]
 
 
 def _compared(resolver: Resolver, origin: Origin, node: ast.Compare) -> tuple[bool] | None:
-    if len(node.ops) != 1 or type(node.ops[0]) not in _COMPARE:
+    if len(node.ops) != 1:
         return None
     left = resolver.constant(origin.at(node.left))
     right = None if left is None else resolver.constant(origin.at(node.comparators[0]))
     if left is None or right is None:
         return None
-    try:
-        return (bool(_COMPARE[type(node.ops[0])](left[0], right[0])),)
-    except TypeError:
-        return None
+    holds = compared(node.ops[0], left[0], right[0])
+    return None if holds is None else (holds,)
 
 
 def _called(resolver: Resolver, origin: Origin, node: ast.Call) -> tuple[Any] | None:
