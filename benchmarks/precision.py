@@ -1,10 +1,11 @@
 """How often a finding is true: draw findings from public repositories, read them by hand, count.
 
-    python benchmarks/precision.py draw NAME=CHECKOUT ...    the sample, into precision.yaml; verdicts given before stay
-    python benchmarks/precision.py table                     the tables of docs/precision.md
+    python benchmarks/precision.py draw TITLE NAME=CHECKOUT ...    a sample, into precision.yaml; verdicts given stay
+    python benchmarks/precision.py table                           the tables of docs/precision.md
 
 A verdict is written by a person into precision.yaml: `true`, or `false` with the reason why. Findings are the errors
-and warnings of ML1xx and ML2xx that a plain `modellint check` of the checkout's root shows.
+and warnings of ML1xx and ML2xx that a plain `modellint check` of the checkout's root shows. Each draw has a name, and
+holds what was found in its repositories by the version that the draw was made with.
 """
 
 from __future__ import annotations
@@ -62,9 +63,10 @@ def key(row: Row) -> tuple[str, ...]:
     return (row["repository"], row["file"], row["at"], row["code"])
 
 
-def draw(checkouts: dict[str, Path]) -> None:
-    """Draw the sample and keep the verdicts that were given before."""
-    known = {key(row): row for row in yaml.safe_load(SAMPLE.read_text("utf-8"))["findings"]} if SAMPLE.exists() else {}
+def draw(title: str, checkouts: dict[str, Path]) -> None:
+    """Draw the sample called `title` and keep the verdicts that were given before."""
+    draws = yaml.safe_load(SAMPLE.read_text("utf-8"))["draws"]
+    known = {key(row): row for row in draws.get(title, {"findings": []})["findings"]}
     repositories, pool = [], []
     for name, checkout in sorted(checkouts.items()):
         rows = findings(name, checkout)
@@ -72,7 +74,7 @@ def draw(checkouts: dict[str, Path]) -> None:
         pool += rows
     chosen = pool if len(pool) <= DRAWN else random.Random(SEED).sample(pool, DRAWN)
     sample = [known.get(key(row), row | {"verdict": None}) for row in sorted(chosen, key=key)]
-    data = {"seed": SEED, "repositories": repositories, "findings": sample}
+    data = {"seed": SEED, "draws": draws | {title: {"repositories": repositories, "findings": sample}}}
     temporary = SAMPLE.with_suffix(".tmp")
     temporary.write_text(yaml.safe_dump(data, sort_keys=False, width=160, allow_unicode=True), "utf-8")
     temporary.replace(SAMPLE)
@@ -80,8 +82,13 @@ def draw(checkouts: dict[str, Path]) -> None:
 
 
 def tables() -> str:
-    """Return the tables of the page, from the sample and its verdicts."""
-    data = yaml.safe_load(SAMPLE.read_text("utf-8"))
+    """Return the tables of the page, one section a draw."""
+    draws = yaml.safe_load(SAMPLE.read_text("utf-8"))["draws"]
+    return "\n\n".join(f"### {title}\n\n{_table(data)}" for title, data in draws.items())
+
+
+def _table(data: dict[str, Any]) -> str:
+    """Return the tables of one draw, from its sample and the verdicts."""
     rows = data["findings"]
     if unread := [key(row) for row in rows if row["verdict"] is None]:
         sys.exit(f"{SAMPLE}: {len(unread)} findings have no verdict yet, the first: {' '.join(unread[0])}")
@@ -107,8 +114,8 @@ def tables() -> str:
 def main() -> None:
     """Run one of the two commands."""
     match sys.argv[1:]:
-        case ["draw", *pairs] if pairs and all("=" in pair for pair in pairs):
-            draw({name: Path(path) for name, _, path in (pair.partition("=") for pair in pairs)})
+        case ["draw", title, *pairs] if pairs and all("=" in pair for pair in pairs):
+            draw(title, {name: Path(path) for name, _, path in (pair.partition("=") for pair in pairs)})
         case ["table"]:
             before, _, rest = PAGE.read_text("utf-8").partition(MARKS[0])
             _, _, after = rest.partition(MARKS[1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -118,6 +119,8 @@ def _closed_with_eval(context: FileContext) -> Iterator[Finding]:
                 continue
             begun = {fact.site for snapshot in event.snapshots for fact in snapshot.modes}
             mine = [f for f in forwards if f.function is event.function and f.key.oid == event.key.oid]
+            if _is_another_now(event):
+                continue
             between = [f for f in mine if begun & {fact.site for s in f.snapshots for fact in s.modes}]
             body = event.function.node
             inside = body is not None and all(
@@ -128,6 +131,19 @@ def _closed_with_eval(context: FileContext) -> Iterator[Finding]:
                 message = f"`{event.text}()` again, behind the evaluation, leaves the model so: was train() meant?"
                 yield Finding(place.site, confidence=Confidence.LIKELY, message=message)
                 break
+
+
+def _is_another_now(event: Event) -> bool:
+    """Tell whether another method of the model is called right before its eval(): what is switched on is new."""
+    for outer in ast.walk(event.function.node) if event.function.node is not None else ():
+        for block in (getattr(outer, "body", None), getattr(outer, "orelse", None), getattr(outer, "finalbody", None)):
+            statements = block if isinstance(block, list) else []
+            for before, statement in itertools.pairwise(statements):
+                if getattr(statement, "lineno", 0) == event.site.row and isinstance(before, ast.Expr):
+                    called = before.value.func if isinstance(before.value, ast.Call) else None
+                    owner = ast.unparse(called.value) if isinstance(called, ast.Attribute) else ""
+                    return bool(owner) and event.text in (owner, f"{owner}.eval")
+    return False
 
 
 def _trains_in_train_mode(place: Place, forwards: list[Event]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterator
 
 from modellint.catalog import ActiveRule
@@ -65,7 +66,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
     confidence = Confidence.CERTAIN
     if good or (unclear and not event.key.chain):
         confidence = Confidence.POSSIBLE  # the same code, under another condition, is right
-    elif _hides_children(snapshot):
+    elif _hides_children(snapshot) or _without_dropout(event):
         confidence = Confidence.POSSIBLE
     elif event.function.cls is not None or event.key.chain or unclear:
         confidence = Confidence.LIKELY
@@ -92,6 +93,18 @@ def _hides_children(snapshot: Snapshot) -> bool:
         and built
         and obj.weights != frozenset({LOADED})
     )
+
+
+_SWITCHES_OFF = re.compile(r"^(disable|remove|zero|turn_off|switch_off)_(all_)?dropout")
+
+
+def _without_dropout(event: Event) -> bool:
+    """Tell whether the code around a forward takes the dropout out of models instead of switching their mode."""
+    for function in functions_around(event):
+        scopes = function.cls.methods.values() if function.cls is not None else (function,)
+        if any(_SWITCHES_OFF.search(name) for scope in scopes for name in scope.callees):
+            return True
+    return False
 
 
 def _judge_open(place: Place, context: FileContext) -> Iterator[tuple[object, Finding]]:

@@ -156,6 +156,43 @@ with torch.no_grad():
     y = model(torch.randn(2, 3, 64, 64))
 """
 
+REWARD = """
+import torch
+
+class Policy:
+    def reward(self, ids):
+        self.model.eval()
+        with torch.no_grad():
+            scores = self.model(ids).argmax(-1).tolist()
+        {switch}
+        self.model.eval(){mark}
+        return scores
+"""
+
+ROLLOUT = """
+import torch
+from transformers import AutoModelForCausalLM
+from tools import {tool}
+
+class Trainer:
+    def __init__(self, name):
+        self.model = AutoModelForCausalLM.from_pretrained(name)
+        {tool}(self.model)
+
+    def train(self, loader, optimizer):
+        self.model.train()
+        for batch in loader:
+            optimizer.zero_grad()
+            self.model(**batch).loss.backward()
+            optimizer.step()
+        self.evaluate(loader)
+
+    def evaluate(self, loader):
+        with torch.no_grad():
+            for batch in loader:
+                print(self.model(**batch).logits.argmax(-1).tolist()){mark}
+"""
+
 RULES = ["ML101", "ML103", "ML106", "ML108", "ML109", "ML201"]
 
 AGENT = """
@@ -287,6 +324,10 @@ SILENT: dict[str, dict[str, str]] = {
     "one module in a list, registered by its owner": {"app.py": SHARED.format(first="shared", mark="")},
     "metrics of the batch, by a method named for inference": {"app.py": TASK.format(loop="if sample:", mark="")},
     "a backward that is measured": {"app.py": BENCH.format(mark="", more="print(torch.cuda.max_memory_allocated())")},
+    "another adapter is put into evaluation mode": {
+        "app.py": REWARD.format(switch='self.model.set_adapter("policy")', mark="")
+    },
+    "models without dropout": {"app.py": ROLLOUT.format(tool="disable_dropout_in_model", mark="")},
     "a loss that may be absent is switched with the model": {"app.py": LOSS.format(test="self.loss is not None")},
     "a part that a module built, in a method that is no forward": {"app.py": SPEECH.format(part="Features()", mark="")},
     "what Lightning hands over": {"app.py": RECALL.format(name="pl_module")},
@@ -360,6 +401,8 @@ FOUND: dict[str, dict[str, str]] = {
     "a backward that is followed by a step": {
         "app.py": BENCH.format(mark="ML103", more="torch.optim.SGD(model.parameters(), 0.1).step()")
     },
+    "eval() where train() was meant": {"app.py": REWARD.format(switch="print(scores)", mark="  # ML103")},
+    "models that keep their dropout": {"app.py": ROLLOUT.format(tool="describe_model", mark="  # ML101")},
     "a part that a module loaded": {
         "app.py": SPEECH.format(part="timm.create_model('resnet18', pretrained=True)", mark="ML101").replace(
             "import torch\n", "import timm\nimport torch\n", 1
