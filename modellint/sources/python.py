@@ -98,9 +98,15 @@ def decode(data: bytes, encoding: str) -> str:
     return text
 
 
+_REWRITING = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*future[-_](fstrings|annotations)\b", re.M)
+"""Declarations of codecs that packages of those names add: they rewrote newer syntax for older versions of Python, and
+the text itself is UTF-8."""
+
+
 def encoding_of(data: bytes) -> str:
     """Return the encoding of a Python file; raise `SourceError` where its declaration is wrong."""
-    if b"coding" not in b"".join(data[:400].splitlines()[:2]):
+    head = b"\n".join(data[:400].splitlines()[:2])
+    if b"coding" not in head or _REWRITING.search(head):
         return "utf-8-sig" if data.startswith(codecs.BOM_UTF8) else "utf-8"
     from io import BytesIO
     from tokenize import detect_encoding

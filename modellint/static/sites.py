@@ -51,7 +51,7 @@ def places(context: FileContext, kind: str) -> Iterator[Place]:
     for site, events in sorted(here.items()):
         yield Place(site, tuple(judged_at_callers(events)), False)
     for site, events in sorted(elsewhere.items()):
-        yield Place(site, tuple(e for e in events if not is_open(e)), True)
+        yield Place(site, tuple(e for e in judged_at_callers(events) if not is_open(e)), True)
     for path, sites in sorted(shared.items()):
         yield from _shared_places(context, Path(path), sites, kind)
 

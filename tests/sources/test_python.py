@@ -32,6 +32,12 @@ def test_reads(data: bytes, text: str) -> None:
     assert (source.text, source.kind, source.locate(2)) == (text, "python", (None, 2))
 
 
+@pytest.mark.parametrize("name", ["future_fstrings", "future-fstrings", "future_annotations"])
+def test_a_codec_that_only_rewrites_syntax_is_utf_8(name: str) -> None:
+    data = f"# -*- coding: {name} -*-\nx = f'é{{1}}'\n".encode()
+    assert read_source(PATH, data).lines[1] == "x = f'é{1}'"
+
+
 def test_a_form_feed_does_not_end_a_row() -> None:
     source = read_source(PATH, b"a = 1\n\x0c\nb = 2\n")
     assert source.lines == ["a = 1", "\x0c", "b = 2", ""]

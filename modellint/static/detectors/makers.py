@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from modellint.static.context import FileContext
 from modellint.static.dependence import NO
 from modellint.static.guards import assignments, walk_own
+from modellint.static.narrowing import MODULE, attribute_of, bound_to
 from modellint.static.project import ClassInfo, FunctionInfo
-from modellint.static.project.facts import parameters, walk
+from modellint.static.project.facts import parameters
 
 _MOVES = frozenset({"to", "cuda", "half", "float", "double", "cpu", "train", "apply"})
 
@@ -30,12 +31,14 @@ class Makers:
     def __init__(self, context: FileContext, cls: ClassInfo) -> None:
         self.context = context
         self.cls = cls
+        self.proven: set[int] = set()
+        """The identities of the names that are known to be modules where they stand."""
         self._asked: list[FunctionInfo] = []
 
     def is_module(self, method: FunctionInfo, node: ast.expr, named: set[str]) -> bool:
         """Tell whether `node` makes a module that has weights or depends on the mode, or is a variable of `named`."""
         if isinstance(node, ast.Name):
-            return node.id in named
+            return node.id in named or id(node) in self.proven
         if isinstance(node, ast.Starred):
             node = node.value
         if isinstance(node, ast.Tuple):
@@ -94,6 +97,13 @@ class Makers:
             return ""
         return what if all(self._is_layer_by_name(method, item) for item in items) else ""
 
+    def moves(self, value: ast.expr) -> bool:
+        """Tell whether `value` is a list of what somebody gave, each moved to a device: tensors or modules."""
+        elt = value.elt if isinstance(value, ast.ListComp) else None
+        if not isinstance(elt, ast.Call) or not isinstance(elt.func, ast.Attribute):
+            return False
+        return elt.func.attr in ("to", "cuda") and isinstance(elt.func.value, ast.Name)
+
     def _is_layer_by_name(self, method: FunctionInfo, node: ast.expr) -> bool:
         if not isinstance(node, ast.Call):
             return False
@@ -151,18 +161,10 @@ def calls_elements(cls: ClassInfo, attribute: str) -> bool:
                 if attribute_of(node.func.value, me) == attribute and node.args:
                     return True
             elif isinstance(node, (ast.For, ast.comprehension)):
-                if any(isinstance(n, ast.expr) and attribute_of(n, me) == attribute for n in walk(node.iter)):
-                    turns = {n.id for n in walk(node.target) if isinstance(n, ast.Name)}
-                    if any(isinstance(c.func, ast.Name) and c.func.id in turns and c.args for c in method.calls):
-                        return True
+                turns = bound_to(attribute, me, node.iter, node.target)
+                if any(isinstance(c.func, ast.Name) and c.func.id in turns and c.args for c in method.calls):
+                    return True
     return False
-
-
-def attribute_of(node: ast.expr, me: str) -> str | None:
-    """Return `a` for `self.a`, where `me` is the name of `self`; None for anything else."""
-    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == me:
-        return node.attr
-    return None
 
 
 def annotated_modules(method: FunctionInfo) -> set[str]:
@@ -171,7 +173,7 @@ def annotated_modules(method: FunctionInfo) -> set[str]:
     lists = set()
     for argument, _ in parameters(method):
         text = ast.unparse(argument.annotation).strip("'\"") if argument.annotation is not None else ""
-        if text in ("nn.Module", "torch.nn.Module", "Module"):
+        if text in MODULE:
             found.add(argument.arg)
         elif "nn.Module]" in text:
             lists.add(argument.arg)

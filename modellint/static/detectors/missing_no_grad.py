@@ -48,22 +48,20 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
     if not bad:
         return
     event, snapshot = bad[0]
-    confidence = _confidence(event, snapshot)
-    assert confidence is not None
-    site = place.site
-    # the same code trains in another turn of a loop; from another caller, that call is right and this one wrong
-    good = [e for e in good if not e.training or e.key.chain != event.key.chain]
-    if good:
-        call = wrong_call(event, good)
-        if call is None:
-            return
-        site = call.site
     # a switch thrown on purpose is the business of the rule about autograd at inference
     if snapshot.grad.site is not None or gradients_asked(event, snapshot):
         return
-    if any(_left_to_others(e, context) for e, _ in bad):
-        confidence = Confidence.POSSIBLE
-    yield (event.function, "autograd"), _finding(event, snapshot, site, confidence)
+    left = any(_left_to_others(e, context) for e, _ in bad)
+    # the same code trains in another turn of a loop; from another caller, that call is right and this one wrong
+    good = [e for e in good if not e.training or e.key.chain != event.key.chain]
+    for event, snapshot in bad if good else bad[:1]:
+        call = wrong_call(event, good) if good else None
+        if good and call is None:
+            continue
+        confidence = Confidence.POSSIBLE if left else _confidence(event, snapshot)
+        assert confidence is not None
+        scope, site = (event.function, place.site) if call is None else (call.caller, call.site)
+        yield (scope, "autograd"), _finding(event, snapshot, site, confidence)
 
 
 def _confidence(event: Event, snapshot: Snapshot) -> Confidence | None:

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
-from modellint.static.detectors.makers import Makers, annotated_modules, attribute_of, calls_elements, class_body
+from modellint.static.detectors.makers import Makers, annotated_modules, calls_elements, class_body
 from modellint.static.guards import own, values_of, walk_own
+from modellint.static.narrowing import asked_for_modules, attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import last_name, parameters, walk
 
@@ -105,6 +106,7 @@ class _ClassReader:
 
     def _in_method(self, method: FunctionInfo, me: str) -> Iterator[Finding]:
         local: dict[str, str] = {}  # local variable -> why its elements are modules out of torch's sight
+        self.makers.proven = {id(name) for name in asked_for_modules(method)}
         named = annotated_modules(method)  # local variables that hold one module
         kept = _kept_in_attributes(method, me)
         reported: set[str] = set()
@@ -123,6 +125,8 @@ class _ClassReader:
                     continue
                 what = self._holds_modules(method, node.value, local, named)
                 guessed = "" if what else self.makers.layers_by_name(method, node.value)
+                if not what and self.makers.moves(node.value):
+                    guessed = "a list"  # a tensor is moved as well, and a function called; only a module is both
                 for target in targets:
                     if isinstance(target, ast.Name):
                         if what:

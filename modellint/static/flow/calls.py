@@ -6,7 +6,7 @@ import ast
 
 from modellint.static.flow.construct import construct
 from modellint.static.flow.externals import call_external
-from modellint.static.flow.libraries import inherited, load
+from modellint.static.flow.libraries import inherited, load, run_by
 from modellint.static.flow.machine import Machine
 from modellint.static.flow.names import symbol_value
 from modellint.static.flow.objects import call_method, call_object, class_of
@@ -34,7 +34,7 @@ from modellint.static.flow.values import (
     join,
     join_all,
 )
-from modellint.static.project import Symbol
+from modellint.static.project import ModuleInfo, Symbol
 
 _SWITCHES = frozenset({"train", "eval", "forward"})
 _SHAPES = frozenset({"shape", "device", "dtype", "ndim"})
@@ -94,7 +94,13 @@ def call_value(machine: Machine, callee: Value, args: Args, node: ast.Call, stat
         elif isinstance(symbol, FunctionValue):
             results.append(call_function(machine, symbol, args, node, state))
         elif isinstance(symbol, ClassValue):
-            results.append(construct(machine, symbol, args, node, state))
+            known = (
+                machine.knowledge.runners.get(symbol.dotted) if _is_own_library(machine, symbol.cls.module) else None
+            )
+            if known is not None:
+                results.append(run_by(machine, symbol.dotted, known, args, node, state))
+            else:
+                results.append(construct(machine, symbol, args, node, state))
         elif isinstance(symbol, Inherited):
             fact = machine.knowledge.loaders.get(symbol.dotted)
             assert fact is not None
@@ -120,10 +126,14 @@ def _wrapped(context: GradContext, value: Value) -> Value:
     return value._replace(symbols=symbols)
 
 
+def _is_own_library(machine: Machine, module: ModuleInfo) -> bool:
+    """Tell whether a file may belong to the library itself, where that is the project: not just a file of its name."""
+    return "." in machine.project.dotted(module.path)
+
+
 def call_function(machine: Machine, symbol: FunctionValue, args: Args, node: ast.Call, state: State) -> Value:
     """Call a function of the project, or what the libraries' knowledge says about one of that name."""
-    library = "." in machine.project.dotted(symbol.function.module.path)  # the library itself, not a file of its name
-    if library and machine.knowledge.loaders.get(symbol.dotted):
+    if _is_own_library(machine, symbol.function.module) and machine.knowledge.loaders.get(symbol.dotted):
         return call_external(machine, symbol.dotted, args, node, state)
     return machine.call(symbol, None, args, node, state)
 

@@ -19,6 +19,7 @@ from modellint.static.flow.values import (
     UNKNOWN_MODES,
     UNKNOWN_WEIGHTS,
     Args,
+    Children,
     ClassValue,
     FunctionValue,
     ModeFact,
@@ -29,7 +30,7 @@ from modellint.static.flow.values import (
     kinds,
 )
 from modellint.static.flow.vocabulary import MODEL_NAME
-from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project import ClassInfo
 
 EFFECTIVE = frozenset(
     "eval train no_grad inference_mode enable_grad set_grad_enabled requires_grad_ load_state_dict from_pretrained "
@@ -95,7 +96,7 @@ def initialise(machine: Machine, cls: ClassInfo, value: Value, args: Args, node:
         init, args = machine.project.method(cls, "__post_init__"), Args()  # of a dataclass
         if init is None:
             return
-    if machine.classes.is_module(cls) and not effective(init):
+    if machine.classes.is_module(cls) and not _any_effective(machine, cls):
         return
     machine.recorder.muted += 1
     try:
@@ -104,13 +105,18 @@ def initialise(machine: Machine, cls: ClassInfo, value: Value, args: Args, node:
         machine.recorder.muted -= 1
 
 
-def effective(function: FunctionInfo) -> bool:
-    """Tell whether a method of a module may change modes, gradients or weights."""
-    return not EFFECTIVE.isdisjoint(function.words)
+def _any_effective(machine: Machine, cls: ClassInfo) -> bool:
+    """Tell whether the constructor of a module, or one of those before it, may change modes, gradients or weights."""
+    made_by = (c.methods.get(name) for c in machine.project.ancestry(cls)[0] for name in ("__init__", "__post_init__"))
+    return any(method is not None and not EFFECTIVE.isdisjoint(method.words) for method in made_by)
 
 
 def construct_external(machine: Machine, dotted: str, args: Args, node: ast.Call, state: State) -> Value:
     """Build a torch module of a class outside the project."""
+    if dotted == "torch.nn.Sequential":
+        source = _taken_from(machine, args, state)
+        if source is not None:
+            return Value(refs=frozenset({source}))
     depends = machine.classes.of_external(dotted, node)
     attrs: dict[str, Value] = {}
     if dotted.startswith("torch.nn."):
@@ -136,6 +142,43 @@ def construct_external(machine: Machine, dotted: str, args: Args, node: ast.Call
         touched=built_from_weights(args, state),
     )
     return machine.allocate(node, state, obj, "new")
+
+
+def _taken_from(machine: Machine, args: Args, state: State) -> int | None:
+    """Return the model that a Sequential takes its parts from, `Sequential(*list(model.children())[:-1])`.
+
+    They stay parts of that model and share its mode, now and later; what is put beside them must not depend on one.
+    """
+    owners: set[int] = set()
+    for value in args.every():
+        for symbol in value.symbols:
+            if isinstance(symbol, Children):
+                owners.add(symbol.owner)
+        for oid in _held(value, state):
+            if machine.owners.get(oid) is not None:
+                owners.add(_whole(machine, oid))
+            elif state.heap[oid].kind != MODEL or state.heap[oid].depends != NO:
+                return None
+    receiver = machine.frame.receiver
+    if len(owners) != 1 or (receiver is not None and not owners.isdisjoint(receiver.refs)):
+        return None
+    return next(iter(owners))
+
+
+def _held(value: Value, state: State) -> set[int]:
+    """Return the objects that `value` may be, with those in a list instead of the list."""
+    found: set[int] = set()
+    for oid in value.refs:
+        obj = state.heap[oid]
+        found |= {r for v in obj.attrs.values() for r in v.refs} if obj.kind == CONTAINER else {oid}
+    return found
+
+
+def _whole(machine: Machine, oid: int) -> int:
+    """Return the object that `oid` is a part of, however deep."""
+    while oid in machine.owners:
+        oid = machine.owners[oid][0]
+    return oid
 
 
 def _modules_in(value: Value, state: State) -> list[int]:

@@ -6,9 +6,10 @@ import ast
 import re
 
 from modellint.static.flow.events import Event
+from modellint.static.flow.handed import run_callbacks
 from modellint.static.flow.machine import Machine
 from modellint.static.flow.state import State
-from modellint.static.flow.targets import LEAF_HELD, in_order, iterate, store
+from modellint.static.flow.targets import LEAF_HELD, in_order, store
 from modellint.static.flow.touching import touch_given
 from modellint.static.flow.values import (
     CUT,
@@ -23,7 +24,6 @@ from modellint.static.flow.values import (
     UNKNOWN_MODES,
     VOLATILE,
     Args,
-    BoundMethod,
     FunctionValue,
     Grad,
     Value,
@@ -55,8 +55,6 @@ METRIC = re.compile(
     re.I,
 )
 """Names of functions that are given predictions, or publish them."""
-
-_RUNS_CALLBACK = frozenset({"map", "imap", "starmap", "step", "checkpoint", "submit", "apply_async", "filter", "run"})
 
 
 def result_of(machine: Machine, number: int | None, args: Args, state: State) -> Value:
@@ -201,16 +199,6 @@ def _run_methods(machine: Machine, oid: int, node: ast.Call, state: State) -> No
             if later.grad.state != OFF:
                 later.grad = Grad(UNKNOWN, None)  # whoever calls it decides
             machine.call(value, Value(refs=frozenset({oid})), Args(), node, later)
-
-
-def run_callbacks(machine: Machine, name: str, args: Args, node: ast.Call, state: State) -> None:
-    """Run functions given to something that calls them: `map(model.predict, xs)`, `optimizer.step(closure)`."""
-    if name not in _RUNS_CALLBACK:
-        return
-    for index, value in enumerate(args.positional):
-        if any(isinstance(s, (FunctionValue, BoundMethod)) for s in value.symbols):
-            rest = tuple(iterate(machine, v, state, node) for v in args.positional[index + 1 :])
-            machine.call_value(value, Args(rest), node, state)
 
 
 def container_method(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, state: State) -> Value:

@@ -10,11 +10,12 @@ from typing import TypeAlias
 from modellint.static.flow import data, libraries
 from modellint.static.flow.construct import construct_external
 from modellint.static.flow.events import EXPORT, FORWARD, GRAPH_MADE
+from modellint.static.flow.handed import run_callbacks
 from modellint.static.flow.libraries import IDENTITY
 from modellint.static.flow.machine import Machine
 from modellint.static.flow.objects import call_method
 from modellint.static.flow.state import State
-from modellint.static.flow.targets import iterate, set_attribute
+from modellint.static.flow.targets import iterate, member_by_name, set_attribute
 from modellint.static.flow.touching import touch_value
 from modellint.static.flow.values import (
     CONTAINER,
@@ -98,7 +99,7 @@ def call_external(machine: Machine, dotted: str, args: Args, node: ast.Call, sta
             machine.recorder.use(taint, "prediction")
             taint |= {CUT}
         leaf = only_constant(args.keywords.get("requires_grad", NOTHING)) == (True,)
-        data.run_callbacks(machine, last, args, node, state)
+        run_callbacks(machine, last, args, node, state)
         if not dotted.startswith("torch.nn.init."):
             loads = data.LOADS.search(last) is not None or last.startswith("set_model")
             for (
@@ -109,7 +110,7 @@ def call_external(machine: Machine, dotted: str, args: Args, node: ast.Call, sta
             data.escape(machine, node, args, state, last)
         return Value(taint=taint | {machine.leaf(node)} if leaf else taint)
     data.escape(machine, node, args, state, last)
-    data.run_callbacks(machine, last, args, node, state)
+    run_callbacks(machine, last, args, node, state)
     return data.after_unknown(machine.out_of_sight(node, args, state), node)
 
 
@@ -205,6 +206,9 @@ def _next(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
 def _getattr(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
     known = only_constant(args.positional[1]) if len(args.positional) > 1 else None
     if known is None or not isinstance(known[0], str):
+        chosen = member_by_name(args.positional[0]) if args.positional else NOTHING
+        if chosen.symbols:
+            return chosen
         held = _every_attribute(args.positional[0], state) if args.positional else NOTHING
         return held if held.refs else machine.out_of_sight(node, args, state)
     made = ast.copy_location(ast.Attribute(node.args[0], known[0], ast.Load()), node)

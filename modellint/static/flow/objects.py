@@ -11,6 +11,7 @@ from modellint.static.flow.construct import training_from
 from modellint.static.flow.contexts import enter_context, enter_manager
 from modellint.static.flow.decorators import decorated_grad
 from modellint.static.flow.events import EVAL_AGAIN, FORWARD
+from modellint.static.flow.handed import run_callbacks
 from modellint.static.flow.machine import Machine
 from modellint.static.flow.modes import set_mode
 from modellint.static.flow.state import State
@@ -423,6 +424,6 @@ def _opaque_method(machine: Machine, oid: int, name: str, args: Args, node: ast.
         attrs = {**obj.attrs, TAINT_HELD: Value(taint=taint) if held is None else join(held, Value(taint=taint))}
         state.heap[oid] = obj._replace(attrs=attrs)
     data.escape(machine, node, args, state, name)
-    data.run_callbacks(machine, name, args, node, state)
+    run_callbacks(machine, name, args, node, state)
     result = machine.out_of_sight(node, args, state)
     return result if held is None else result.with_taint(held.taint)

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 
 from modellint.catalog.framework import Hook
 from modellint.static.classes import Classes
+from modellint.static.flow.handed import CALLERS
 from modellint.static.flow.vocabulary import FORWARD_METHOD, MODEL_NAME, NO_MODEL_NAME
 from modellint.static.guards import walk_own
 from modellint.static.knowledge import Knowledge
 from modellint.static.naming import speaks_of_inference
 from modellint.static.project import ClassInfo, FunctionInfo, Project
-from modellint.static.project.facts import parameters
+from modellint.static.project.facts import last_name, parameters
 
 EFFECTS = frozenset(
     "eval train no_grad inference_mode enable_grad set_grad_enabled requires_grad_ requires_grad load_state_dict "
@@ -151,8 +152,10 @@ class Relevance:
 
     def _find_callees(self, function: FunctionInfo) -> list[FunctionInfo]:
         found = []
-        for call in function.calls:
-            func = call.func
+        called = [call.func for call in function.calls]
+        if not CALLERS.isdisjoint(function.callees):
+            called += [given for call in function.calls for given in _handed_over(call)]
+        for func in called:
             if (
                 isinstance(func, ast.Attribute)
                 and isinstance(func.value, ast.Name)
@@ -226,6 +229,14 @@ class Relevance:
             if hook is not None:
                 return hook
         return None
+
+
+def _handed_over(call: ast.Call) -> list[ast.expr]:
+    """Return the names given to a call that may be functions for it to call."""
+    if last_name(call.func) not in CALLERS:
+        return []
+    given = [*call.args[:2], *(keyword.value for keyword in call.keywords)]
+    return [value for value in given if isinstance(value, (ast.Name, ast.Attribute))]
 
 
 def _hands_on(function: FunctionInfo) -> bool:

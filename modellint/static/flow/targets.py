@@ -19,6 +19,7 @@ from modellint.static.flow.values import (
     UNKNOWN_MODES,
     Children,
     ClassValue,
+    External,
     ModeFact,
     Obj,
     Parameters,
@@ -175,6 +176,15 @@ def index_key(machine: Machine, node: ast.expr, state: State) -> str:
     return known[0] if isinstance(known[0], str) else str(known[0])
 
 
+_DICT = ".__dict__"
+
+
+def member_by_name(value: Value) -> Value:
+    """Return the member of a library's module that a name picks which is not known: `getattr(models, args.arch)`."""
+    names = (s.dotted.removesuffix(_DICT) for s in value.symbols if isinstance(s, External))
+    return Value(symbols=tuple(External(f"{name}.<name>") for name in names))
+
+
 def _from_the_front(obj: Obj, key: str) -> str:
     """Return the place that a negative index stands for; any element where that cannot be told."""
     if obj.kind != CONTAINER or obj.how == "dict" or not key.startswith("-") or not key[1:].isdigit():
@@ -186,6 +196,8 @@ def element(machine: Machine, value: Value, key: str, state: State, node: ast.AS
     """Return `value[key]`."""
     symbols = tuple(s for s in value.symbols if isinstance(s, (Parameters, Children)))
     parts = [Value(symbols=symbols)] if symbols else []
+    if any(isinstance(s, External) and s.dotted.endswith(_DICT) for s in value.symbols):
+        parts.append(member_by_name(value))  # `models.__dict__[args.arch]`
     exact = bool(value.refs)
     asked = key
     for oid in value.refs:
@@ -268,7 +280,7 @@ def iterate(machine: Machine, value: Value, state: State, node: ast.AST) -> Valu
             parts.append(part_of(machine, oid, _singular(obj.name), state))
         elif obj.kind == MODEL and isinstance(obj.cls, str) and obj.attrs:
             parts.append(join_all(obj.attrs.values()))  # a ModuleList, a Sequential
-        elif obj.kind == MODEL and not obj.cls:
+        elif (obj.kind == MODEL and not obj.cls) or (obj.kind == OPAQUE and obj.part):
             parts.append(part_of(machine, oid, ELEMENT, state))
     found = [part for part in parts if part != NOTHING]
     return join_all(found).with_taint(value.taint) if found else Value(taint=value.taint)

@@ -7,6 +7,54 @@ import pytest
 from tests.static.conftest import Lint
 
 SILENT = {
+    "modules told from functions by isinstance, and registered": """
+        from torch import nn
+
+        class Merge(nn.Module):
+            def __init__(self, parts):
+                super().__init__()
+                self.functions = []
+                self.modules_ = nn.ModuleList()
+                for part in parts:
+                    if isinstance(part, nn.Module):
+                        self.modules_.append(part)
+                    else:
+                        self.functions.append(part)
+
+            def forward(self, x):
+                for part in self.modules_:
+                    x = part(x)
+                for function in self.functions:
+                    x = function(x)
+                return x
+        """,
+    "no module gets past the question": """
+        from torch import nn
+
+        class Merge(nn.Module):
+            def __init__(self, parts):
+                super().__init__()
+                self.functions = []
+                for part in parts:
+                    if isinstance(part, nn.Module):
+                        raise TypeError(part)
+                    self.functions.append(part)
+
+            def forward(self, x):
+                return [function(x) for function in self.functions]
+        """,
+    "tensors moved to a device": """
+        from torch import nn
+
+        class Weighted(nn.Module):
+            def __init__(self, losses, weights, device):
+                super().__init__()
+                self.losses = nn.ModuleList([loss.to(device) for loss in losses])
+                self.weights = [w.to(device) for w in weights]
+
+            def forward(self, x):
+                return sum(w * loss(x) for w, loss in zip(self.weights, self.losses))
+        """,
     "layers without parameters built in forward": """
         from torch import nn
 
@@ -282,6 +330,72 @@ SILENT = {
 }
 
 FOUND = {
+    "a list of heads that are moved and run": """
+        from torch import nn
+
+        class Adaptive(nn.Module):
+            def __init__(self, body, heads, device):
+                super().__init__()
+                self.body = body.to(device)
+                self.heads = [head.to(device) for head in heads]  # ML106
+
+            def forward(self, x):
+                h = self.body(x)
+                return [head(h) for head in self.heads]
+        """,
+    "modules told from descriptions by isinstance": """
+        from typing import List, Optional
+
+        from torch import nn
+
+        class Merge(nn.Module):
+            def __init__(self, layers: Optional[list] = None):
+                super().__init__()
+                self.layers: Optional[List[nn.Module]] = None
+                if layers is not None:
+                    self.layers = []
+                    for layer in layers:
+                        if isinstance(layer, nn.Module):
+                            self.layers.append(layer)  # ML106
+                        else:
+                            self.layers.append(make(layer))
+
+            def forward(self, x):
+                return sum(layer(x) for layer in self.layers)
+        """,
+    "what is no module is refused": """
+        from torch import nn
+
+        class Chain(nn.Module):
+            def __init__(self, parts):
+                super().__init__()
+                self.parts = []
+                for part in parts:
+                    if not isinstance(part, nn.Module):
+                        raise TypeError(part)
+                    self.parts.append(part)  # ML106
+
+            def forward(self, x):
+                for part in self.parts:
+                    x = part(x)
+                return x
+        """,
+    "asserted to be modules": """
+        from torch import nn
+
+        class Chain(nn.Module):
+            def __init__(self, parts):
+                super().__init__()
+                self.parts = []
+                for part in parts:
+                    assert isinstance(part, nn.Module)
+                    self.parts.append(part)  # ML106
+
+            def forward(self, x):
+                for part in self.parts:
+                    x = part(x)
+                return x
+        """,
     "layers with parameters built in forward": """
         from torch import nn
 

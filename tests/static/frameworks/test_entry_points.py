@@ -357,3 +357,37 @@ def test_right(lint: Lint, text: str) -> None:
 @pytest.mark.parametrize("text", FOUND.values(), ids=FOUND)
 def test_wrong(lint: Lint, text: str) -> None:
     lint(text, rules=RULES)
+
+
+def test_a_script_in_the_repository_of_the_library_that_it_uses(lint: Lint) -> None:
+    lint(
+        {
+            "src/accelerate/__init__.py": "from .accelerator import Accelerator\n",
+            "src/accelerate/accelerator.py": """
+                class Accelerator:
+                    def prepare(self, *args):
+                        result = tuple(self._prepare_one(obj) for obj in args)
+                        return result if len(result) > 1 else result[0]
+
+                    def _prepare_one(self, obj):
+                        return make(obj)
+                """,
+            "examples/nlp.py": """
+                import torch
+                from accelerate import Accelerator
+                from torchvision.models import resnet18
+
+                def main(loader, valid, metric):
+                    accelerator = Accelerator()
+                    net = resnet18()
+                    optimizer = torch.optim.Adam(net.parameters())
+                    net, optimizer, loader, valid = accelerator.prepare(net, optimizer, loader, valid)
+                    net.eval()
+                    for x, y in valid:
+                        predictions = net(x).argmax(-1)  # ML201
+                        metric.add_batch(predictions, y)
+                """,
+        },
+        check=["examples/nlp.py"],
+        rules=["ML201"],
+    )
