@@ -61,13 +61,22 @@ def named_for_inference(event: Event) -> bool:
 
 
 _HELD_OUT = re.compile(r"(^|_)(test|val|valid|validation|eval|evaluation|dev|holdout)\w*?(_|$)")
+_HELD_OUT_INPUT = re.compile(
+    r"^(x|xs|inputs?|data|images?|imgs?|features?|samples?|batch)_(test|valid|val|validation|eval)$|"
+    r"^(test|valid|val|validation|eval)_(x|xs|inputs?|data|images?|imgs?|features?|samples?|batch)$"
+)
 
 
 def over_held_out_data(event: Event) -> bool:
-    """Tell whether the innermost loop around an event runs over test or validation data, by its name."""
-    if not event.loops or is_test_code(event):
+    """Tell whether the innermost loop around an event runs over test or validation data, or the model is given some.
+
+    Their names say so; `val` and `dev` alone may be a value and a device.
+    """
+    if is_test_code(event):
         return False
-    return any(_HELD_OUT.search(snake(name)) for name in event.loops[-1].over)
+    if event.loops and any(_HELD_OUT.search(snake(name)) for name in event.loops[-1].over):
+        return True
+    return any(_HELD_OUT_INPUT.search(snake(name)) for name in event.inputs)
 
 
 def has_loaded_weights(snapshot: Snapshot) -> bool:

@@ -1,4 +1,4 @@
-"""One cause in one scope is one finding: the first place is reported, the others are related to it."""
+"""One cause in one scope is one finding, and so is one place: the others are related to it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator
 
 from modellint.static.context import Finding
+from modellint.static.flow.values import Site
 
 
 def merged(found: Iterable[tuple[object, Finding]]) -> Iterator[Finding]:
@@ -20,7 +21,11 @@ def merged(found: Iterable[tuple[object, Finding]]) -> Iterator[Finding]:
             first[cause] = finding
         elif finding.site != known.site:
             others.setdefault(cause, []).append(finding)
+    reported: set[Site] = set()
     for cause, finding in first.items():
+        if finding.site in reported:
+            continue  # another model at the same place, from another caller
+        reported.add(finding.site)
         rest = sorted({other.site for other in others.get(cause, ())})
         places = tuple((site, "the same here") for site in rest)
         surest = max([finding, *others.get(cause, ())], key=lambda f: f.confidence.rank).confidence

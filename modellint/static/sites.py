@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from modellint.static.context import FileContext
-from modellint.static.flow.events import Event
+from modellint.static.flow.events import CallSite, Event
 from modellint.static.flow.values import ENTRY, Site, kinds
 from modellint.static.naming import is_test_file
 from modellint.static.project import FunctionInfo
@@ -39,6 +39,11 @@ def places(context: FileContext, kind: str) -> Iterator[Place]:
     for event in [*context.flow.events, *from_other_files(context)]:
         if event.key.kind != kind:
             continue
+        call = _call_of_shared_method(event, context)
+        if call is not None and context.is_checked(call.site.path):
+            if call.site.path == mine:
+                elsewhere[call.site].append(event)
+            continue  # else it is judged with the file of the call
         if event.site.path == mine:
             here[event.site].append(event)
         elif context.is_checked(event.site.path):
@@ -54,6 +59,16 @@ def places(context: FileContext, kind: str) -> Iterator[Place]:
         yield Place(site, tuple(e for e in judged_at_callers(events) if not is_open(e)), True)
     for path, sites in sorted(shared.items()):
         yield from _shared_places(context, Path(path), sites, kind)
+
+
+def _call_of_shared_method(event: Event, context: FileContext) -> CallSite | None:
+    """Return the call of a module's method that its `forward` calls as well: the callers decide on the mode, not it."""
+    function, chain = event.function, event.key.chain
+    if not chain or function.cls is None or function.name == "forward" or chain[-1].callee is not function:
+        return None
+    forward = context.project.method(function.cls, "forward")
+    shared = forward is not None and function.name in forward.callees and context.classes.is_module(function.cls)
+    return chain[-1] if shared else None
 
 
 def _run_callers_of_open(context: FileContext) -> None:

@@ -126,11 +126,14 @@ def _judge_open(place: Place, context: FileContext) -> Iterator[tuple[object, Fi
             if not left_open or snapshot.obj.part or not is_inference(event, snapshot):
                 continue
             own_switch = snapshot.grad.state == OFF and snapshot.grad.site is not None
-            if not own_switch or event.function.cls is not None or event.key.chain:
+            if not own_switch or event.key.chain:
+                continue
+            if event.function.cls is not None and not _trained_alike(event, context):
                 continue
             uses = event.uses & PREDICTS
             unknown = (
-                event.root in context.unsearched
+                _sees_to_it_itself(event, snapshot)
+                or event.root in context.unsearched
                 or _is_loaded_in_eval(event, context)
                 or is_handed_over(event.root, context.project)
                 or any(parameter.arg == _LIGHTNING for parameter, _ in parameters(event.root))
@@ -142,6 +145,26 @@ def _judge_open(place: Place, context: FileContext) -> Iterator[tuple[object, Fi
 
 _LIGHTNING = "pl_module"
 """How Lightning calls the module that it hands to callbacks, in the mode of the stage."""
+_WHOLE = re.compile(r"^(encode|embed|predict|transcribe|recogni[sz]e|infer|generate|detect)(_\w+)?$")
+
+
+def _sees_to_it_itself(event: Event, snapshot: Snapshot) -> bool:
+    """Tell whether the method of a model out of sight is one that libraries offer to users: it may call eval()."""
+    return snapshot.obj.cls is None and _WHOLE.match(event.key.detail) is not None
+
+
+_SWITCHES = re.compile(r"^(eval|freeze)$|_mode|mode_|set_eval|to_eval")
+
+
+def _trained_alike(event: Event, context: FileContext) -> bool:
+    """Tell whether a class trains the model as well and switches it nowhere: it is right for one of the two at most."""
+    cls = event.root.cls
+    if cls is None or not event.model_trained or context.classes.is_module(cls):
+        return False
+    family, outside = context.project.ancestry(cls)
+    if any(base not in ("object", "abc.ABC") for base in outside):
+        return False
+    return not any(_SWITCHES.search(name) for c in family for method in c.methods.values() for name in method.callees)
 
 
 def _is_loaded_in_eval(event: Event, context: FileContext) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -45,6 +46,23 @@ def loop_facts(loop: ast.For | ast.AsyncFor | ast.While | ast.comprehension) -> 
     return Loop(row, frozenset(over), frozenset(name for name in calls if name), given)
 
 
+def input_names(call: ast.Call) -> frozenset[str]:
+    """Return the variables whose values a call is given, however they are sliced, moved or converted on the way."""
+    return frozenset(name for argument in call.args for name in _first_names(argument))
+
+
+def _first_names(node: ast.expr) -> Iterator[str]:
+    while not isinstance(node, ast.Name):
+        if isinstance(node, (ast.Attribute, ast.Subscript)):
+            node = node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            yield from (name for argument in node.args[:1] for name in _first_names(argument))
+            node = node.func.value
+        else:
+            return
+    yield node.id
+
+
 class EventKey(NamedTuple):
     """What makes two events the same: place, callers, constants of unrolled loops, conditions passed, object."""
 
@@ -74,8 +92,8 @@ class Event:
     result: `training` (it reached a gradient), `feeds_training` (computed without a graph, for a loss), `uses` (what
     else), `result_dropped`. `model_trained`: the same model is trained somewhere in the analysis;
     `beside_training`: a model is trained in the same turn of the same loop. `leaves` are the
-    places where inputs were made to require a gradient, `loops` the loops around it, outermost first, `source` the
-    forward whose result is added up.
+    places where inputs were made to require a gradient, `loops` the loops around it, outermost first, `inputs`
+    the variables that the model is given, `source` the forward whose result is added up.
     """
 
     key: EventKey
@@ -92,6 +110,7 @@ class Event:
     abandoned: bool = False
     source: Event | None = None
     loops: tuple[Loop, ...] = ()
+    inputs: frozenset[str] = frozenset()
 
     @property
     def site(self) -> Site:

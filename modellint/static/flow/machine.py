@@ -16,7 +16,7 @@ from modellint.static.flow.decorators import (
     makes_context_manager,
     wrapping_decorators,
 )
-from modellint.static.flow.events import CallSite, EventKey, Loop, Recorder, Snapshot, loop_facts
+from modellint.static.flow.events import CallSite, EventKey, Loop, Recorder, Snapshot, input_names, loop_facts
 from modellint.static.flow.frames import Frame, site_of
 from modellint.static.flow.quiet import Quiet, Result, given_values, havoc
 from modellint.static.flow.state import State, VariableKey, join_states, settle
@@ -224,7 +224,10 @@ class Machine:
         lap = sum(f.lap for f in self.frames)
         number = self.recorder.note(key, function, text, Snapshot(obj.modes, state.grad, obj, lap))
         if number is not None:
-            self.recorder.events[number].loops = tuple(loop for f in self.frames for loop in f.loops)
+            event = self.recorder.events[number]
+            event.loops = tuple(loop for f in self.frames for loop in f.loops)
+            if len(event.snapshots) == 1 and isinstance(node, ast.Call):
+                event.inputs = input_names(node)
         return number
 
     # -- functions -----------------------------------------------------------------------------------------
