@@ -39,7 +39,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             for keyword in call.keywords:
                 if keyword.arg is not None and keyword.arg in keywords:
                     yield from _judge(context, scope, call, keyword.arg, keyword.value)
-            if any(keyword.arg is None for keyword in call.keywords):
+            if any(keyword.arg is None and _is_dict(scope, keyword.value) for keyword in call.keywords):
                 yield from _spread(context, scope, call, keywords)
             position = methods.get(name or "") if isinstance(call.func, ast.Attribute) else None
             if position is None and name in known_names:  # equivalent: saves the look
@@ -48,6 +48,14 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 yield from _judge(context, scope, call, "", call.args[position])
             if name == "add_argument":
                 yield from _parsed(context, call)
+
+
+def _is_dict(scope: FunctionInfo, options: ast.expr) -> bool:
+    """Tell whether options are written as a dict in the function or at the top of its file: others are not followed."""
+    if isinstance(options, ast.Name):
+        given = values_of(scope, options.id) or values_of(scope.module.body, options.id)
+        return any(not isinstance(value, ast.Name) and _is_dict(scope, value) for value in given)
+    return isinstance(options, ast.Dict) or (isinstance(options, ast.Call) and last_name(options) == "dict")
 
 
 def _spread(context: FileContext, scope: FunctionInfo, call: ast.Call, keywords: set[str]) -> Iterator[Finding]:
