@@ -129,7 +129,8 @@ class Consumptions:
         if trains(resolver, scope, root, activation):
             kind = TRAINING
         elif not runs_model(root):
-            if evaluates_by_name(scope.name) and infers(resolver, scope, root, activation):
+            named = evaluates_by_name(scope.name) and infers(resolver, scope, root, activation)
+            if named or _evaluates_held_out(loop, scope):
                 kind, sure = EVALUATION, False  # the forward is in a helper
         else:
             if infers(resolver, scope, root, activation):
@@ -181,6 +182,16 @@ class Consumptions:
         if symbol is not None and symbol.target is not None:
             return True
         return isinstance(call.func, ast.Attribute) and bool(self.resolver.methods(Origin(call, scope), call.func))
+
+
+def _evaluates_held_out(loop: Loop, scope: FunctionInfo) -> bool:
+    """Tell whether a function that is called for evaluation runs over data that is called held out."""
+    names = [n.id if isinstance(n, ast.Name) else n.attr for n in walk(loop.iter) if isinstance(n, _NAMED)]
+    return _VALIDATES.match(snake(scope.name)) is not None and any(_HELD_OUT.search(snake(name)) for name in names)
+
+
+_NAMED = (ast.Name, ast.Attribute)
+_VALIDATES = re.compile(r"^_?(run_|do_)?(eval|evaluate|evaluation|validate|validation|predict|test)(_epoch|_loop)?$")
 
 
 def _users(module: ModuleInfo, names: frozenset[str]) -> frozenset[str]:
