@@ -41,6 +41,16 @@ function M.setup(options)
       vim.lsp.buf_attach_client(event.buf, clients[folder])
     end,
   })
+  -- runs the models of the configuration in the background; what is found comes as diagnostics
+  vim.api.nvim_create_user_command("ModellintTrace", function()
+    for _, id in pairs(clients) do
+      local client = vim.lsp.get_client_by_id(id)
+      if client ~= nil then
+        client.request("workspace/executeCommand", { command = "modellint.trace" }, function() end, 0)
+        return
+      end
+    end
+  end, {})
 end
 
 return M

@@ -48,3 +48,22 @@ def predict(path, batch):
     net = load(path)
     return net(batch).argmax(dim=1)
 """
+TRAINING = """\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.drop = nn.Dropout(0.5)
+        self.last = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.last(self.drop(x))
+
+
+def build():
+    return Net()
+"""
+CONFIGURED = "models:\n- target: model.py:build\n  inputs: ['float32[2,4]']\n"

@@ -14,28 +14,11 @@ from modellint.linting.cache import FOLDER
 from modellint.linting.kept import NAME, Kept, keep, read_kept, take
 from modellint.server.lasting import STALE, lasting
 from tests.server.client import Client
+from tests.server.programs import CONFIGURED
+from tests.server.programs import TRAINING as MODEL
 
-MODEL = """\
-import torch
-from torch import nn
-
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.drop = nn.Dropout(0.5)
-        self.last = nn.Linear(4, 2)
-
-    def forward(self, x):
-        return self.last(self.drop(x))
-
-
-def build():
-    return Net()
-"""
 ROW = 11  # 0-based, of the forward
 SLOW = "import time\n\n\ndef build():\n    time.sleep(600)\n"
-CONFIGURED = "models:\n- target: model.py:build\n  inputs: ['float32[2,4]']\n"
 PROGRESS = {"window": {"workDoneProgress": True}}
 torch = pytest.mark.torch
 
