@@ -39,7 +39,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             for keyword in call.keywords:
                 if keyword.arg is not None and keyword.arg in keywords:
                     yield from _judge(context, scope, call, keyword.arg, keyword.value)
-            if any(keyword.arg is None and _is_dict(scope, keyword.value) for keyword in call.keywords):
+            if any(keyword.arg is None and _holds_flag(scope, keyword.value, keywords) for keyword in call.keywords):
                 yield from _spread(context, scope, call, keywords)
             position = methods.get(name or "") if isinstance(call.func, ast.Attribute) else None
             if position is None and name in known_names:  # equivalent: saves the look
@@ -50,12 +50,17 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 yield from _parsed(context, call)
 
 
-def _is_dict(scope: FunctionInfo, options: ast.expr) -> bool:
-    """Tell whether options are written as a dict in the function or at the top of its file: others are not followed."""
+def _holds_flag(scope: FunctionInfo, options: ast.expr, keywords: set[str]) -> bool:
+    """Tell whether options are written as a dict, here or at the top of the file, that has one of `keywords`."""
     if isinstance(options, ast.Name):
         given = values_of(scope, options.id) or values_of(scope.module.body, options.id)
-        return any(not isinstance(value, ast.Name) and _is_dict(scope, value) for value in given)
-    return isinstance(options, ast.Dict) or (isinstance(options, ast.Call) and last_name(options) == "dict")
+        return any(not isinstance(value, ast.Name) and _holds_flag(scope, value, keywords) for value in given)
+    if isinstance(options, ast.Dict):
+        return any(isinstance(key, ast.Constant) and key.value in keywords for key in options.keys)
+    if isinstance(options, ast.Call) and last_name(options) == "dict":
+        written = any(keyword.arg in keywords for keyword in options.keywords)
+        return written or any(_holds_flag(scope, value, keywords) for value in options.args)
+    return False
 
 
 def _spread(context: FileContext, scope: FunctionInfo, call: ast.Call, keywords: set[str]) -> Iterator[Finding]:
