@@ -77,6 +77,14 @@ def test_words_are_left_out_when_asked(tool: Any, text: str, expected: list[str]
     assert changes(tool, text, words=True) == expected
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("code", ["ML104", "ML109", "ML205", "ML308"])
+def test_every_condition_of_these_detectors_is_needed_by_an_example(tool: Any, code: str) -> None:
+    """The list grows with the examples; it never gets shorter."""
+    alive, _ = tool.survivors(tool.groups([code])[0])
+    assert alive == []
+
+
 def test_names_what_no_example_needs(tool: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """With its first good example alone, ML203 needs fewer conditions than with all of them."""
     rule = load_rules()["ML203"]

@@ -29,7 +29,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
         if scope.cls is not None and _TRAINS_ONLY.search(scope.cls.name):
             continue
         for call in scope.calls:
-            if not _is_given(call, position):
+            if not _is_given(call, position):  # equivalent: saves the look
                 continue
             first = 0
             layer = context.qualified(scope, call.func)

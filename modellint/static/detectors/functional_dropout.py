@@ -75,7 +75,7 @@ def _alias(context: FileContext, scope: FunctionInfo, func: ast.expr) -> str | N
 def _stored(method: FunctionInfo) -> Mapping[str, list[ast.expr]]:
     """Return what is assigned to attributes in `method`, by their names."""
     known: dict[str, list[ast.expr]] | None = method.memo.get(_stored)
-    if known is None:
+    if known is None:  # equivalent: looked up once
         known = method.memo[_stored] = {}
         for node in own(method, ast.Assign):
             for name in {target.attr for target in node.targets if isinstance(target, ast.Attribute)}:

@@ -49,5 +49,5 @@ def _assigned(context: FileContext, scope: FunctionInfo) -> Iterator[tuple[str, 
     for node in walk_own(scope):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute):
             name = context.qualified(scope, node.targets[0])
-            if name is not None:
+            if name is not None:  # equivalent: no option is called None
                 yield name, node.value
