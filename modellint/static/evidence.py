@@ -44,9 +44,7 @@ def is_test_code(event: Event) -> bool:
     if is_test_file(module.path):
         return True
     names = list(names_around(event))
-    return any(name.startswith("_test") for name in names) or (
-        "pytest" in module.imports and any(name.startswith("test_") for name in names)
-    )
+    return "_test" in names or ("pytest" in module.imports and any(name.startswith("test_") for name in names))
 
 
 def named_for_inference(event: Event) -> bool:

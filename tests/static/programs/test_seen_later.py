@@ -193,6 +193,19 @@ class Trainer:
                 print(self.model(**batch).logits.argmax(-1).tolist()){mark}
 """
 
+TEST = """
+import torch
+from torchvision.models import resnet18
+
+def {name}():
+    model = resnet18(weights="DEFAULT")
+    with torch.no_grad():
+        print(model(torch.randn(1, 3, 64, 64)).argmax(-1).tolist()){mark}
+
+if __name__ == "__main__":
+    {name}()
+"""
+
 RULES = ["ML101", "ML103", "ML106", "ML108", "ML109", "ML201"]
 
 AGENT = """
@@ -328,6 +341,7 @@ SILENT: dict[str, dict[str, str]] = {
         "app.py": REWARD.format(switch='self.model.set_adapter("policy")', mark="")
     },
     "models without dropout": {"app.py": ROLLOUT.format(tool="disable_dropout_in_model", mark="")},
+    "a test beside the code": {"app.py": TEST.format(name="_test", mark="")},
     "a loss that may be absent is switched with the model": {"app.py": LOSS.format(test="self.loss is not None")},
     "a part that a module built, in a method that is no forward": {"app.py": SPEECH.format(part="Features()", mark="")},
     "what Lightning hands over": {"app.py": RECALL.format(name="pl_module")},
@@ -403,6 +417,7 @@ FOUND: dict[str, dict[str, str]] = {
     },
     "eval() where train() was meant": {"app.py": REWARD.format(switch="print(scores)", mark="  # ML103")},
     "models that keep their dropout": {"app.py": ROLLOUT.format(tool="describe_model", mark="  # ML101")},
+    "a test epoch": {"app.py": TEST.format(name="_test_epoch", mark="  # ML101")},
     "a part that a module loaded": {
         "app.py": SPEECH.format(part="timm.create_model('resnet18', pretrained=True)", mark="ML101").replace(
             "import torch\n", "import timm\nimport torch\n", 1
