@@ -10,20 +10,9 @@ import click
 
 from modellint.catalog import DocumentError
 from modellint.cli._common import shared_options
-from modellint.cli._output import (
-    complain,
-    exit_status,
-    fail,
-    overrides,
-    settings_here,
-    write,
-    write_file,
-)
-from modellint.cli._progress import Progress
+from modellint.cli._fingerprints import finish, take_all
+from modellint.cli._output import complain, fail, overrides, settings_here, write_file
 from modellint.cli._running import call_options, configured, given, limit_options
-from modellint.linting import refine
-from modellint.report import Report
-from modellint.runtime import Pool, PoolError, default_jobs
 from modellint.runtime.lockfile import LOCKFILE, Locked, read_lockfile, take, written
 from modellint.settings import Resolver
 
@@ -53,17 +42,13 @@ def lock(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> Non
             entries = read_lockfile(lockfile)
         except DocumentError as error:
             fail(error)
-    with Progress("locking", enabled=not options["quiet"]) as progress, Pool() as pool:
-        progress.show(0, len(requests))
-        try:
-            taken = take(requests, settings.rules, pool, jobs=default_jobs(len(requests)))
-        except PoolError as error:
-            fail(error)
+    taken = take_all(
+        "locking",
+        len(requests),
+        lambda pool, jobs: take(requests, settings.rules, pool, jobs=jobs),
+        quiet=options["quiet"],
+    )
     for result in taken:
-        for line in () if options["quiet"] else result.notes:
-            complain(line)
-        if result.problem is not None:
-            complain(result.problem)
         if result.fingerprint is not None:
             request = result.request
             entries[result.name] = Locked(
@@ -79,14 +64,4 @@ def lock(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> Non
             counts = ((len(found.tensors), "tensor"), (len(found.outputs), "output"))
             what = " and ".join(f"{count} {noun}{'s' * (count != 1)}" for count, noun in counts if count)
             complain(f"locked {result.name} in {lockfile}: {what or 'no tensors'}")
-    diagnostics = refine((diagnostic for result in taken for diagnostic in result.diagnostics), settings)
-    shown = Report(diagnostics=diagnostics, checked=[result.name for result in locked], unit="model")
-    if diagnostics or options["output_format"] != "text":
-        write(shown, options["output_format"], options["output_file"], quiet=options["quiet"])
-    ctx.exit(
-        exit_status(
-            ((diagnostic, settings.fail_on) for diagnostic in diagnostics),
-            failed=any(result.problem is not None for result in taken),
-            exit_zero=options["exit_zero"],
-        )
-    )
+    finish(ctx, taken, [result.name for result in locked], settings, options, quiet_when_clean=True)

@@ -10,12 +10,10 @@ import click
 from modellint.catalog import DocumentError
 from modellint.catalog.document import suggestion
 from modellint.cli._common import shared_options
-from modellint.cli._output import complain, exit_status, fail, overrides, settings_here, write
-from modellint.cli._progress import Progress
+from modellint.cli._fingerprints import finish, take_all
+from modellint.cli._output import fail, overrides, settings_here
 from modellint.cli._running import limit_options
-from modellint.linting import refine
-from modellint.report import Report
-from modellint.runtime import Pool, PoolError, Request, default_jobs
+from modellint.runtime import Request
 from modellint.runtime.lockfile import LOCKFILE, Locked, read_lockfile
 from modellint.runtime.lockfile import verify as compare
 from modellint.runtime.tracing import TIMEOUT
@@ -47,31 +45,13 @@ def verify(ctx: click.Context, /, targets: tuple[str, ...], **options: Any) -> N
     if not names:
         fail(f"{lockfile}: holds no models; `modellint lock TARGET` adds them")
     requests = [_request(name, locked[name], settings, options) for name in names]
-    with Progress("verifying", enabled=not options["quiet"]) as progress, Pool() as pool:
-        progress.show(0, len(requests))
-        try:
-            taken = compare(
-                locked, requests, settings.rules, pool, lockfile.absolute(), jobs=default_jobs(len(requests))
-            )
-        except PoolError as error:
-            fail(error)
-    for result in taken:
-        for line in () if options["quiet"] else result.notes:
-            complain(line)
-        if result.problem is not None:
-            complain(result.problem)
-    diagnostics = refine((diagnostic for result in taken for diagnostic in result.diagnostics), settings)
-    shown = Report(
-        diagnostics=diagnostics, checked=[result.name for result in taken if not result.problem], unit="model"
+    taken = take_all(
+        "verifying",
+        len(requests),
+        lambda pool, jobs: compare(locked, requests, settings.rules, pool, lockfile.absolute(), jobs=jobs),
+        quiet=options["quiet"],
     )
-    write(shown, options["output_format"], options["output_file"], quiet=options["quiet"])
-    ctx.exit(
-        exit_status(
-            ((diagnostic, settings.fail_on) for diagnostic in diagnostics),
-            failed=any(result.problem is not None for result in taken),
-            exit_zero=options["exit_zero"],
-        )
-    )
+    finish(ctx, taken, [result.name for result in taken if not result.problem], settings, options)
 
 
 def _request(name: str, entry: Locked, settings: Settings, options: dict[str, Any]) -> Request:

@@ -7,7 +7,6 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import torch
 from torch import nn
 
 from modellint.catalog import ActiveRule
@@ -19,7 +18,8 @@ from modellint.runtime.probes.result import ProbeResult
 from modellint.runtime.probes.run import run_probes
 from modellint.runtime.trace import Frame, Trace
 from modellint.runtime.tracing import other_mode_seconds
-from modellint.runtime.worker.inputs import Arguments, batch_size, describe_entry, device_of
+from modellint.runtime.worker.assembled import assembled
+from modellint.runtime.worker.inputs import Arguments, describe_entry
 from modellint.runtime.worker.lazy import count_lazy
 
 _BUILDS_AGAIN = "reload"
@@ -59,21 +59,13 @@ def observe(
     results: tuple[ProbeResult, ...] = ()
     if found.mode is not None:
         results = tuple(run_probes(subject, probes, found.mode, None, _silent, lambda: model, quick=False))
-    return Trace(
+    return assembled(
+        found,
+        model,
+        sites,
         target=qualified(type(model)),
         home=_home(model, sites, caller),
-        torch_version=torch.__version__,
-        device=str(device_of(model)),
-        root_training=model.training,
-        levels=tuple(found.levels),
-        modules=tuple(found.modules),
-        ops=tuple(found.ops),
-        sites=sites.sites,
-        hidden_draws=tuple(found.hidden_draws),
-        mode_changes=tuple(found.mode_changes),
-        failure=found.failure,
-        batch=batch_size(Arguments(args, kwargs, "the caller")),
-        graph_bytes=found.graph_bytes,
+        arguments=Arguments(args, kwargs, "the caller"),
         signature=describe_entry(model.forward),
         probes=results,
     )

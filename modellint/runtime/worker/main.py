@@ -76,12 +76,10 @@ def _target(data: Mapping[str, Any]) -> Target:
 def _trace(
     job: Mapping[str, Any], target: Target, cwd: Path, sites: Any, stage: list[str], reply: Reply
 ) -> dict[str, Any]:
-    import torch
-
     from modellint.runtime.capture.ladder import accepts, capture
     from modellint.runtime.capture.without_data import capture_without_data
-    from modellint.runtime.trace import Trace
     from modellint.runtime.worker import derive, inputs
+    from modellint.runtime.worker.assembled import assembled
     from modellint.runtime.worker.environment import environment
     from modellint.runtime.worker.lazy import count_lazy
     from modellint.runtime.worker.load import load_again
@@ -114,24 +112,16 @@ def _trace(
             model, ready.signature_of, lambda guess: accepts(model, guess.args, guess.kwargs)
         )
     trace: dict[str, Any] = to_json(
-        Trace(
+        assembled(
+            found,
+            model,
+            sites,
             target=target.text,
             home=loaded.home,
-            torch_version=torch.__version__,
-            device=str(inputs.device_of(model)),
-            root_training=model.training,
-            levels=tuple(found.levels),
-            modules=tuple(found.modules),
-            ops=tuple(found.ops),
-            sites=sites.sites,
-            hidden_draws=tuple(found.hidden_draws),
-            failure=found.failure,
-            batch=inputs.batch_size(arguments) if arguments is not None else None,
+            arguments=arguments,
             notes=ready.notes,
             signature=described,
             suggestion=suggestion,
-            mode_changes=tuple(found.mode_changes),
-            graph_bytes=found.graph_bytes,
             environment=environment(inputs.device_of(model)),
         )
     )
