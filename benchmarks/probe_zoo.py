@@ -50,6 +50,13 @@ def build():
         raise ValueError(f"no small configuration: {{size:,}} parameters")
     return small({name!r}).eval()
 """
+_JUDGED = {
+    "nystromformer": "true: the convolution over the values looks under the mask",
+    "yoso": "true: the hashed attention counts what stands under the mask",
+    "fastspeech2_conformer": "true: convolutions look under the mask, and the predicted durations with them",
+    "vit_mae": "true: the pretraining model masks random patches in evaluation mode too",
+}
+"""What the findings were found to be, read in the source of each model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,13 +190,20 @@ def report(zoo: str, entries: list[dict[str, Any]]) -> str:
         f"| `{name}` | " + " | ".join(str(count[verdict]) for verdict in verdicts) + " |"
         for name, count in counts.items()
     )
-    alarms = [f"- `{entry['name']}`: {finding}" for entry in ran for finding in entry["findings"]]
+    alarms = [
+        f"- `{entry['name']}` ({_JUDGED.get(entry['name'], 'not judged yet')}): {finding}"
+        for entry in ran
+        for finding in entry["findings"]
+    ]
+    others = [entry for entry in entries if entry["problem"]]
+    what = "no small configuration, or no inputs of its own: " if zoo == "transformers" else ""
     models = ", ".join(f"`{entry['name']}`" for entry in ran)
     return (
         f"## {zoo}: {len(ran)} models\n\n"
         f"| probe | {' | '.join(verdicts)} |\n|---|{'---|' * len(verdicts)}\n{rows}\n\n"
         f"Findings:\n\n{chr(10).join(sorted(alarms)) or 'None.'}\n\n"
-        f"Models: {models}.\n"
+        f"Models: {models}.\n\n"
+        f"Not run, {what}{', '.join(f'`{name}`' for name in sorted(entry['name'] for entry in others)) or 'none'}.\n"
     )
 
 

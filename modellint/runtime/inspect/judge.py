@@ -20,6 +20,7 @@ from modellint.runtime.inspect.modes import mixed_mode, unreachable
 from modellint.runtime.inspect.norms import batch_statistics
 from modellint.runtime.inspect.probed import failed_probe
 from modellint.runtime.inspect.randomness import random_draws
+from modellint.runtime.probes.result import FROM_EVALUATION
 from modellint.runtime.target import ARTEFACTS, Target
 from modellint.runtime.trace import Failure, Frame, Site, Trace
 
@@ -37,17 +38,24 @@ DETECTORS: Mapping[str, Detector] = {
     "target-failed": target_failed,
 }
 """What a rule's `detect.detector` may name."""
+_ON_MODES = ("active-dropout", "batch-statistics", "mixed-mode")
+"""Detectors whose findings are the worse the more the answer differs from the one in evaluation mode."""
 
 
 def inspect_trace(trace: Trace, rules: Mapping[str, ActiveRule]) -> Iterator[Diagnostic]:
     """Yield the diagnostics of one trace, for the rules that run on traces."""
     found: list[tuple[Diagnostic, bool]] = []
+    measured = {
+        key: value for result in trace.probes for key, value in result.details.items() if key == FROM_EVALUATION
+    }
     for active in rules.values():
         if active.rule.runs_on != "trace" or active.rule.detector not in DETECTORS:
             continue
         options = {**active.rule.detector_options, **active.options}
         merged: dict[tuple[str, int], list[Finding]] = {}
+        evidence = measured if active.rule.detector in _ON_MODES else {}
         for finding in DETECTORS[active.rule.detector](trace, options):
+            finding = replace(finding, evidence={**finding.evidence, **evidence})
             frame = finding.site.frame if finding.site is not None else trace.home
             merged.setdefault((frame.filename, frame.row), []).append(finding)
         for findings in merged.values():

@@ -20,10 +20,11 @@ ROUNDING = 1e-8
 Run = Callable[[Any, Any], Any]
 
 
-def is_rounding(bench: Bench, measure: Callable[[Run], Difference]) -> bool | None:
+def is_rounding(bench: Bench, measure: Callable[[Run], Difference], below: float = ROUNDING) -> bool | None:
     """Tell whether a difference is gone in double precision; None where the model does not run in it.
 
-    `measure` is given a function that runs the model in double precision on the inputs it is given.
+    `measure` is given a function that runs the model in double precision on the inputs it is given. Gone is what is
+    not larger than `below`.
     """
     with preserved(bench.model, copies=True):
         try:
@@ -38,7 +39,7 @@ def is_rounding(bench: Bench, measure: Callable[[Run], Difference]) -> bool | No
             raise
         except Exception:
             return None
-    return found.relative <= ROUNDING
+    return found.relative <= below
 
 
 def _run(bench: Bench, model: nn.Module, args: Any, kwargs: Any) -> Any:

@@ -12,6 +12,9 @@ PASSED, FAILED, VACUOUS, SKIPPED = "passed", "failed", "vacuous", "skipped"
 SECOND_CALL = "second call"
 """Key of the details that says how the second call of `repeat` was not just the first one again."""
 
+FROM_EVALUATION = "difference from evaluation mode"
+"""Key of the details of the first probe of a model that came in training mode, or with parts in it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Culprit:

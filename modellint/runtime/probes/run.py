@@ -17,6 +17,7 @@ from modellint.runtime.probes.backends import BACKENDS, compare_backend
 from modellint.runtime.probes.bench import Bench, OutOfTime
 from modellint.runtime.probes.compare import difference
 from modellint.runtime.probes.layout import layout
+from modellint.runtime.probes.modes import from_evaluation
 from modellint.runtime.probes.neighbours import neighbours
 from modellint.runtime.probes.padding import padding
 from modellint.runtime.probes.reload import reload
@@ -57,6 +58,8 @@ def run_probes(
         starting(name)
         forwards, started = bench.forwards, time.monotonic()
         result = _run(bench, name, budget)
+        if name == names[0]:
+            result = replace(result, details={**result.details, **from_evaluation(bench)})
         yield replace(result, forwards=bench.forwards - forwards, seconds=time.monotonic() - started)
 
 

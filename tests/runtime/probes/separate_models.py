@@ -318,6 +318,15 @@ class ExpertsThatGatherAndScatter(Coupled):
         return (done[place].view(len(x), 2, -1) * weight[..., None]).sum(1)
 
 
+class NeighboursChooseTheOrderOfASum(Coupled):
+    """Kernels that deal rows out to experts do this, with equal shapes: nothing but the rounding differs."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.enter(x)
+        first, second, third = x[:, :2], x[:, 2:4] * 100, x[:, 4:6]
+        return torch.where(x.mean() > 0, (first + second) + third, first + (second + third))
+
+
 class GeneratesUntilAllAreDone(Coupled):
     """What was done earlier is filled up with zeros."""
 

@@ -12,9 +12,12 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402, N812
 
+from modellint.catalog import ActiveRule, load_rules  # noqa: E402
 from modellint.runtime.capture.sites import SiteTable  # noqa: E402
 from modellint.runtime.capture.subject import Subject  # noqa: E402
-from modellint.runtime.probes.result import FAILED, PASSED, VACUOUS, ProbeResult  # noqa: E402
+from modellint.runtime.inprocess import observe  # noqa: E402
+from modellint.runtime.inspect import inspect_trace  # noqa: E402
+from modellint.runtime.probes.result import FAILED, FROM_EVALUATION, PASSED, VACUOUS, ProbeResult  # noqa: E402
 from modellint.runtime.probes.run import run_probes  # noqa: E402
 
 pytestmark = pytest.mark.torch
@@ -214,3 +217,21 @@ def test_a_model_is_what_it_was_afterwards() -> None:
     list(run_probes(subject, ["repeat", "neighbours"], "inference_mode", None, lambda _: None, Layer, quick=True))
 
     assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_findings_about_the_mode_say_how_far_the_answer_is_from_the_one_in_evaluation_mode(training: bool) -> None:
+    torch.manual_seed(1)
+    model = nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8), nn.Dropout(0.5)).train(training)
+    rules = {code: ActiveRule.default(rule) for code, rule in load_rules().items() if rule.enabled}
+
+    trace = observe(model, (torch.randn(4, 8),), {}, rules, ["repeat"], inspect.currentframe())  # type: ignore[arg-type]
+    told = {
+        found.code: found.runtime.evidence.get(FROM_EVALUATION)
+        for found in inspect_trace(trace, rules)
+        if found.runtime
+    }
+
+    assert {"ML601", "ML602"}.issubset(told) == training
+    assert all((value or 0.0) > 0.1 for code, value in told.items() if code in ("ML601", "ML602"))
+    assert model.training == training
