@@ -1,9 +1,9 @@
 """What a run found, kept for the next one: `.modellint_cache/` at the root of a project.
 
 The findings of a file follow from more than its text: from files that it imports, that call it or that only mention a
-name. So a record holds all that the run read and listed. As long as it is all the same, every finding holds. A changed
-file that the analysis of no other one has read, and that mentions of the names asked for what it did before, costs
-only its own findings; any other change, a file more or less included, costs all of them.
+name. So a record holds all that the run read and listed, and which file led to which other one. As long as it is all
+the same, every finding holds. A changed file costs its own findings, and those of all files whose analysis led to it or
+searched for a name that it now mentions, or no longer does; a file more or less costs all of them.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ from modellint._version import __version__
 from modellint.diagnostic import Diagnostic
 from modellint.files import replace_file
 from modellint.linting.engine import Consulted, FileReport, Prepared, language_of
+from modellint.linting.links import Links
 from modellint.linting.stored import pack, unpack
 from modellint.settings import Settings
-from modellint.sources import discover
+from modellint.sources import SourceError, discover, read_source
 
 FOLDER = ".modellint_cache"
 _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is a cache of modellint.\n"
@@ -83,34 +84,38 @@ def cached_reports(
 
 
 class Record:
-    """The record of one set of settings and files in the project at `root`."""
+    """The record of one set of settings and files in the project at `root`.
+
+    On the disk, names of files are numbers: `names` lists them.
+    """
 
     def __init__(self, root: Path, settings: Settings, files: Iterable[Path], fixes: bool) -> None:
         self._root = root
         key = [__version__, sys.version, str(root), fixes, _sources(), _plain(settings), sorted(map(str, files))]
         self._file = root / FOLDER / f"{_digest(json.dumps(key).encode())}.json"
         self._started = time.time_ns()
-        self._data: dict[str, Any] = {}
         self._fresh: dict[str, list[Diagnostic]] = {}
-        self._valid: set[str] = set()
+        self._stored: dict[str, Any] = {}
         self._states: dict[str, State] = {}
-        with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):  # damaged: a cold run
+        self._folders: dict[str, str] = {}
+        self._links = Links()
+        self._changed = False
+        with suppress(OSError, ValueError, KeyError, TypeError, AttributeError, IndexError):  # damaged: a cold run
             data = json.loads(self._file.read_bytes())
             if data.pop("digest") == _digest(json.dumps(data).encode()):
-                self._data = data
-        self._judge()
+                self._take(data)
 
-    def _judge(self) -> None:
-        data = self._data
-        if not data:
-            return
-        if any(_names(folder) != names for folder, names in data["folders"].items()) or (
-            data["words"] and _tree(self._root) != data["tree"]
+    def _take(self, data: dict[str, Any]) -> None:
+        """Take over from a record what still holds."""
+        names = data["names"]
+        folders: dict[str, str] = data["folders"]
+        if any(_names(folder) != known for folder, known in folders.items()) or (
+            data["tree"] and _tree(self._root) != data["tree"]
         ):
-            self._data = {}
             return
+        states: dict[str, State] = dict(zip(names, data["states"], strict=True))
         changed: dict[str, bytes] = {}
-        for name, old in data["files"].items():
+        for name, old in states.items():
             try:
                 status = os.stat(name)  # noqa: PTH116 - hundreds of them
                 state = [status.st_size, status.st_mtime_ns]
@@ -119,29 +124,25 @@ class Record:
                 content = Path(name).read_bytes()
             except OSError:
                 if old:
-                    self._data = {}
                     return
                 continue
-            self._states[name] = [*state, _digest(content)]
-            if not old or self._states[name][2] != old[2]:
+            states[name] = [*state, _digest(content)]
+            self._changed = True
+            if not old or states[name][2] != old[2]:
                 changed[name] = content
-        if any(name in data["shared"] or self._mentions_other(name, text) for name, text in changed.items()):
-            self._data = {}
+        if any(name.endswith(_DECLARATIONS) for name in changed):
             return
-        self._valid = data["findings"].keys() - changed.keys()
-
-    def _mentions_other(self, name: str, text: bytes) -> bool:
-        words = self._data["words"].items()
-        return name.endswith(".py") and any(
-            (name in files) != (word.encode(errors="surrogateescape") in text) for word, files in words
-        )
+        links = Links.unpacked(data["links"], names)
+        void = links.follow(changed, {name: _table(Path(name), text) for name, text in changed.items()})
+        self._states, self._folders, self._links = states, folders, links
+        self._stored = {names[n]: found for n, found in data["findings"] if names[n] not in void}
 
     def findings(self, path: Path) -> tuple[Diagnostic, ...] | None:
         """Return what is known of a file, None where it has to be checked."""
-        if str(path) not in self._valid:
+        if str(path) not in self._stored:
             return None
         try:
-            return tuple(map(unpack, self._data["findings"][str(path)]))
+            return tuple(map(unpack, self._stored[str(path)]))
         except (ValueError, TypeError, KeyError):
             return None
 
@@ -151,25 +152,26 @@ class Record:
 
     def save(self, reads: Reads, consulted: Consulted) -> None:
         """Write the record with what was added; a folder that cannot be written is left alone."""
-        if (not self._fresh and not self._states) or is_everyones(self._root):
+        if (not self._fresh and not self._changed) or is_everyones(self._root):
             return
-        old = self._data
-        files = {**old.get("files", {}), **self._states, **reads.states}
+        states = {**self._states, **reads.states}
         for name in self._fresh:
             for folder in _up_to(Path(name).parent, self._root):
                 for declaration in _DECLARATIONS:
-                    files.setdefault(str(folder / declaration), _state(folder / declaration))
-        words = {**old.get("words", {}), **{word: sorted(map(str, p)) for word, p in consulted.words.items()}}
-        declared = {name for name in files if name.endswith(_DECLARATIONS)}
-        kept = {name: found for name, found in old.get("findings", {}).items() if name in self._valid}
+                    states.setdefault(str(folder / declaration), _state(folder / declaration))
+        links = self._links.joined(consulted)
+        for name in sorted(links.files() - states.keys()):
+            states[name] = _state(Path(name))
+        number = {name: n for n, name in enumerate(states)}
+        found = {**self._stored, **{name: list(map(pack, found)) for name, found in self._fresh.items()}}
         data = {
             "taken": self._started,
-            "files": files,
-            "folders": {**old.get("folders", {}), **{str(f): _names(str(f)) for f in consulted.folders}},
-            "words": words,
-            "tree": _tree(self._root) if words else None,
-            "shared": sorted({*old.get("shared", ()), *map(str, consulted.shared), *declared}),
-            "findings": {**kept, **{name: list(map(pack, found)) for name, found in self._fresh.items()}},
+            "names": list(states),
+            "states": list(states.values()),
+            "folders": {**self._folders, **{str(f): _names(str(f)) for f in consulted.folders}},
+            "links": links.packed(number),
+            "tree": _tree(self._root) if links.words else None,
+            "findings": [[number[name], listed] for name, listed in found.items()],
         }
         data = {**data, "digest": _digest(json.dumps(data).encode())}
         with suppress(OSError, ValueError):
@@ -193,6 +195,17 @@ def prepare_folder(folder: Path) -> None:
     records = sorted(folder.glob("[0-9a-f]*.json"), key=lambda path: path.stat().st_mtime_ns)
     for path in records[: -_KEPT + 1]:
         path.unlink(missing_ok=True)
+
+
+def _table(path: Path, data: bytes) -> str:
+    """Return the digest of what looking up a name in a file goes by, an empty text where it is no program."""
+    from modellint.static.project.facts import parse_text, scan
+
+    try:
+        source = read_source(path, data)
+        return scan(path, source.text, parse_text(source.text, path)).table()
+    except (SourceError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return ""
 
 
 def _state(path: Path) -> State:

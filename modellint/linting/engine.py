@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import platform
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from modellint.diagnostic import Diagnostic, Span
 from modellint.linting.refining import into_cells, visible
@@ -27,6 +27,9 @@ from modellint.sources import (
 )
 from modellint.sources.notebook import without_broken_cells
 from modellint.sources.suppressions import find_suppressions, has_suppressions
+
+if TYPE_CHECKING:
+    from modellint.static.project.trails import Trails
 
 CANNOT_PARSE = "ML002"
 # One of them is in every Rust file that has to do with Burn.
@@ -130,13 +133,14 @@ def check_paths(
 class Consulted:
     """What the findings of a project may follow from, beside the files that were checked.
 
-    `shared` are files that were read on behalf of others, `folders` those whose names were looked up, `words` the names
-    that were searched for, with the files that hold them.
+    `trails` tell which file led to which other one. `folders` are those whose names were looked up, `words` the names
+    that were searched for, with the files that hold them, `tables` digests of what names the files define, by path.
     """
 
-    shared: Set[Path]
+    trails: Sequence[Trails]
     folders: Set[Path]
     words: Mapping[str, tuple[Path, ...]]
+    tables: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,17 +282,20 @@ class Engine:
 
     def consulted(self, settings: Settings, root: Path) -> Consulted:
         """Return what the checkers of a group have read so far beside the files that they were given."""
-        shared: set[Path] = set()
+        key = (id(settings), root)
+        engines = [self] if self._trial is None else [self._trial, self]  # what a trial was shown is not on the disk
+        projects = [getattr(engine._checkers.get(key), "project", None) for engine in engines]
         folders: set[Path] = set()
-        words: dict[str, tuple[Path, ...]] = {}
-        for engine in (self, self._trial):
-            checkers = {} if engine is None else engine._checkers
-            project = getattr(checkers.get((id(settings), root)), "project", None)
+        tables: dict[str, str] = {}
+        for project in projects:
             if project is not None:
-                shared |= project.shared
                 folders.update(project.folders)
-                words.update(project.words)
-        return Consulted(shared, folders, words)
+                tables.update(project.tables())
+        trails = [project.trails for project in projects if project is not None]
+        asked = {word for trail in trails for word in (*trail.askers, *trail.judges)}
+        last = projects[-1]
+        words = {} if last is None else {word: last.holders(word) for word in asked}
+        return Consulted(trails, folders, words, tables)
 
     def _checker(self, path: Path, settings: Settings) -> Checker:
         if language_of(path) == "rust":

@@ -137,12 +137,12 @@ class FileContext:
 
     def neighbour(self, path: Path) -> FileContext | None:
         """Return the context of another file of the project, None where it cannot be read."""
-        module = self.project.load(path)
+        module = self.project.load(path, self.module.path, "judged")
         return None if module is None else self._analyses.context(module)
 
     def callers_in(self, path: Path, names: frozenset[str]) -> list[Event]:
         """Return what was seen when the functions in the file `path` that call one of `names` were analysed."""
-        module = self.project.load(path)
+        module = self.project.load(path, self.module.path, "judged")
         if module is None:
             return []
         analysis = self._analyses.of(module)
@@ -152,12 +152,13 @@ class FileContext:
     @property
     def consumptions(self) -> Consumptions:
         """What the loaders of the project are used for."""
+        self.project.trails.tracing.add(self.module.path)
         return self._analyses.consumptions
 
     @property
     def resolver(self) -> Resolver:
         """Where values of the project come from."""
-        return self._analyses.consumptions.resolver
+        return self.consumptions.resolver
 
     @cached_property
     def scopes(self) -> list[FunctionInfo]:

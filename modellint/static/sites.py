@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from modellint.static.context import FileContext
@@ -153,12 +154,13 @@ def _callers(context: FileContext, functions: Iterable[FunctionInfo]) -> dict[Pa
     """Return the files that mention one of `functions` and the file they are defined in, with the names mentioned."""
     wanted: dict[Path, set[str]] = defaultdict(set)
     stem = context.module.path.stem if context.module.path.stem != "__init__" else context.module.path.parent.name
+    mentioning = partial(context.project.mentioning, callee=context.module.path, purpose="judged")
     for function in functions:
         name = function.name
         if function.name.startswith("__") and function.cls is not None:
             name = function.cls.name
-        files = [p for p in context.project.mentioning(name) if p != context.module.path]
-        importing = set(context.project.mentioning(function.cls.name if function.cls else stem))
+        files = [p for p in mentioning(name) if p != context.module.path]
+        importing = set(mentioning(function.cls.name if function.cls else stem))
         files = [p for p in files if p in importing and not is_test_file(p)]
         if len(files) > MAX_CALLER_FILES:
             context.unsearched.add(function)

@@ -108,6 +108,108 @@ def test_a_file_that_no_other_one_asks_for_is_checked_alone(project: Path, check
     assert checked == ["calm.py"]
 
 
+LIBRARY = {
+    "lib/__init__.py": "from .parts import *\nfrom .build import build\n",
+    "lib/parts.py": "from .base import Base\n\nclass Part(Base):\n    pass\n",
+    "lib/base.py": """\
+from torch import nn
+
+class Base(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.drop = nn.Dropout()
+
+    def forward(self, x):
+        return self.drop(x)
+""",
+    "lib/build.py": "from . import parts\n\ndef build():\n    return parts.Part()\n",
+    "lib/aside.py": "import torch\n\ndef double(x):\n    return torch.add(x, x)\n",
+    "use.py": """\
+import torch
+from lib import build
+
+def answer(path, x):
+    net = build()
+    net.load_state_dict(torch.load(path, weights_only=True))
+    with torch.no_grad():
+        return net(x)
+""",
+    "helper.py": """\
+import torch
+
+def judge(net, x):
+    with torch.no_grad():
+        return net(x).argmax()
+""",
+    "other.py": """\
+import torch
+from torch import nn
+
+def main(path, x):
+    net = nn.Sequential(nn.Linear(4, 4), nn.Dropout())
+    net.load_state_dict(torch.load(path, weights_only=True))
+    net.eval()
+    with torch.no_grad():
+        return net(x).argmax()
+""",
+}
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Path:
+    for name, text in {"pyproject.toml": "[project]\nname = 'x'\n", **LIBRARY}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    age(tmp_path)
+    age(tmp_path / "lib")
+    return tmp_path
+
+
+NO_DROPOUT = LIBRARY["lib/base.py"].replace("nn.Dropout()", "nn.ReLU()")
+WITH_EVAL = LIBRARY["use.py"].replace("    with", "    net.eval()\n    with")
+BUILDS_OTHERS = "from torch import nn\n\ndef build():\n    return nn.Sequential(nn.Linear(4, 4)).eval()\n"
+CALLER = """\
+import torch
+from torch import nn
+from helper import judge
+
+def main(path, x):
+    net = nn.Sequential(nn.Linear(4, 4), nn.Dropout())
+    net.load_state_dict(torch.load(path, weights_only=True))
+    return judge(net, x)
+"""
+EDITS = {
+    "nothing that others read": ("lib/aside.py", LIBRARY["lib/aside.py"] + "\nprint(double)\n", ["aside.py"]),
+    "the file with the finding": ("use.py", WITH_EVAL, ["use.py"]),
+    "a base class of a class of a factory": ("lib/base.py", NO_DROPOUT, None),
+    "a factory behind an import in the package": ("lib/build.py", BUILDS_OTHERS, None),
+    "a new caller of a helper": ("other.py", CALLER, None),
+}
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_an_edit_costs_the_files_that_read_what_changed(library: Path, checked: list[str], name: str) -> None:
+    path, text, wanted = EDITS[name]
+    before = findings(library)
+    (library / path).write_text(text)
+    checked.clear()
+    after = findings(library)
+    assert "other.py" not in checked or path == "other.py"
+    assert wanted is None or checked == wanted
+    assert after == findings(library, cache=False)
+    assert (after != before) is (path != "lib/aside.py")
+
+
+def test_one_edit_after_another(library: Path) -> None:
+    findings(library)
+    for path, text, _ in EDITS.values():
+        (library / path).write_text(text)
+        assert findings(library) == findings(library, cache=False)
+    for path, text in LIBRARY.items():
+        (library / path).write_text(text)
+        assert findings(library) == findings(library, cache=False)
+
+
 def test_the_same_size_in_the_same_moment_is_seen(project: Path) -> None:
     status = (project / "predict.py").stat()
     now = time.time_ns()
@@ -169,7 +271,7 @@ def test_damage_means_a_cold_run(project: Path, checked: list[str]) -> None:
     (record,) = (project / FOLDER).glob("*.json")
     sound = record.read_bytes()
     data = json.loads(sound)
-    data["findings"][str(project / "predict.py")] = []
+    data["findings"] = []
     for content in (b"", sound[:100], b"[]", b"{}", b"\xff", json.dumps(data).encode()):
         record.write_bytes(content)
         checked.clear()

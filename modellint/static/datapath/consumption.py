@@ -70,13 +70,14 @@ class Consumptions:
         while queue:
             current, wanted, depth = queue.pop(0)
             stem = current.path.stem if current.path.stem != "__init__" else current.path.parent.name
-            importing = set(project.mentioning(stem))
-            found = {p for name in wanted for p in project.mentioning(name) if p in importing}
+            importing = set(project.mentioning(stem, module.path, "judged"))
+            mentioning = (project.mentioning(name, module.path, "judged") for name in wanted)
+            found = {path for paths in mentioning for path in paths if path in importing}
             new = sorted(p for p in found if p not in files and not is_test_file(p))
             if len(new) > MAX_FILES or len(files) > MAX_FILES:
                 continue
             for path in new:
-                user = project.load(path)
+                user = project.load(path, module.path, "judged")
                 if user is None:
                     continue
                 files[path] = user

@@ -72,7 +72,9 @@ _STEPS = re.compile(r"^step$|_step$|^step_|optimi[sz]e|update|minimi[sz]e|train|
 
 def _put_back_by_a_hook(fact: ModeFact, context: FileContext) -> bool:
     """Tell whether, behind an eval(), the same function calls train() itself or else asks something to do it."""
-    module = context.project.load(Path(fact.site.path)) if fact.site is not None else None
+    module = (
+        context.project.load(Path(fact.site.path), context.module.path, "judged") if fact.site is not None else None
+    )
     for function in module.functions if module is not None else ():
         node, row = function.node, fact.site.row if fact.site is not None else 0
         if node is None or not node.lineno <= row <= (node.end_lineno or 0):

@@ -108,8 +108,9 @@ def _may_switch_itself(event: Event, context: FileContext) -> bool:
         return True
     if any(s.obj.cls is not None for s in event.snapshots):
         return False
-    for path in context.project.mentioning(name)[:MAX_FILES]:
-        module = context.project.load(path)
+    project, mine = context.project, context.module.path
+    for path in project.mentioning(name, mine, "judged")[:MAX_FILES]:
+        module = project.load(path, mine, "judged")
         for function in module.functions if module is not None else ():
             if function.name == name and function.node is not None:
                 decorators = {last_name(decorator) for decorator in function.node.decorator_list}

@@ -6,6 +6,7 @@ import ast
 import fnmatch
 import re
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
@@ -170,8 +171,9 @@ def _taught_elsewhere(context: FileContext, event: Event) -> bool:
 def _is_imported(context: FileContext, module: ModuleInfo, name: str) -> bool:
     """Tell whether another file of the project speaks of `name` and of the file that defines it."""
     stem = module.path.stem if module.path.stem != "__init__" else module.path.parent.name
-    importing = set(context.project.mentioning(stem))
-    return any(path in importing for path in context.project.mentioning(name) if path != module.path)
+    mentioning = partial(context.project.mentioning, callee=context.module.path, purpose="judged")
+    importing = set(mentioning(stem))
+    return any(path in importing for path in mentioning(name) if path != module.path)
 
 
 def _family(context: FileContext, cls: ClassInfo) -> list[ClassInfo]:

@@ -412,9 +412,10 @@ def _import(machine: Machine, node: ast.Import | ast.ImportFrom, state: State) -
         level = 0 if isinstance(node, ast.Import) else node.level
         for name in names:
             path = machine.project.find(frame.module.path, name, level)
-            module = machine.project.load(path) if path is not None and not path.is_dir() else None
-            if module is not None and module.registers:
-                machine.ensure_module(module, state)
+            if path is not None and not path.is_dir():
+                module = machine.project.registry(path, frame.module.path)
+                if module is not None:
+                    machine.ensure_module(module, state)
     return [state]
 
 

@@ -64,11 +64,12 @@ def _callers(resolver: Resolver, function: FunctionInfo, name: str) -> Iterator[
     """Yield the files that may call `function`: its own, and those that mention it and its file or class."""
     yield function.module
     stem = function.module.path.stem if function.module.path.stem != "__init__" else function.module.path.parent.name
-    importing = set(resolver.project.mentioning(function.cls.name if function.cls is not None else stem))
-    files = [p for p in resolver.project.mentioning(name) if p != function.module.path and p in importing]
+    project, mine = resolver.project, function.module.path
+    importing = set(project.mentioning(function.cls.name if function.cls is not None else stem, mine, "called"))
+    files = [p for p in project.mentioning(name, mine, "called") if p != mine and p in importing]
     files = [p for p in files if not is_test_file(p)]
     if len(files) <= MAX_FILES:
         for path in files:
-            module = resolver.project.load(path)
+            module = project.load(path, mine, "called")
             if module is not None:
                 yield module

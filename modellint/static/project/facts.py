@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import hashlib
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -207,7 +209,9 @@ class ModuleInfo:
 
     def __init__(self, path: Path, text: str, tree: ast.Module) -> None:
         self.path = path
-        self.text = text
+        self.size = len(text)
+        self._text = text
+        self._packed = b""
         self.imports: dict[str, Import] = {}
         self.stars: list[Import] = []
         self.aliases: dict[str, str] = {}
@@ -215,6 +219,13 @@ class ModuleInfo:
         self.classes: list[ClassInfo] = []
         self.body = FunctionInfo(self, BODY, None, None, None)
         self._tree: ast.Module | None = tree
+
+    @property
+    def text(self) -> str:
+        """The text; without the tree, it is kept packed."""
+        if self._text or not self._packed:
+            return self._text
+        return zlib.decompress(self._packed).decode("utf-8", "surrogatepass")
 
     @property
     def registers(self) -> bool:
@@ -225,6 +236,13 @@ class ModuleInfo:
         names = [name for function in self.functions for name in function.decorators]
         names += [name for cls in self.classes for name in cls.decorators]
         return 0 < sum(name is not None and "regist" in name for name in names) <= _MAX_REGISTERED
+
+    def table(self) -> str:
+        """Return a digest of all that looking up a name in the file goes by."""
+        body = self.body
+        own = [sorted(body.classes), sorted(body.functions), sorted(body.stores), sorted(self.aliases.items())]
+        names = [*own, sorted(map(repr, self.imports.items())), self.stars, self.registers]
+        return hashlib.blake2b(repr(names).encode(errors="surrogateescape"), digest_size=8).hexdigest()
 
     @property
     def tree(self) -> ast.Module:
@@ -241,13 +259,17 @@ class ModuleInfo:
     def restore(self) -> None:
         """Parse the text again if the tree was let go of; the same functions get the same nodes again."""
         if self._tree is None:
-            self._tree = parse_text(self.text, self.path)
+            self._text = self.text
+            self._tree = parse_text(self._text, self.path)
             for function, node in zip(self.functions, _functions_in(self._tree.body), strict=True):
                 function.take_node(node)
 
     def let_go(self) -> None:
         """Drop the tree and every node of it."""
         self._tree = None
+        if self._text:
+            self._packed = self._packed or zlib.compress(self._text.encode("utf-8", "surrogatepass"), 1)
+            self._text = ""
         for function in [self.body, *self.functions]:
             function.take_node(None)
 

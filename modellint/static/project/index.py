@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ from modellint.static.project.facts import (
     scan,
 )
 from modellint.static.project.mentions import Mentions
+from modellint.static.project.trails import Purpose, Trails
 
 if TYPE_CHECKING:
     from modellint.static.project.deep import Deep
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 Target: TypeAlias = "ClassInfo | FunctionInfo | ModuleInfo | Path"
 # Trees are dropped between two files once the texts behind them pass this size: a tree takes 25 to 60 times the
 # memory of its text.
-TREE_BUDGET = 2_500_000
+TREE_BUDGET = 1_200_000
 _MAX_HOPS = 12
 
 
@@ -45,11 +46,18 @@ class Symbol:
     variable: str | None = None
 
 
+def _home(target: Target) -> Path:
+    """Return the file of a definition, the folder of a package without `__init__`."""
+    if isinstance(target, Path):
+        return target
+    return target.path if isinstance(target, ModuleInfo) else target.module.path
+
+
 class Project:
     """The files below `root`, parsed on demand. Not safe for concurrent use.
 
-    `shared` are the files that were asked for by name or by import. `version` counts how often a file got another text:
-    what was derived from the old one is void then. `deep` makes,
+    `trails` tell which file led to which other one. `version` counts how often a file got another
+    text: what was derived from the old one is void then. `deep` makes,
     when first needed, what finds names in installed packages; without it they stay outside. `read` gives the content of
     a file: an editor's, where that is newer than the disk's.
     """
@@ -65,19 +73,20 @@ class Project:
         self._found: dict[tuple[Path, str, int], Path | None] = {}
         self._listings: dict[Path, frozenset[str]] = {}
         self._dotted: dict[Path, str] = {}
+        self._held = 0  # characters behind the trees in memory, as far as it is known
         self._words: Mentions | None = None
         self._mentions: dict[str, tuple[Path, ...]] = {}
-        self.shared: set[Path] = set()
+        self.trails = Trails()
 
     @property
     def folders(self) -> Iterable[Path]:
         """The folders whose names were looked up."""
         return self._listings
 
-    @property
-    def words(self) -> Mapping[str, tuple[Path, ...]]:
-        """What `mentioning` was asked, and what it said."""
-        return self._mentions
+    def tables(self) -> Iterator[tuple[str, str]]:
+        """Yield the path of every file that was parsed, with a digest of what looking up a name in it goes by."""
+        for path, module in self._modules.items():
+            yield str(path), "" if module is None else module.table()
 
     def add(self, source: SourceFile) -> ModuleInfo:
         """Parse `source` and make it the project's version of its file; raise `SyntaxError` if it does not parse."""
@@ -102,7 +111,7 @@ class Project:
         if known is not None and self._text(path) == known.text:
             return
         del self._modules[path]
-        if self.load(path) is None and known is not None:
+        if self._module(path) is None and known is not None:
             self._modules[path] = known
         fresh = self._modules[path]
         if fresh is not known:
@@ -129,13 +138,29 @@ class Project:
             if (path in paths) != (word.encode() in text):
                 del self._mentions[word]
 
-    def load(self, path: Path) -> ModuleInfo | None:
-        """Return the facts of the file `path`, None where it cannot be read or parsed."""
-        self.shared.add(path)
+    def load(self, path: Path, callee: Path, purpose: Purpose) -> ModuleInfo | None:
+        """Return the file `path`, which may call what the file `callee` defines; None if it cannot be parsed."""
+        self.trails.call(callee, path, purpose)
+        return self._module(path)
+
+    def registry(self, path: Path, reader: Path) -> ModuleInfo | None:
+        """Return the file `path`, which `reader` imports, if it fills a registry."""
+        self.trails.name(reader, path)
+        module = self._module(path)
+        if module is None or not module.registers:
+            return None
+        self.trails.read(reader, path)
+        return module
+
+    def _module(self, path: Path) -> ModuleInfo | None:
         if path not in self._modules:
             try:
                 source = read_source(path, self._read(path))
-                self._modules[path] = scan(path, source.text, parse_text(source.text, path))
+                module = scan(path, source.text, parse_text(source.text, path))
+                self._held += module.size
+                if self._held > TREE_BUDGET:  # an import leads to hundreds of files, of which most are asked for names
+                    module.let_go()
+                self._modules[path] = module
             except (SourceError, SyntaxError, ValueError, RecursionError, MemoryError, OSError):
                 self._modules[path] = None
         return self._modules[path]
@@ -143,7 +168,9 @@ class Project:
     def trim(self, keep: ModuleInfo) -> None:
         """Let go of the trees of all files but `keep` where together they are too large; their facts stay."""
         held = [m for m in self._modules.values() if m is not None and m.has_tree and m is not keep]
-        if sum(len(module.text) for module in held) > TREE_BUDGET:
+        self._held = sum(module.size for module in held)
+        if self._held > TREE_BUDGET:
+            self._held = 0
             for module in held:
                 module.let_go()
 
@@ -156,7 +183,9 @@ class Project:
             names = self._names[module] = {}
         if name not in names:
             names[name] = None  # an import cycle ends here
-            names[name] = self._lookup(module, name, 0)
+            found = names[name] = self._lookup(module, name, 0)
+            if found is not None and found.target is not None:
+                self.trails.read(module.path, _home(found.target))
         return names[name]
 
     def _lookup(self, module: ModuleInfo, name: str, hops: int) -> Symbol | None:
@@ -176,6 +205,7 @@ class Project:
             if path is None:
                 outside = outside or self._follow(module, Import(star.module, star.level, name), hops)
                 continue
+            self.trails.name(module.path, path)
             found = self._attribute_of(path, name, f"{'.' * star.level}{star.module}.{name}", hops + 1)
             if found is not None:
                 return found
@@ -189,24 +219,26 @@ class Project:
         dotted = f"{prefix}.{imported.name}" if imported.module else f"{prefix}{imported.name}"
         if path is None:
             return self._outside(dotted)
+        self.trails.name(module.path, path)
         return self._attribute_of(path, imported.name, dotted, hops + 1) or Symbol(dotted)
 
     def _outside(self, dotted: str) -> Symbol:
         """Return what a name outside the project stands for: with `deep`, its definition in an installed package."""
         definition = self._deep().find(dotted) if self._deep is not None else None
-        module = self.load(definition.path) if definition is not None else None
+        module = self._module(definition.path) if definition is not None else None
         if definition is None or module is None:
             return Symbol(dotted)
         body = module.body
         return Symbol(dotted, body.classes.get(definition.name) or body.functions.get(definition.name))
 
     def _module_at(self, path: Path | None) -> Target | None:
-        return path if path is None or path.is_dir() else self.load(path)
+        return path if path is None or path.is_dir() else self._module(path)
 
     def _attribute_of(self, path: Path, name: str, dotted: str, hops: int) -> Symbol | None:
         """Return `name` of the module or package at `path`."""
-        folder = path if path.is_dir() else path.parent
-        if not path.is_dir() and (module := self.load(path)) is not None:
+        is_folder = path.is_dir()
+        folder = path if is_folder else path.parent
+        if not is_folder and (module := self._module(path)) is not None:
             found = self._lookup(module, name, hops)
             if found is not None and found.target is not None:
                 return Symbol(dotted, found.target, found.variable)
@@ -214,7 +246,7 @@ class Project:
                 return found
             if name in module.body.stores:
                 return Symbol(dotted, module, name)
-        if path.is_dir() or path.name == "__init__.py":
+        if is_folder or path.name == "__init__.py":
             inner = self._in_folder(folder, name)
             if inner is not None:
                 return Symbol(dotted, self._module_at(inner))
@@ -228,10 +260,11 @@ class Project:
             return None
         if target is None:
             return self._outside(dotted)
-        if isinstance(target, ModuleInfo):
-            return self._attribute_of(target.path, name, dotted, 1) or Symbol(dotted)
-        if isinstance(target, Path):
-            return self._attribute_of(target, name, dotted, 1) or Symbol(dotted)
+        if isinstance(target, (ModuleInfo, Path)):
+            found = self._attribute_of(_home(target), name, dotted, 1) or Symbol(dotted)
+            if found.target is not None:
+                self.trails.read(_home(target), _home(found.target))
+            return found
         return None
 
     def resolve(self, module: ModuleInfo, node: object) -> Symbol | None:
@@ -318,7 +351,12 @@ class Project:
                 self._listings[folder] = frozenset()
         return self._listings[folder]
 
-    def mentioning(self, word: str) -> tuple[Path, ...]:
+    def mentioning(self, word: str, callee: Path, purpose: Purpose) -> tuple[Path, ...]:
+        """Return the project's Python files whose text holds `word`: they may call what the file `callee` defines."""
+        self.trails.ask(word, callee, purpose)
+        return self.holders(word)
+
+    def holders(self, word: str) -> tuple[Path, ...]:
         """Return the project's Python files whose text holds `word`."""
         if word not in self._mentions:
             if self._words is None:

@@ -1,0 +1,126 @@
+"""Which file's findings follow from which other files, and who has to be checked again when one of them changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from modellint.linting.engine import Consulted
+
+if TYPE_CHECKING:
+    from modellint.static.project.trails import Trails
+
+Graph = dict[str, set[str]]
+_BY_FILE = ("reads", "names", "called", "judged")
+_BY_WORD = ("words", "askers", "judges")
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """The trails of a project by the names of files: see `modellint.static.project.trails`.
+
+    `words` are those that were searched for, with the files that hold them. `tables` are digests of what looking up a
+    name in a file goes by.
+    """
+
+    reads: Graph = field(default_factory=dict)
+    names: Graph = field(default_factory=dict)
+    called: Graph = field(default_factory=dict)
+    judged: Graph = field(default_factory=dict)
+    words: Graph = field(default_factory=dict)
+    askers: Graph = field(default_factory=dict)
+    judges: Graph = field(default_factory=dict)
+    tracing: set[str] = field(default_factory=set)
+    tables: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def unpacked(cls, data: Mapping[str, Any], files: list[str]) -> Links:
+        """Return what `packed` was given, where files were the numbers of `files`."""
+        graphs: dict[str, Graph] = {}
+        for name in (*_BY_FILE, *_BY_WORD):
+            listed = [(files[key] if name in _BY_FILE else key, others) for key, others in data[name]]
+            graphs[name] = {key: {files[n] for n in others} for key, others in listed}
+        return cls(**graphs, tracing={files[n] for n in data["tracing"]}, tables=dict(data["tables"]))
+
+    def packed(self, number: Mapping[str, int]) -> dict[str, Any]:
+        """Return lists, texts and numbers for JSON; files are their `number`."""
+        data: dict[str, Any] = {"tracing": sorted(number[name] for name in self.tracing), "tables": self.tables}
+        for name in (*_BY_FILE, *_BY_WORD):
+            graph: Graph = getattr(self, name)
+            data[name] = [
+                [number[key] if name in _BY_FILE else key, sorted(number[other] for other in others)]
+                for key, others in graph.items()
+            ]
+        return data
+
+    def files(self) -> set[str]:
+        """Return every file that a link mentions."""
+        graphs: list[Graph] = [getattr(self, name) for name in (*_BY_FILE, *_BY_WORD)]
+        ends = {name for graph in graphs for others in graph.values() for name in others}
+        return ends.union(self.tracing, *graphs[: len(_BY_FILE)])
+
+    def follow(self, changed: Mapping[str, bytes], tables: Mapping[str, str]) -> set[str]:
+        """Return the files whose findings may be other ones now that files have the contents `changed`.
+
+        `tables` are the digests of names in these files. What was noted of the files concerned is forgotten.
+        """
+        renamed = {name for name in changed if self.tables.get(name) != tables.get(name)}
+        renamed |= _reaching(renamed, self.names)
+        code = renamed | changed.keys()
+        code |= _reaching(code, self.reads)
+        values, report = set(code), set(code)
+        for name, text in changed.items():
+            for word, holders in self.words.items() if name.endswith(".py") else ():
+                if (name in holders) != (word.encode(errors="surrogateescape") in text):
+                    holders ^= {name}
+                    values |= self.askers.get(word, set())
+                    report |= self.judges.get(word, set())
+        values |= _reaching(values, self.reads, self.called)
+        report |= {name for name in self.tracing if name in values or not values.isdisjoint(self.judged.get(name, ()))}
+        report |= _reaching(report, self.judged)
+        self._forget(renamed, code, values, report)
+        self.tables.update(tables)
+        return report
+
+    def _forget(self, renamed: set[str], code: set[str], values: set[str], report: set[str]) -> None:
+        """Drop what was noted of files whose names, code, values or reports are to be worked out again."""
+        for graph, void in ((self.names, renamed), (self.reads, code), (self.called, values), (self.judged, report)):
+            for name in void & graph.keys():
+                del graph[name]
+        self.tracing.difference_update(report)
+        for asked, void in ((self.askers, values), (self.judges, report)):
+            for word in list(asked):
+                asked[word] -= void
+                if not asked[word]:
+                    del asked[word]
+        for word in self.words.keys() - self.askers.keys() - self.judges.keys():
+            del self.words[word]
+
+    def joined(self, consulted: Consulted) -> Links:
+        """Return these links with those of a run."""
+        words = {word: set(map(str, paths)) for word, paths in consulted.words.items()}
+        links = Links(words={**self.words, **words}, tables={**self.tables, **consulted.tables})
+        every: list[Links | Trails] = [self, *consulted.trails]
+        for trails in every:
+            links.tracing.update(map(str, trails.tracing))
+            for name in (*_BY_FILE, "askers", "judges"):
+                graph: Graph = getattr(links, name)
+                for key, paths in getattr(trails, name).items():
+                    graph.setdefault(str(key), set()).update(map(str, paths))
+        return links
+
+
+def _reaching(wanted: Iterable[str], *graphs: Graph) -> set[str]:
+    """Return the files from which the ways of `graphs` lead to one of `wanted`."""
+    backwards: dict[str, list[str]] = {}
+    for graph in graphs:
+        for name, others in graph.items():
+            for other in others:
+                backwards.setdefault(other, []).append(name)
+    queue, found = list(wanted), set[str]()
+    while queue:
+        new = set(backwards.get(queue.pop(), ())) - found
+        found |= new
+        queue += new
+    return found
