@@ -57,3 +57,9 @@ def test_a_file_without_the_rules_words_would_not_be_missed(rule: Rule) -> None:
     for example in rule.cases:
         if example.bad and rule.triggers:
             assert any(all(word in example.code for word in group) for group in rule.triggers), example.title
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
+def test_as_many_examples_are_silent_as_fire(rule: Rule) -> None:
+    firing = sum(example.bad for example in rule.cases)
+    assert len(rule.cases) - firing >= firing
