@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from modellint.burn.context import Finding, RustContext, Spot
 from modellint.burn.crates import Dependency, Version, parse_version
 from modellint.burn.items import Call, Function
+from modellint.burn.syntax import field, names_bound, text_of
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
 
 @dataclass(frozen=True, slots=True)
 class Advisory:
     """A published defect: `since` and `fixed` bound its versions, `first` and `then` are calls in this order.
+
+    `twice`: one of `then` has to work on the result of another.
 
     Without `first` and `then` no shape is known: loading weights is reported, as possible.
     """
@@ -26,6 +32,7 @@ class Advisory:
     fixed: Version | None
     first: frozenset[str]
     then: frozenset[str]
+    twice: bool
     advice: str
 
     @classmethod
@@ -36,7 +43,7 @@ class Advisory:
             raise ValueError(f"advisory {data['name']}: since: {data['since']!r} is no version")
         fixed = parse_version(str(data["fixed"])) if "fixed" in data else None
         first, then = frozenset(data.get("first", ())), frozenset(data.get("then", ()))
-        return cls(data["name"], data["about"], since, fixed, first, then, data["advice"])
+        return cls(data["name"], data["about"], since, fixed, first, then, bool(data.get("twice")), data["advice"])
 
     def concerns(self, burn: Dependency) -> bool:
         """Tell whether a project with this Burn can be hit."""
@@ -68,9 +75,25 @@ def _shape(advisory: Advisory, function: Function) -> Call | None:
     """Return a call of `first` that a call of `then` follows, on its result or further down."""
     calls = sorted(function.calls, key=lambda call: call.node.end_byte)
     for index, call in enumerate(calls):
-        if call.method in advisory.first and any(_is(other, advisory.then) for other in calls[index + 1 :]):
+        if call.method in advisory.first and any(_meets(other, advisory, function) for other in calls[index + 1 :]):
             return call
     return None
+
+
+def _meets(call: Call, advisory: Advisory, function: Function) -> bool:
+    if not _is(call, advisory.then):
+        return False
+    return not advisory.twice or _made_by(call.receiver, advisory.then, function)
+
+
+def _made_by(value: Node | None, names: frozenset[str], function: Function) -> bool:
+    """Tell whether a value is the result of one of these methods, in place or through a local name."""
+    if value is not None and value.type == "identifier":
+        before = [node for node in function.lets if node.end_byte <= value.start_byte]
+        made = [node for node in before if text_of(value) in names_bound(field(node, "pattern"))]
+        value = field(made[-1], "value") if made else None
+    callee = field(value, "function") if value is not None and value.type == "call_expression" else None
+    return callee is not None and text_of(field(callee, "field")) in names
 
 
 def _is(call: Call, names: frozenset[str]) -> bool:
