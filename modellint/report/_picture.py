@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from html import escape
+from urllib.parse import quote
 
 from modellint.diagnostic import Diagnostic
 from modellint.report._tree import Node, badges, rows, tree
@@ -20,7 +21,8 @@ li{margin:1px 0}summary{cursor:pointer}.leaf{padding-left:1.05em}.hit>details>su
 b{font-weight:600}i{color:#5f6b76;font-style:normal}.badge{display:inline-block;border:1px solid;border-radius:3px;
 padding:0 .35em;margin-left:.45em;font-size:.86em;line-height:1.35}.error,.warning,.random,.batch{color:#fff!important}
 input{font:inherit;padding:.3em .5em;width:24em;margin:.6em 0}.gone{display:none}table{border-spacing:0 2px}
-td{padding:0 .8em 0 0;vertical-align:top}
+td{padding:0 .8em 0 0;vertical-align:top}a{color:inherit}
+:target>.leaf,:target>details>summary{outline:2px solid #1d5d90}
 """
 _SCRIPT = """
 const box=document.querySelector('input'),items=[...document.querySelectorAll('li')],
@@ -43,12 +45,12 @@ def html(models: Sequence[tuple[Trace, Sequence[Diagnostic]]]) -> str:
         f"<style>{style}</style>",
         "<input type=search placeholder='Search modules, classes, codes' autofocus> <i id=said></i>",
     ]
-    for trace, diagnostics in models:
+    for number, (trace, diagnostics) in enumerate(models):
         root = tree(trace, diagnostics)
         count = f"{root.size:,} modules, {len(diagnostics)} finding{'' if len(diagnostics) == 1 else 's'}"
         parts.append(f"<h1>{escape(trace.target)}</h1><i>{count}</i><table>")
-        parts += (_finding(diagnostic) for diagnostic in diagnostics)
-        parts += ("</table><ul>", *_items(root, 0), "</ul>")
+        parts += (_finding(diagnostic, number) for diagnostic in diagnostics)
+        parts += ("</table><ul>", *_items(root, 0, number), "</ul>")
     return "".join((*parts, f"<script>{_SCRIPT}</script></html>\n"))
 
 
@@ -57,24 +59,31 @@ def _rule(name: str, color: str) -> str:
     return f".{name}{{color:{color};border-color:{color};{f'background:{color}' if filled else ''}}}"
 
 
-def _finding(diagnostic: Diagnostic) -> str:
+def _anchor(path: str, number: int) -> str:
+    return escape(f"{number}/{path}", quote=True)
+
+
+def _finding(diagnostic: Diagnostic, number: int) -> str:
+    """Return a row that leads to the module in the tree."""
     place = f"{diagnostic.filename}:{diagnostic.span.start.row}"
     badge = f"<span class='badge {diagnostic.severity.value}'>{diagnostic.code}</span>"
-    return f"<tr><td>{badge}<td>{escape(diagnostic.message)}<br><i>{escape(place)}</i></tr>"
+    path = (diagnostic.runtime.module_path or "") if diagnostic.runtime else ""
+    link = f'<a href="#{_anchor(quote(path), number)}">{escape(diagnostic.message)}</a>'
+    return f"<tr><td>{badge}<td>{link}<br><i>{escape(place)}</i></tr>"
 
 
-def _items(node: Node, depth: int) -> Iterator[str]:
+def _items(node: Node, depth: int, number: int) -> Iterator[str]:
     marks = "".join(f"<span class='badge {kind}'>{escape(words)}</span>" for kind, words in badges(node))
     label = f"<b>{escape(node.name)}</b> <i>{escape(node.kind)}</i>{marks}"
     text = escape(" ".join((node.path, node.kind, *(words for _, words in badges(node)))).lower(), quote=True)
-    yield f'<li data-text="{text}">'
+    yield f'<li id="{_anchor(node.path, number)}" data-text="{text}">'
     if not node.children:
         yield f"<span class=leaf>{label}</span></li>"
         return
     opened = " open" if depth == 0 or node.marked else ""
     yield f"<details{opened}><summary>{label} <i>{node.size:,}</i></summary><ul>"
     for child in node.children:
-        yield from _items(child, depth + 1)
+        yield from _items(child, depth + 1, number)
     yield "</ul></details></li>"
 
 

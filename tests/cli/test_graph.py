@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import html
 import re
 import shutil
 import subprocess
 import xml.etree.ElementTree
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
@@ -93,7 +95,7 @@ def test_a_drawing_of_a_thousand_modules_shows_the_two_that_matter(folder: Path,
 def test_a_page_fetches_nothing(folder: Path, run: Run) -> None:
     text = _drawn(run, folder, "build", "out.html")
 
-    assert not re.search(r"(?:src|href|url)\s*[=(]", text)
+    assert not re.search(r'(?:src|url)\s*[=(]|href\s*=(?!"#)', text)
     assert text.count("<li ") == 1011
 
 
@@ -101,6 +103,14 @@ def test_a_page_is_open_where_something_was_found(folder: Path, run: Run) -> Non
     text = _drawn(run, folder, "build", "out.html")
 
     assert text.count("<details open>") == 5  # the model, two stages, two blocks
+
+
+def test_a_finding_leads_to_its_module(folder: Path, run: Run) -> None:
+    text = _drawn(run, folder, "build", "out.html")
+    led = {unquote(html.unescape(target)) for target in re.findall(r'href="#([^"]*)"', text)}
+
+    assert led == {"0/3.7.drop", "0/6.2.norm"}
+    assert led <= {html.unescape(name) for name in re.findall(r'<li id="([^"]*)"', text)}
 
 
 def test_what_a_model_is_called_cannot_leave_its_place(folder: Path, run: Run) -> None:
