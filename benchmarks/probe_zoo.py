@@ -53,7 +53,7 @@ def build():
 _JUDGED = {
     "nystromformer": "true: the convolution over the values looks under the mask",
     "yoso": "true: the hashed attention counts what stands under the mask",
-    "fastspeech2_conformer": "true: convolutions look under the mask, and the predicted durations with them",
+    "fastspeech2_conformer": "ML707 true: convolutions look under the mask; ML607 not judged yet",
     "vit_mae": "true: the pretraining model masks random patches in evaluation mode too",
 }
 """What the findings were found to be, read in the source of each model."""
