@@ -1,0 +1,136 @@
+"""Which functions are run on their own: those that no call in the file has shown in full."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from modellint.static.flow.engine import FileAnalysis
+from modellint.static.flow.machine import Machine
+from modellint.static.flow.values import FunctionValue, Value
+from modellint.static.project import FunctionInfo
+from tests.static.conftest import Lint
+
+HEAD = """
+import contextlib
+import functools
+import sys
+import torch
+from torchvision.models import resnet18
+
+def load():
+    model = resnet18()
+    model.load_state_dict(torch.load("weights.pt"))
+    return model
+"""
+
+MAIN = """
+def main(options):
+    model = load()
+    with torch.no_grad():
+        for image in torch.load(options):
+            print(model(image).argmax())  # ML101
+"""
+
+
+@pytest.fixture
+def roots(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the functions that are run on their own, as they are run."""
+    run, names = FileAnalysis._run_root, list[str]()
+
+    def noted(self: FileAnalysis, function: FunctionInfo, *rest: Any) -> None:
+        names.append(function.name)
+        run(self, function, *rest)
+
+    monkeypatch.setattr(FileAnalysis, "_run_root", noted)
+    return names
+
+
+@pytest.mark.parametrize(
+    ("main", "call"),
+    [
+        pytest.param(MAIN.replace("(options)", "(options, deterministic=True)"), "main(sys.argv[1])", id="a default"),
+        pytest.param(MAIN, "main('images.pt')", id="a constant"),
+        pytest.param(MAIN.replace("torch.load(options)", "options(1)"), "main(lambda n: [n])", id="a function"),
+        pytest.param(
+            MAIN + "\n    def report(image):\n        return load()(image).argmax().item()\n    register(report)\n",
+            "main(sys.argv[1])",
+            id="a function inside that nobody called",
+        ),
+    ],
+)
+def test_a_call_that_may_not_show_everything_leaves_the_function_to_be_run(
+    lint: Lint, roots: list[str], main: str, call: str
+) -> None:
+    if "report" in main:
+        main = main.replace(".item()", ".item()  # ML101").replace("# ML101\n\n", "# ML101\n")
+        lint(HEAD + "from handlers import register\n" + main + "\n" + call + "\n", rules=["ML101"])
+    else:
+        lint(HEAD + main + "\n" + call + "\n", rules=["ML101"])
+    assert "main" in roots
+
+
+@pytest.mark.parametrize("call", ["main(sys.argv[1])", "if __name__ == '__main__':\n    main(options=sys.argv[1])"])
+def test_a_call_that_shows_everything_is_enough(lint: Lint, roots: list[str], call: str) -> None:
+    lint(HEAD + MAIN + "\n" + call + "\n", rules=["ML101"])
+    assert "main" not in roots
+
+
+def test_a_file_that_runs_nothing_has_no_top_level_run(lint: Lint, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: FileAnalysis) -> None:
+        raise AssertionError("the top level was run")
+
+    monkeypatch.setattr(FileAnalysis, "_run_top_level", fail)
+    lint("import torch\nfrom torch import nn\n\nSIZES = [2 ** n for n in range(4)]\nHEAD = nn.Linear(4, 2)\n")
+
+
+HELPERS = {
+    "a generator": "def names(folder):\n    for name in sorted(folder):\n        yield name.strip()\n",
+    "a cached function": "@functools.lru_cache\ndef names(folder):\n    print(folder)\n    return folder\n",
+    "a context manager": "@contextlib.contextmanager\ndef names(folder):\n    print(folder)\n    yield\n",
+    "an attribute of what is given": "def names(folder):\n    return folder.parts\n",
+    "a text called model": "def names(options):\n    print(options.model.split('-'))\n    return options\n",
+    "a random generator": "def names(generator):\n    generator.manual_seed(3)\n    return generator\n",
+}
+
+
+@pytest.mark.parametrize("helper", HELPERS.values(), ids=HELPERS)
+def test_helpers_that_can_have_nothing_to_do_with_models_are_not_run(
+    lint: Lint, monkeypatch: pytest.MonkeyPatch, helper: str
+) -> None:
+    activate, run = Machine.activate, list[str]()
+
+    def noted(self: Machine, callee: FunctionValue, *rest: Any) -> Value:
+        run.append(callee.function.name)
+        return activate(self, callee, *rest)
+
+    monkeypatch.setattr(Machine, "activate", noted)
+    caller = "\ndef described(options):\n    found = names(options)\n    return found\n"
+    main = MAIN.replace("model = load()", "model = load()\n    print(described(options))")
+    lint(HEAD + helper + caller + main + "\nmain(sys.argv[1])\n", rules=["ML101"])
+    assert "load" in run
+    assert "described" not in run
+
+
+def test_a_branch_that_returns_keeps_what_it_saw(lint: Lint) -> None:
+    lint(
+        HEAD
+        + """
+def prepared(options):
+    model = load()
+    if options.quick:
+        model.eval()
+        if options.half:
+            return model
+        options.device = "cpu"
+    else:
+        model.eval()
+    return model
+
+def predict(options, image):
+    with torch.no_grad():
+        return prepared(options)(image).argmax().item()
+""",
+        rules=["ML101"],
+    )
