@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
 from modellint.static.classes import Classes
@@ -18,14 +18,15 @@ from modellint.static.flow.decorators import (
 )
 from modellint.static.flow.events import CallSite, EventKey, Loop, Recorder, Snapshot, input_names, loop_facts
 from modellint.static.flow.frames import Frame, site_of
-from modellint.static.flow.quiet import Quiet, Result, given_values, havoc
-from modellint.static.flow.state import State, VariableKey, join_states, settle
+from modellint.static.flow.quiet import Quiet
+from modellint.static.flow.skipping import tells_nothing, without_running
+from modellint.static.flow.state import State, join_states, settle
+from modellint.static.flow.toplevels import Globals, fill_in, run_module
 from modellint.static.flow.touching import may_write, touch_given
 from modellint.static.flow.values import (
     CONTAINER,
     ELEMENT,
     FIRST_LEAF,
-    INSTANCE,
     NONE,
     NOTHING,
     OPAQUE,
@@ -33,22 +34,18 @@ from modellint.static.flow.values import (
     UNKNOWN_WEIGHTS,
     Args,
     BoundMethod,
-    Children,
     FunctionValue,
     Grad,
-    GradContext,
     Manager,
     Modes,
     Obj,
-    Parameters,
     Partial,
     Site,
     Value,
     join_all,
 )
 from modellint.static.knowledge import Knowledge
-from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo, Project
-from modellint.static.project.facts import parameters
+from modellint.static.project import FunctionInfo, ModuleInfo, Project
 
 MAX_DEPTH = 12
 MAX_STEPS = 12_000
@@ -80,10 +77,6 @@ def _hands_over_code(args: Args) -> bool:
         for value in args.every()
         for symbol in value.symbols
     )
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 class Machine:
@@ -121,10 +114,10 @@ class Machine:
         self._statements = statements
         self._caller = caller
         self._is_inert = is_inert
-        self._quiet = quiet
+        self.quiet = quiet
         self._numbers: dict[object, int] = {}
         self.conditions: dict[ast.expr, tuple[str | None, bool]] = {}
-        self._globals: dict[ModuleInfo, tuple[Mapping[VariableKey, Value], Mapping[int, Obj]]] = {}
+        self._globals: dict[ModuleInfo, Globals] = {}
         self.wrappers: dict[FunctionInfo, tuple[ast.expr, ...]] = {}
         self._lambdas: dict[object, FunctionInfo] = {}
 
@@ -249,7 +242,7 @@ class Machine:
         if function in self._too_long or hides_mode(self, function):
             return self.out_of_sight(node, args, state)
         if callee.frame is None and callee.grad is None:
-            result = self._without_running(function, receiver, args, node, state)
+            result = without_running(self, function, receiver, args, node, state)
             if result is not None:
                 return result
         caller = self.frame
@@ -257,7 +250,7 @@ class Machine:
         depth, limit, muted = len(self.frames), self.limit, self.recorder.muted
         carried = carried_conditions(caller, function, receiver, node, state.path)
         covers = not carried and receiver is None and callee.frame is None and not muted
-        covers = covers and self._tells_nothing(function, args, state)
+        covers = covers and tells_nothing(self, function, args, state)
         self.limit = min(limit, self.steps + max(MIN_CALL_STEPS, (limit - self.steps) // CALL_SHARE))
         generous = self.limit - self.steps >= MAX_STEPS * 3 // 4
         try:
@@ -277,64 +270,6 @@ class Machine:
             return self.out_of_sight(node, args, state)
         finally:
             self.limit = limit
-
-    def _tells_nothing(self, function: FunctionInfo, args: Args, state: State) -> bool:
-        """Tell whether a call shows of the arguments no more than is known of any argument."""
-        for index, (argument, default) in enumerate(parameters(function)):
-            is_given = index < len(args.positional) or argument.arg in args.keywords or args.starred is not None
-            if not is_given and default is not None and not _is_none(default):
-                return False
-        seen: set[int] = set()
-        return all(v.consts is None and self._quiet.is_quiet(v, state.heap, seen) for v in args.every())
-
-    def _without_running(
-        self, function: FunctionInfo, receiver: Value | None, args: Args, node: ast.AST, state: State
-    ) -> Value | None:
-        """Return what a call gives that can have nothing to do with models; None if it has to be run."""
-        cls: ClassInfo | None = None
-        seen: set[int] = set()
-        if receiver is not None:
-            if len(receiver.refs) != 1 or receiver.symbols:
-                return None
-            oid = next(iter(receiver.refs))
-            known = state.heap[oid].cls
-            if state.heap[oid].kind != INSTANCE or not isinstance(known, ClassInfo):
-                return None
-            cls = known
-        summary = self._quiet.summary(function, cls)
-        if summary is None:
-            return None
-        if receiver is not None and not self._quiet.holds_nothing(oid, state.heap, seen):
-            return None
-        quiet, heap = self._quiet, state.heap
-        if not all(quiet.is_quiet(value, heap, seen) for value in args.every()):
-            return None
-        for module, name in summary.reads:
-            value = state.variables.find((self.ensure_module(module, state), name))
-            if value is not None and not quiet.is_quiet(value, heap, set()):
-                return None
-        havoc(summary, seen, heap)
-        return self._result(summary.result, function, receiver, args, node, state)
-
-    def _result(
-        self, result: Result, function: FunctionInfo, receiver: Value | None, args: Args, node: ast.AST, state: State
-    ) -> Value:
-        """Return the value that `result` stands for."""
-        values = list(given_values(function, result.given, receiver, args)) if result.given else []
-        if result.consts:
-            values.append(Value(consts=result.consts))
-        if result.anything:
-            values.append(NOTHING)
-        if result.fresh:
-            values.append(self.out_of_sight(node, args, state))
-        for cls in result.made:
-            made = Obj(INSTANCE, cls, "", self.site(node), cls.name, UNKNOWN_MODES, UNKNOWN_WEIGHTS, {})
-            values.append(self.allocate(node, state, made, f"made {cls.name}"))
-        if result.places:
-            places = [self._result(place, function, receiver, args, node, state) for place in result.places]
-            attrs = {str(index): value for index, value in enumerate(places)}
-            values.append(self.container(node, state, attrs, "list"))
-        return join_all(values)
 
     def out_of_sight(self, node: ast.AST, args: Args, state: State, writes: bool = True) -> Value:
         """Return what a call gives of which nothing is known: a computed value, or an object.
@@ -429,42 +364,12 @@ class Machine:
             if module not in self._globals:
                 self._globals[module] = {}, {}  # a cycle of imports ends here
                 try:
-                    self._globals[module] = self._run_module(number, module, state)
+                    self._globals[module] = run_module(self, number, module, state)
                 except (Exhausted, RecursionError):
                     del self._globals[module]  # another starting point may have the budget for it
                     raise
-            variables, heap = self._globals[module]
-            for key, value in variables.items():
-                if state.variables.find(key) is None:
-                    state.variables[key] = value
-            for oid, obj in heap.items():
-                if state.heap.find(oid) is None:
-                    state.heap[oid] = obj
+            fill_in(self._globals[module], state)
         return number
-
-    def _run_module(
-        self, number: int, module: ModuleInfo, state: State
-    ) -> tuple[Mapping[VariableKey, Value], Mapping[int, Obj]]:
-        """Run the top level of a module; return the variables and objects that it leaves."""
-        self.frames.append(Frame(number, module.body, None, ()))
-        self.recorder.muted += 1
-        try:
-            ends = self.block(module.body.body, [state.over()])
-        finally:
-            self.recorder.muted -= 1
-            self.frames.pop()
-        if not ends:
-            return {}, {}
-        after = join_states(ends)
-        heap = dict(after.heap)
-        queue = [oid for value in (*after.variables.values(), *_held(heap.values())) for oid in _reached(value)]
-        while queue:  # what it took from modules that were run before it: another start may begin with this one
-            oid = queue.pop()
-            obj = None if oid in heap else after.heap.find(oid)
-            if obj is not None:
-                heap[oid] = obj
-                queue += [inner for value in _held((obj,)) for inner in _reached(value)]
-        return after.variables, heap
 
     def lambda_value(self, node: ast.Lambda) -> FunctionValue:
         """Return the function that a lambda is, closing over the running frame."""
@@ -474,20 +379,3 @@ class Machine:
             made = ast.copy_location(ast.FunctionDef(LAMBDA, node.args, [body], [], None), node)
             self._lambdas[key] = FunctionInfo(self.frame.module, LAMBDA, made, None, self.frame.function)
         return FunctionValue(self._lambdas[key], self.frame.id, LAMBDA, True)
-
-
-def _reached(value: Value) -> Iterator[int]:
-    """Yield the objects that `value` is, or that a method or a part in it belongs to."""
-    yield from value.refs
-    for symbol in value.symbols:
-        if isinstance(symbol, BoundMethod):
-            yield from _reached(symbol.receiver)
-        elif isinstance(symbol, (Parameters, Children)):
-            yield symbol.owner
-        elif isinstance(symbol, GradContext):
-            yield from symbol.models
-
-
-def _held(objects: Iterable[Obj]) -> list[Value]:
-    """Return what the attributes of objects hold."""
-    return [value for obj in objects for value in obj.attrs.values()]

@@ -1,0 +1,92 @@
+"""What need not be run: calls that can have nothing to do with models, and functions that a call has shown in full."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from modellint.static.flow.quiet import Result, given_values, havoc
+from modellint.static.flow.state import State
+from modellint.static.flow.values import (
+    INSTANCE,
+    NOTHING,
+    UNKNOWN_MODES,
+    UNKNOWN_WEIGHTS,
+    Args,
+    Obj,
+    Value,
+    join_all,
+)
+from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project.facts import parameters
+
+if TYPE_CHECKING:
+    from modellint.static.flow.machine import Machine
+
+
+def tells_nothing(machine: Machine, function: FunctionInfo, args: Args, state: State) -> bool:
+    """Tell whether a call shows of the arguments no more than is known of any argument."""
+    for index, (argument, default) in enumerate(parameters(function)):
+        is_given = index < len(args.positional) or argument.arg in args.keywords or args.starred is not None
+        is_none = isinstance(default, ast.Constant) and default.value is None
+        if not is_given and default is not None and not is_none:
+            return False
+    seen: set[int] = set()
+    return all(v.consts is None and machine.quiet.is_quiet(v, state.heap, seen) for v in args.every())
+
+
+def without_running(
+    machine: Machine, function: FunctionInfo, receiver: Value | None, args: Args, node: ast.AST, state: State
+) -> Value | None:
+    """Return what a call gives that can have nothing to do with models; None if it has to be run."""
+    cls: ClassInfo | None = None
+    seen: set[int] = set()
+    quiet, heap = machine.quiet, state.heap
+    if receiver is not None:
+        if len(receiver.refs) != 1 or receiver.symbols:
+            return None
+        oid = next(iter(receiver.refs))
+        known = heap[oid].cls
+        if heap[oid].kind != INSTANCE or not isinstance(known, ClassInfo):
+            return None
+        cls = known
+    summary = quiet.summary(function, cls)
+    if summary is None:
+        return None
+    if receiver is not None and not quiet.holds_nothing(oid, heap, seen):
+        return None
+    if not all(quiet.is_quiet(value, heap, seen) for value in args.every()):
+        return None
+    for module, name in summary.reads:
+        value = state.variables.find((machine.ensure_module(module, state), name))
+        if value is not None and not quiet.is_quiet(value, heap, set()):
+            return None
+    havoc(summary, seen, heap)
+    return _result(machine, summary.result, function, receiver, args, node, state)
+
+
+def _result(
+    machine: Machine,
+    result: Result,
+    function: FunctionInfo,
+    receiver: Value | None,
+    args: Args,
+    node: ast.AST,
+    state: State,
+) -> Value:
+    """Return the value that `result` stands for."""
+    values = list(given_values(function, result.given, receiver, args)) if result.given else []
+    if result.consts:
+        values.append(Value(consts=result.consts))
+    if result.anything:
+        values.append(NOTHING)
+    if result.fresh:
+        values.append(machine.out_of_sight(node, args, state))
+    for cls in result.made:
+        made = Obj(INSTANCE, cls, "", machine.site(node), cls.name, UNKNOWN_MODES, UNKNOWN_WEIGHTS, {})
+        values.append(machine.allocate(node, state, made, f"made {cls.name}"))
+    if result.places:
+        places = [_result(machine, place, function, receiver, args, node, state) for place in result.places]
+        attrs = {str(index): value for index, value in enumerate(places)}
+        values.append(machine.container(node, state, attrs, "list"))
+    return join_all(values)
