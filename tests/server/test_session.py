@@ -212,7 +212,7 @@ class TestBadMessages:
             ("textDocument/codeAction", {"textDocument": {"uri": "file:///a.py"}, "range": []}),
             ("textDocument/diagnostic", []),
             ("workspace/diagnostic", {"previousResultIds": 3}),
-            ("codeAction/resolve", {"title": 1}),
+            ("codeAction/resolve", {"title": "Fix", "diagnostics": 5}),
         ],
     )
     def test_parameters_that_are_none_of_the_request_are_told_so(

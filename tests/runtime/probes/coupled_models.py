@@ -319,8 +319,8 @@ class MatrixOfTheBatch(Coupled):
 class Whitened(Coupled):
     def forward(self, x: Tensor) -> Tensor:
         x = self.enter(x)
-        _, _, axes = torch.linalg.svd(x, full_matrices=False)  # mixes
-        return self.leave(x @ axes.t() @ axes[:, :4].repeat(1, 2))
+        _, sizes, axes = torch.linalg.svd(x, full_matrices=False)  # mixes
+        return self.leave(x @ (axes.t() / sizes) @ axes)
 
 
 class NearestNeighbour(Coupled):
