@@ -190,7 +190,7 @@ def is_shape_check(event: Event, snapshot: Snapshot) -> bool:
     obj = snapshot.obj
     if obj.weights != frozenset({RANDOM}) or isinstance(obj.cls, str) or obj.cls is None:
         return event.result_dropped and obj.weights == frozenset({RANDOM})
-    return obj.cls.module is event.root.module and event.root.is_body
+    return obj.cls.module is event.root.module and event.function.is_body
 
 
 def _thrown_away(event: Event, snapshot: Snapshot) -> bool:

@@ -148,6 +148,7 @@ class FileAnalysis:
         except (Exhausted, RecursionError):
             self.exhausted.append(self.module.body)
             machine.recorder.abandon((), self.module.body)
+            machine.uncover(0)
             base = State.empty(Grad(ON, None))
         finally:
             machine.begin()
@@ -258,6 +259,7 @@ class FileAnalysis:
             self._weaken(function, cls, state)
             receiver = Value(refs=frozenset({self._self(cls)}))
         callee = FunctionValue(function, parent, function.name, True)
+        covered = len(machine.covered)
         try:
             callee = decorate(machine, callee, state) or callee
             args = unknown_arguments(machine, function, state, receiver)
@@ -266,6 +268,7 @@ class FileAnalysis:
         except (Exhausted, RecursionError):
             self.exhausted.append(function)
             machine.recorder.abandon((), function)
+            machine.uncover(covered)
             return
         finally:
             machine.begin()

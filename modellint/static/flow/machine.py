@@ -103,7 +103,7 @@ class Machine:
         self.parents: dict[int, int | None] = {}
         self.owners: dict[int, tuple[int, str]] = {}
         self.called: set[FunctionInfo] = set()
-        self.covered: set[FunctionInfo] = set()
+        self.covered: dict[FunctionInfo, None] = {}
         self.leaves: list[Site] = []
         self.escaped: set[object] = set()
         self._loop_facts: dict[ast.AST, Loop] = {}
@@ -247,7 +247,7 @@ class Machine:
                 return result
         caller = self.frame
         chain = (*caller.chain, CallSite(self.site(node), caller.function, function))
-        depth, limit, muted = len(self.frames), self.limit, self.recorder.muted
+        depth, limit, muted, covered = len(self.frames), self.limit, self.recorder.muted, len(self.covered)
         carried = carried_conditions(caller, function, receiver, node, state.path)
         covers = not carried and receiver is None and callee.frame is None and not muted
         covers = covers and tells_nothing(self, function, args, state)
@@ -256,13 +256,14 @@ class Machine:
         try:
             value = self.activate(callee, receiver, args, chain, state, carried)
             if covers:
-                self.covered.add(function)
+                self.covered[function] = None
             return value
         except Exhausted:
             if self.steps > limit:
                 raise
+            self.uncover(covered)
             if covers and generous:
-                self.covered.add(function)
+                self.covered[function] = None
             del self.frames[depth:]
             self.recorder.muted = muted
             self.recorder.abandon(chain)
@@ -270,6 +271,11 @@ class Machine:
             return self.out_of_sight(node, args, state)
         finally:
             self.limit = limit
+
+    def uncover(self, count: int) -> None:
+        """Keep only the first `count` functions that calls covered: what was seen of the others is forgotten."""
+        while len(self.covered) > count:
+            self.covered.popitem()
 
     def out_of_sight(self, node: ast.AST, args: Args, state: State, writes: bool = True) -> Value:
         """Return what a call gives of which nothing is known: a computed value, or an object.

@@ -134,3 +134,42 @@ def predict(options, image):
 """,
         rules=["ML101"],
     )
+
+
+TRAINED = """
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.Sequential(torch.nn.Dropout(), torch.nn.Linear(4, 2))
+
+    def forward(self, x):
+        return self.layers(x)
+
+def evaluate(net, images):
+    with torch.no_grad():
+        return net(images).argmax(-1).tolist()  # ML101
+
+def run(options):
+    net = Net()
+    optimizer = torch.optim.Adam(net.parameters())
+    for epoch in range(3):
+        net.train()
+        for images, labels in torch.load(options):
+            torch.nn.functional.cross_entropy(net(images), labels).backward()
+            optimizer.step()
+        for batch in torch.load("held_out.pt"):
+            print(evaluate(net, batch))
+"""
+
+
+def test_what_is_run_from_the_bottom_of_the_file_of_a_model_is_more_than_a_try(lint: Lint, roots: list[str]) -> None:
+    lint(HEAD + TRAINED + "\nrun(sys.argv[1])\n", rules=["ML101"])
+    assert "run" not in roots
+
+
+def test_what_was_not_seen_to_the_end_is_run_again(
+    lint: Lint, roots: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("modellint.static.flow.engine.MAX_STEPS", 200)
+    lint(HEAD + MAIN + "\nmain(sys.argv[1])\n" + "print('done')\n" * 500, rules=["ML101"])
+    assert "main" in roots
