@@ -201,8 +201,14 @@ def _judged(found: TargetReport) -> dict[str, Any]:
         if path != mark["path"]:
             elsewhere.append(f"{diagnostic.code} {path}")
         elif diagnostic.code in ("ML601", "ML602", "ML603"):
-            at = at or bool(places & set(mark["lines"]))
+            at = at or not {_real(place) for place in places}.isdisjoint(_real(line) for line in mark["lines"])
     return {"planted": mark["path"], "native": mark["native"], "found": at, "elsewhere": elsewhere}
+
+
+def _real(place: str) -> str:
+    """Return `file:row` without the links on the way to the file: an environment may be one."""
+    file, _, row = place.rpartition(":")
+    return f"{Path(file).resolve()}:{row}"
 
 
 if __name__ == "__main__":
