@@ -11,7 +11,7 @@ from modellint.static.flow.machine import Machine
 from modellint.static.flow.names import symbol_value
 from modellint.static.flow.objects import call_method, call_object, class_of
 from modellint.static.flow.state import State
-from modellint.static.flow.targets import TAINT_HELD, class_variable, in_order, part_of
+from modellint.static.flow.targets import TAINT_HELD, class_variable, part_of, unpacked
 from modellint.static.flow.values import (
     CONTAINER,
     CUT,
@@ -62,14 +62,6 @@ def arguments(machine: Machine, node: ast.Call, state: State) -> Args:
         else:
             keywords[keyword.arg] = value
     return Args(tuple(positional), keywords, spread)
-
-
-def unpacked(value: Value, state: State) -> list[Value] | None:
-    """Return the elements of a list or tuple all of whose places are known."""
-    if len(value.refs) != 1 or value.symbols:
-        return None
-    obj = state.heap[next(iter(value.refs))]
-    return list(obj.attrs.values()) if obj.kind == CONTAINER and obj.how == "list" and in_order(obj) else None
 
 
 def call_node(machine: Machine, node: ast.Call, state: State) -> Value:

@@ -102,9 +102,8 @@ def call_external(machine: Machine, dotted: str, args: Args, node: ast.Call, sta
         run_callbacks(machine, last, args, node, state)
         if not dotted.startswith("torch.nn.init."):
             loads = data.LOADS.search(last) is not None or last.startswith("set_model")
-            for (
-                value
-            ) in args.every():  # `vector_to_parameters(v, net.parameters())`, `set_model_state_dict(net, state)`
+            # `vector_to_parameters(v, net.parameters())`, `set_model_state_dict(net, state)`
+            for value in args.every():
                 touch_value(machine, value if loads else Value(symbols=value.symbols), state)
         if last == "save":
             data.escape(machine, node, args, state, last)

@@ -6,9 +6,8 @@ import ast
 
 from modellint.static.flow.machine import Machine
 from modellint.static.flow.state import State
-from modellint.static.flow.targets import in_order, iterate
+from modellint.static.flow.targets import iterate, unpacked
 from modellint.static.flow.values import (
-    CONTAINER,
     NOTHING,
     Args,
     BoundMethod,
@@ -54,15 +53,7 @@ def _run_packed(machine: Machine, name: str, args: Args, node: ast.Call, state: 
     if name == "starmap":
         packed = iterate(machine, packed, state, node)
     added = tuple(NOTHING for _ in range(_PACKED[name]))
-    machine.call_value(target, Args((*added, *_elements(packed, state))), node, state)
-
-
-def _elements(value: Value, state: State) -> tuple[Value, ...]:
-    """Return the elements of the tuple or list that `value` is, in their order; none where that is not known."""
-    if len(value.refs) != 1:
-        return ()
-    obj = state.heap[next(iter(value.refs))]
-    return tuple(obj.attrs.values()) if obj.kind == CONTAINER and in_order(obj) else ()
+    machine.call_value(target, Args((*added, *(unpacked(packed, state) or ()))), node, state)
 
 
 def _is_code(value: Value) -> bool:

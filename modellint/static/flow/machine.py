@@ -250,7 +250,7 @@ class Machine:
         depth, limit, muted, covered = len(self.frames), self.limit, self.recorder.muted, len(self.covered)
         carried = carried_conditions(caller, function, receiver, node, state.path)
         covers = not carried and receiver is None and callee.frame is None and not muted
-        covers = covers and tells_nothing(self, function, args, state)
+        covers = covers and function not in self.covered and tells_nothing(self, function, args, state)
         self.limit = min(limit, self.steps + max(MIN_CALL_STEPS, (limit - self.steps) // CALL_SHARE))
         generous = self.limit - self.steps >= MAX_STEPS * 3 // 4
         try:

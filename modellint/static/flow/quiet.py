@@ -305,7 +305,7 @@ class _Reading:
         if type(node.ctx) is not ast.Load or name in self._given or name in function.stores:
             return
         module = function.module
-        if self._is_variable(name):
+        if module.body.assigns(name):
             self._reads.add((module, name))
             return
         symbol = self._quiet.project.lookup(module, name)
@@ -425,15 +425,10 @@ class _Reading:
         result = Result(given=frozenset({name})) if name in self._given else Result()
         values = self._assigned.get(name, [])
         if not values and name not in self._given:
-            if name not in self._function.stores and not self._is_variable(name):
+            if name not in self._function.stores and not self._function.module.body.assigns(name):
                 raise _Loud  # a function, a class, something imported
-            return Result(fresh=True)  # from a loop, a `with`, an unpacked tuple; a global
+            return Result(fresh=True)  # from a loop, a `with`, an unpacked tuple; a global, noted as read
         return result | self._union(self._result(value, seen | {name}) for value in values)
-
-    def _is_variable(self, name: str) -> bool:
-        """Tell whether the module around assigns the global `name`: it was noted as read, and holds no model then."""
-        body = self._function.module.body
-        return name in body.stores and name not in body.functions and name not in body.classes
 
     def _called(self, node: ast.Call, seen: frozenset[str]) -> Result:
         part = self._parts.get(node)

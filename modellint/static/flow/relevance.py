@@ -201,7 +201,7 @@ class Relevance:
                     continue
                 if name in variables or (switches and name in given):
                     return True
-                if name in module.stores and name not in module.functions and name not in module.classes:
+                if module.assigns(name):
                     return True
             elif isinstance(func, ast.Attribute):
                 name = func.attr

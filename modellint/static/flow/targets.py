@@ -168,6 +168,14 @@ def in_order(obj: Obj) -> bool:
     return all(key == str(place) for place, key in enumerate(obj.attrs))
 
 
+def unpacked(value: Value, state: State) -> list[Value] | None:
+    """Return the elements of a list or tuple all of whose places are known."""
+    if len(value.refs) != 1 or value.symbols:
+        return None
+    obj = state.heap[next(iter(value.refs))]
+    return list(obj.attrs.values()) if obj.kind == CONTAINER and obj.how == "list" and in_order(obj) else None
+
+
 def index_key(machine: Machine, node: ast.expr, state: State) -> str:
     """Return the key under which a container keeps the element `[node]`."""
     known = only_constant(machine.eval(node, state))

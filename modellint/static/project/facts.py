@@ -92,6 +92,10 @@ class FunctionInfo:
         """Whether this stands for the top level of a module."""
         return self.parent is None and self.name == BODY
 
+    def assigns(self, name: str) -> bool:
+        """Tell whether `name` is a variable here, and no function or class that is defined here."""
+        return name in self.stores and name not in self.functions and name not in self.classes
+
     @property
     def node(self) -> FunctionNode | None:
         """The definition; None for the body of a module."""
