@@ -4,4 +4,5 @@ from __future__ import annotations
 
 from modellint.cli import main
 
-main()
+if __name__ == "__main__":  # a process that is spawned imports this again
+    main()

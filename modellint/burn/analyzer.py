@@ -43,6 +43,9 @@ class Analyzer:
         self._project = Project(self._read)
         self._conduct = Conduct(self._project)
 
+    def foresee(self, path: Path) -> None:
+        """Gather nothing yet: a crate is read as a whole."""
+
     def changed(self, path: Path) -> None:
         """Take notice that the content of `path` may be another one: the files of a crate hang together."""
         if path.suffix in (".rs", ".toml", ".lock"):

@@ -13,7 +13,8 @@ from modellint.catalog import DocumentError
 from modellint.cli._output import Failure, complain, exit_status, fail, overrides, settings_here, write, write_file
 from modellint.cli._progress import Progress
 from modellint.diagnostic import Diagnostic
-from modellint.linting.engine import FileReport, check_paths, check_text
+from modellint.linting.engine import FileReport
+from modellint.linting.running import check_paths, check_text, processors
 from modellint.report import Report, shows_fixes
 from modellint.settings import Resolver, SettingsError
 from modellint.sources import absolute
@@ -52,6 +53,7 @@ def run(paths: tuple[Path, ...], options: dict[str, Any]) -> int:
                         progress=progress.show,
                         fixes=shows_fixes(options["output_format"]),
                         cache=not options["no_cache"],
+                        jobs=options["jobs"] or processors(),
                     )
                 )
     except (DocumentError, SettingsError) as error:

@@ -22,6 +22,7 @@ DEFAULTS: dict[str, Any] = {
     "config": None,
     "quiet": False,
     "no_cache": False,
+    "jobs": None,
     "deep": False,
     "force_exclude": False,
     "stdin_filename": None,
@@ -57,7 +58,7 @@ def parse(arguments: Sequence[str]) -> tuple[tuple[Path, ...], dict[str, Any]] |
         name = "quiet" if spelled == "-q" else spelled[2:].replace("-", "_") if spelled.startswith("--") else ""
         if name in FLAGS and not given:
             options[name] = True
-        elif name in LISTS or name in CHOICES or name == "output_format":
+        elif name in LISTS or name in CHOICES or name in ("output_format", "jobs"):
             value = value if given else next(rest, "")
             if (read := _value(name, value)) is None:
                 return None
@@ -75,4 +76,6 @@ def _value(name: str, text: str) -> Any:
         from modellint.report import formats
 
         return text if text in formats() else None
+    if name == "jobs":
+        return int(text) if text.isascii() and text.isdecimal() and int(text) > 0 else None
     return text if text in CHOICES[name] else None

@@ -15,6 +15,13 @@ from modellint.cli._common import shared_options
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @shared_options
 @click.option("--no-cache", is_flag=True, help="Read nothing from the cache and write nothing to it.")
+@click.option(
+    "--jobs",
+    "-j",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Check with at most so many processes.  [default: one a processor]",
+)
 @click.option("--deep", is_flag=True, help="Also follow base classes and factories into installed packages; slower.")
 @click.option("--force-exclude", is_flag=True, help="Leave out excluded files even when they are named.")
 @click.option(

@@ -7,23 +7,24 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from modellint.linting.applying import FixedFile, fix_file, fix_paths, fix_text, unified_diff
-    from modellint.linting.engine import Checker, Engine, FileReport, check_paths, check_text, prepare
+    from modellint.linting.engine import Checker, Engine, FileReport
     from modellint.linting.joining import joined
     from modellint.linting.proving import prove
     from modellint.linting.refining import refine
+    from modellint.linting.running import check_paths, check_text, prepare
 
 _HOMES = {
     "Checker": "engine",
     "Engine": "engine",
     "FileReport": "engine",
     "FixedFile": "applying",
-    "check_paths": "engine",
-    "check_text": "engine",
+    "check_paths": "running",
+    "check_text": "running",
     "fix_file": "applying",
     "fix_paths": "applying",
     "fix_text": "applying",
     "joined": "joining",
-    "prepare": "engine",
+    "prepare": "running",
     "prove": "proving",
     "refine": "refining",
     "unified_diff": "applying",

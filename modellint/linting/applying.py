@@ -9,7 +9,8 @@ from pathlib import Path
 
 from modellint.diagnostic import Applicability, Diagnostic
 from modellint.fixing import compatible, rewrite
-from modellint.linting.engine import Engine, FileReport, prepare
+from modellint.linting.engine import Engine, FileReport
+from modellint.linting.running import prepare
 from modellint.settings import Resolver
 from modellint.sources import SourceError, SourceFile, read_source, shown
 

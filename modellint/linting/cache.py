@@ -15,15 +15,16 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from modellint._version import __version__
 from modellint.diagnostic import Diagnostic
 from modellint.files import replace_file
-from modellint.linting.engine import Consulted, FileReport, Prepared, language_of
+from modellint.linting.engine import Engine, FileReport, language_of
 from modellint.linting.links import Links
 from modellint.linting.stored import pack, unpack
 from modellint.settings import Settings
@@ -54,33 +55,86 @@ class Reads:
         return data
 
 
-def cached_reports(
-    prepared: Prepared, reads: Reads, fixes: bool, progress: Callable[[int, int], None]
-) -> Iterator[FileReport]:
-    """Yield the reports of a run whose engine reads through `reads`; what is known from earlier runs is not checked.
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """What the findings of one project follow from, by the names of files: see `modellint.linting.engine.Consulted`."""
 
-    Rust files are checked each time, and so is everything with `deep`: what they depend on lies anywhere.
+    links: Links = field(default_factory=Links)
+    folders: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """What one process has read for its findings: the states of files, `torn` if one had two contents.
+
+    `projects` go by one of the files that the process has checked there.
     """
-    engine, files = prepared.engine, [path for path, _ in prepared.files]
-    records: dict[tuple[int, Path], tuple[Settings, Record]] = {}
-    for done, (path, named) in enumerate(prepared.files):
-        progress(done, len(files))
+
+    states: Mapping[str, State] = field(default_factory=dict)
+    torn: bool = False
+    projects: tuple[tuple[Path, Noted], ...] = ()
+
+
+def take_notes(engine: Engine, checked: Iterable[Path]) -> Notes:
+    """Return what an engine that reads through `Reads` has read for the findings of the files `checked`."""
+    assert isinstance(engine.read, Reads)
+    firsts: dict[tuple[int, Path], Path] = {}
+    for path in checked:
         settings, root = engine.group(path)
-        if settings.deep or language_of(path) != "python":
-            yield engine.check(path, None, named)
-            continue
-        if (id(settings), root) not in records:
-            records[id(settings), root] = settings, Record(root, settings, files, fixes)
-        record = records[id(settings), root][1]
-        known = record.findings(path)
-        report = engine.check(path, None, named) if known is None else FileReport(path, known)
-        if known is None and not report.errors and not report.notes and str(path) in reads.states:
-            record.add(path, report.diagnostics)
-        yield report
-    progress(len(files), len(files))
-    for (_, root), (settings, record) in records.items():
-        if not reads.torn:
-            record.save(reads, engine.consulted(settings, root))
+        if is_recorded(path, settings):
+            firsts.setdefault((id(settings), root), path)
+    projects = []
+    for path in firsts.values():
+        consulted = engine.consulted(*engine.group(path))
+        projects.append((path, Noted(Links.of(consulted), frozenset(map(str, consulted.folders)))))
+    return Notes(engine.read.states, engine.read.torn, tuple(projects))
+
+
+def is_recorded(path: Path, settings: Settings) -> bool:
+    """Tell whether findings are kept: what those of Rust files, and all with `deep`, depend on lies anywhere."""
+    return not settings.deep and language_of(path) == "python"
+
+
+class Records:
+    """The records of a run over `files`, by settings and project."""
+
+    def __init__(self, engine: Engine, files: list[Path], fixes: bool) -> None:
+        self._engine = engine
+        self._files = files
+        self._fixes = fixes
+        self._records: dict[tuple[int, Path], Record] = {}
+
+    def _of(self, path: Path) -> Record | None:
+        settings, root = self._engine.group(path)
+        if not is_recorded(path, settings):
+            return None
+        if (id(settings), root) not in self._records:
+            self._records[id(settings), root] = Record(root, settings, self._files, self._fixes)
+        return self._records[id(settings), root]
+
+    def findings(self, path: Path) -> tuple[Diagnostic, ...] | None:
+        """Return what is known of a file, None where it has to be checked."""
+        record = self._of(path)
+        return None if record is None else record.findings(path)
+
+    def add(self, report: FileReport) -> None:
+        """Take in what a check has found."""
+        record = self._of(report.path)
+        if record is not None and not report.errors and not report.notes:
+            record.add(report.path, report.diagnostics)
+
+    def save(self, notes: Iterable[Notes]) -> None:
+        """Write what was added; `notes` are what was read for it. A file with two contents in one run spoils it."""
+        states: dict[str, State] = {}
+        noted: dict[Record, list[Noted]] = {}
+        for one in notes:
+            if one.torn or any(states.setdefault(name, state)[2] != state[2] for name, state in one.states.items()):
+                return
+            for path, project in one.projects:
+                if (record := self._of(path)) is not None:
+                    noted.setdefault(record, []).append(project)
+        for record in self._records.values():
+            record.save(states, noted.get(record, []))
 
 
 class Record:
@@ -150,25 +204,29 @@ class Record:
         """Take in what a check of `path` has found."""
         self._fresh[str(path)] = list(diagnostics)
 
-    def save(self, reads: Reads, consulted: Consulted) -> None:
+    def save(self, read: Mapping[str, State], noted: Iterable[Noted]) -> None:
         """Write the record with what was added; a folder that cannot be written is left alone."""
-        if (not self._fresh and not self._changed) or is_everyones(self._root):
+        fresh = {name: found for name, found in self._fresh.items() if name in read}
+        if (not fresh and not self._changed) or is_everyones(self._root):
             return
-        states = {**self._states, **reads.states}
-        for name in self._fresh:
+        states = {**self._states, **read}
+        for name in fresh:
             for folder in _up_to(Path(name).parent, self._root):
                 for declaration in _DECLARATIONS:
                     states.setdefault(str(folder / declaration), _state(folder / declaration))
-        links = self._links.joined(consulted)
+        links, folders = self._links, dict(self._folders)
+        for project in noted:
+            links = links.joined(project.links)
+            folders.update((folder, _names(folder)) for folder in project.folders)
         for name in sorted(links.files() - states.keys()):
             states[name] = _state(Path(name))
         number = {name: n for n, name in enumerate(states)}
-        found = {**self._stored, **{name: list(map(pack, found)) for name, found in self._fresh.items()}}
+        found = {**self._stored, **{name: list(map(pack, found)) for name, found in fresh.items()}}
         data = {
             "taken": self._started,
             "names": list(states),
             "states": list(states.values()),
-            "folders": {**self._folders, **{str(f): _names(str(f)) for f in consulted.folders}},
+            "folders": folders,
             "links": links.packed(number),
             "tree": _tree(self._root) if links.words else None,
             "findings": [[number[name], listed] for name, listed in found.items()],

@@ -1,10 +1,10 @@
-"""Discovery, prefilter, analysis, suppression: one file after the other."""
+"""One file: prefilter, analysis, suppression, fixes."""
 
 from __future__ import annotations
 
 import platform
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING, Protocol
 from modellint.diagnostic import Diagnostic, Span
 from modellint.linting.refining import into_cells, visible
 from modellint.linting.suppressing import suppress, unused
-from modellint.settings import Resolver, Settings
+from modellint.settings import Overrides, Resolver, Settings
 from modellint.sources import (
     Prefilter,
     Read,
     SourceError,
     SourceFile,
-    absolute,
-    discover,
     from_disk,
     read_source,
     shown,
@@ -60,6 +58,10 @@ class Checker(Protocol):
         """Return the raw findings of one file; raise `SyntaxError` if it does not parse."""
         ...
 
+    def foresee(self, path: Path) -> None:
+        """Gather what is known of a file that will be checked before anything else is."""
+        ...
+
     def changed(self, path: Path) -> None:
         """Take notice that the content of `path` may be another one than it was."""
         ...
@@ -68,7 +70,7 @@ class Checker(Protocol):
 MakeChecker = Callable[[Settings, Path, frozenset[Path]], Checker]
 
 
-def _go_on() -> None:
+def go_on() -> None:
     """Let a check go on."""
 
 
@@ -77,7 +79,7 @@ def make_analyzer(
     root: Path,
     checked: frozenset[Path],
     read: Read = from_disk,
-    checkpoint: Callable[[], None] = _go_on,
+    checkpoint: Callable[[], None] = go_on,
 ) -> Checker:
     """Return the static pass for the project at `root`; `checked` are the files that get a report."""
     from modellint.static import Analyzer
@@ -97,38 +99,6 @@ def language_of(path: Path) -> str:
     return "rust" if path.suffix == ".rs" else "python"
 
 
-def check_paths(
-    paths: Iterable[Path],
-    resolver: Resolver,
-    *,
-    force_exclude: bool = False,
-    make_checker: MakeChecker | None = None,
-    progress: Callable[[int, int], None] = lambda done, total: None,
-    fixes: bool = False,
-    cache: bool = False,
-) -> Iterator[FileReport]:
-    """Yield a report for every path that is checked, or that could not be, in the order of discovery.
-
-    Files named by `paths` are checked although `exclude` names them, unless `force_exclude`. `progress` hears
-    how many files of how many are done. With `fixes`, findings come with the fix that repairs them. Raises what
-    `Resolver.for_folder` raises. With `cache`, what is known from earlier runs is not worked out again.
-    """
-    if cache:
-        from modellint.linting.cache import Reads, cached_reports
-
-        reads = Reads()
-        prepared = prepare(paths, resolver, force_exclude=force_exclude, fixes=fixes, read=reads)
-        yield from prepared.troubles
-        yield from cached_reports(prepared, reads, fixes, progress)
-        return
-    prepared = prepare(paths, resolver, force_exclude=force_exclude, make_checker=make_checker, fixes=fixes)
-    yield from prepared.troubles
-    for done, (path, named) in enumerate(prepared.files):
-        progress(done, len(prepared.files))
-        yield prepared.engine.check(path, None, named)
-    progress(len(prepared.files), len(prepared.files))
-
-
 @dataclass(frozen=True, slots=True)
 class Consulted:
     """What the findings of a project may follow from, beside the files that were checked.
@@ -144,64 +114,13 @@ class Consulted:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
-    """A run before its first file: what cannot be checked, what checks the rest, and the files with "was it named?"."""
+class Plan:
+    """What another process needs to build an engine like one that there is; parameters as those of `Engine`."""
 
-    troubles: list[FileReport]
-    engine: Engine
-    files: list[tuple[Path, bool]]
-
-
-def prepare(
-    paths: Iterable[Path],
-    resolver: Resolver,
-    *,
-    force_exclude: bool = False,
-    make_checker: MakeChecker | None = None,
-    fixes: bool = False,
-    read: Read = from_disk,
-    checkpoint: Callable[[], None] = _go_on,
-) -> Prepared:
-    """Find the files of a run; arguments and errors as in `check_paths`, `read` and `checkpoint` as in `Engine`."""
-    troubles: list[FileReport] = []
-
-    def excluded(path: Path) -> bool:
-        return resolver.for_folder(path.parent).excludes(path)
-
-    def missing(path: Path, problem: str) -> None:
-        troubles.append(FileReport(path, errors=(f"{shown(path)}: {problem}",)))
-
-    def skipped(path: Path, problem: str) -> None:
-        troubles.append(FileReport(path, notes=(f"{shown(path)}: {problem}, left out",)))
-
-    paths = list(paths)
-    files = list(discover(paths, excluded, missing, skipped))
-    if force_exclude:
-        files = [path for path in files if not excluded(path)]
-    named = set(map(absolute, paths))
-    tops = named - set(files)
-    engine = Engine(
-        resolver,
-        frozenset(files),
-        tops,
-        make_checker=make_checker,
-        fixes=fixes,
-        read=read,
-        checkpoint=checkpoint,
-    )
-    return Prepared(troubles, engine, [(path, path in named) for path in files])
-
-
-def check_text(
-    path: Path,
-    data: bytes,
-    resolver: Resolver,
-    *,
-    make_checker: MakeChecker | None = None,
-    fixes: bool = False,
-) -> FileReport:
-    """Check `data` as the content of the absolute `path`, which need not exist; `fixes` as in `check_paths`."""
-    return Engine(resolver, frozenset({path}), make_checker=make_checker, fixes=fixes).check(path, data, named=True)
+    overrides: Overrides
+    checked: frozenset[Path]
+    tops: tuple[Path, ...]
+    fixes: bool
 
 
 class Engine:
@@ -221,18 +140,44 @@ class Engine:
         make_checker: MakeChecker | None = None,
         fixes: bool = False,
         read: Read = from_disk,
-        checkpoint: Callable[[], None] = _go_on,
+        checkpoint: Callable[[], None] = go_on,
     ) -> None:
         self._trial = Engine(resolver, checked, tops, make_checker=make_checker, read=read) if fixes else None
         self._resolver = resolver
         self._make_checker = make_checker or partial(make_analyzer, read=read, checkpoint=checkpoint)
-        self._read = read
+        self.read = read
         self._checked = checked
-        self._tops = sorted(tops)
+        self._tops = tuple(sorted(tops))
         self._checkers: dict[tuple[int, Path], Checker] = {}
         self._prefilters: dict[tuple[int, str], Prefilter] = {}
         self._told_of_rust = False
         self._unseen: set[Path] = set()  # what changed since a fix was last proved
+
+    @classmethod
+    def following(cls, plan: Plan, read: Read) -> Engine:
+        """Return an engine like the one whose plan it is."""
+        return cls(Resolver(plan.overrides), plan.checked, plan.tops, fixes=plan.fixes, read=read)
+
+    @property
+    def plan(self) -> Plan:
+        """What builds an engine like this one, but for `read` and what it was given to make checkers."""
+        return Plan(self._resolver.overrides, self._checked, self._tops, self._trial is not None)
+
+    def weight(self, path: Path) -> int:
+        """Return how many bytes there are to analyse in a file: none where no rule could fire, or it cannot be read."""
+        settings = self._resolver.for_folder(path.parent)
+        try:
+            data = self.read(path)
+        except OSError:
+            return 0
+        return len(data) if self._prefilter(settings, language_of(path)).wants(data) else 0
+
+    def foresee(self, paths: Iterable[Path]) -> None:
+        """Gather the facts of Python files that will be checked."""
+        for path in paths:
+            if language_of(path) == "python":
+                settings = self._resolver.for_folder(path.parent)
+                self._checker(path, settings).foresee(path)
 
     def changed(self, path: Path) -> None:
         """Take notice that the content of `path` may be another one than it was: findings of other files may follow."""
@@ -248,7 +193,7 @@ class Engine:
         settings = self._resolver.for_folder(path.parent)
         if data is None:
             try:
-                data = self._read(path)
+                data = self.read(path)
             except OSError as error:
                 problem = f"cannot be read: {error.strerror or error}"
                 if named:
@@ -301,7 +246,7 @@ class Engine:
         if language_of(path) == "rust":
             key = (id(settings), Path())  # Cargo knows the projects
             if key not in self._checkers:
-                self._checkers[key] = make_burn_analyzer(settings, self._read)
+                self._checkers[key] = make_burn_analyzer(settings, self.read)
             return self._checkers[key]
         key = (id(settings), self.group(path)[1])
         if key not in self._checkers:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from modellint.linting.engine import Consulted
-
-if TYPE_CHECKING:
-    from modellint.static.project.trails import Trails
 
 Graph = dict[str, set[str]]
 _BY_FILE = ("reads", "names", "called", "judged")
@@ -97,18 +94,33 @@ class Links:
         for word in self.words.keys() - self.askers.keys() - self.judges.keys():
             del self.words[word]
 
-    def joined(self, consulted: Consulted) -> Links:
-        """Return these links with those of a run."""
+    @classmethod
+    def of(cls, consulted: Consulted) -> Links:
+        """Return the links of a run."""
         words = {word: set(map(str, paths)) for word, paths in consulted.words.items()}
-        links = Links(words={**self.words, **words}, tables={**self.tables, **consulted.tables})
-        every: list[Links | Trails] = [self, *consulted.trails]
-        for trails in every:
+        links = cls(words=words, tables=dict(consulted.tables))
+        for trails in consulted.trails:
             links.tracing.update(map(str, trails.tracing))
             for name in (*_BY_FILE, "askers", "judges"):
                 graph: Graph = getattr(links, name)
                 for key, paths in getattr(trails, name).items():
                     graph.setdefault(str(key), set()).update(map(str, paths))
         return links
+
+    def joined(self, newer: Links) -> Links:
+        """Return these links with `newer` ones."""
+        graphs: dict[str, Graph] = {}
+        for name in (*_BY_FILE, "askers", "judges"):
+            graph: Graph = {key: set(paths) for key, paths in getattr(self, name).items()}
+            for key, paths in getattr(newer, name).items():
+                graph.setdefault(key, set()).update(paths)
+            graphs[name] = graph
+        return Links(
+            words={**self.words, **newer.words},
+            tracing=self.tracing | newer.tracing,
+            tables={**self.tables, **newer.tables},
+            **graphs,
+        )
 
 
 def _reaching(wanted: Iterable[str], *graphs: Graph) -> set[str]:

@@ -20,13 +20,13 @@ class SettingsError(ValueError):
 
 
 class Resolver:
-    """Answers which settings count in a folder.
+    """Answers which settings count in a folder; `overrides` is what the command line says.
 
     `files` are the documents that were read for that, without the shipped rules.
     """
 
     def __init__(self, overrides: Overrides | None = None) -> None:
-        self._overrides = overrides or Overrides()
+        self.overrides = overrides or Overrides()
         self._by_folder: dict[Path, Settings] = {}
         self._by_source: dict[Path | None, Settings] = {}
         self._roots: dict[Path, Path] = {}
@@ -43,23 +43,23 @@ class Resolver:
         return self._by_folder[folder]
 
     def _source(self, folder: Path) -> Path | None:
-        if self._overrides.isolated:
+        if self.overrides.isolated:
             return None
-        return self._overrides.config or nearest(folder)
+        return self.overrides.config or nearest(folder)
 
     def _read(self, source: Path | None) -> Settings:
         if source not in self._by_source:
             chain = Chain() if source is None else read_chain(source)
             # patterns of a file named by the user count from where the user is, as in ruff
-            base = Path.cwd() if self._overrides.config else None
-            settings = build(chain, load_rules(), load_frameworks(), self._overrides, base)
+            base = Path.cwd() if self.overrides.config else None
+            settings = build(chain, load_rules(), load_frameworks(), self.overrides, base)
             self._check(settings)
             self.files |= {document.path for document in chain.documents} | set(_own(settings))
             self._by_source[source] = settings
         return self._by_source[source]
 
     def _check(self, settings: Settings) -> None:
-        given = self._overrides
+        given = self.overrides
         for option, selectors in (
             ("--select", given.select or ()),
             ("--extend-select", given.extend_select),

@@ -6,6 +6,7 @@ import gc
 import importlib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -88,15 +89,17 @@ class Analyzer:
         """Take notice that the content of `path` may be another one than it was."""
         self._project.changed(path)
 
+    def foresee(self, path: Path) -> None:
+        """Gather the facts of a file that will be checked: what other files ask about."""
+        with _undisturbed():
+            self._project.foresee(path)
+
     def check(self, source: SourceFile) -> list[Diagnostic]:
         """Return the findings of one file, in the order of the text.
 
         Raises `SyntaxError` if it does not parse and `RuleCrash` where a rule failed.
         """
-        limit, collecting = sys.getrecursionlimit(), gc.isenabled()
-        gc.disable()  # the collector would walk the growing trees again and again, for nothing
-        sys.setrecursionlimit(max(limit, _RECURSION))
-        try:
+        with _undisturbed():
             module = self._project.add(source)
             if self._project.version != self._version:
                 self._forget()
@@ -115,13 +118,23 @@ class Analyzer:
                 except Exception as error:
                     raise RuleCrash(rule.rule.code, source.path, error) from error
             return sorted(dict.fromkeys(found), key=lambda d: d.sort_key)
-        finally:
-            sys.setrecursionlimit(limit)
-            if collecting:
-                # what is left now stays for long: it goes to the oldest generation, without a look at each object
-                gc.freeze()
-                gc.unfreeze()
-                gc.enable()
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Let trees grow deep, without the collector, which would walk them again and again, for nothing."""
+    limit, collecting = sys.getrecursionlimit(), gc.isenabled()
+    gc.disable()
+    sys.setrecursionlimit(max(limit, _RECURSION))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
+        if collecting:
+            # what is left now stays for long: it goes to the oldest generation, without a look at each object
+            gc.freeze()
+            gc.unfreeze()
+            gc.enable()
 
 
 def _diagnostic(rule: ActiveRule, finding: Finding, lines: list[str], source: SourceFile) -> Diagnostic:

@@ -98,6 +98,8 @@ def test_plain_options_are_those_of_the_command() -> None:
         ["check", "-q", "--isolated", "--no-cache", "--exit-zero", "--statistics", "--force-exclude"],
         ["check", "--select=ML1,ML2", "--select", "ML101", "--ignore", "mode", "--output-format", "json", "x.py"],
         ["check", "--fail-on=error", "--min-confidence", "possible"],
+        ["check", "--jobs=2"],
+        ["check", "--jobs", "16", "x.py"],
     ],
 )
 def test_plain_arguments_mean_what_they_mean_to_click(arguments: list[str]) -> None:
@@ -118,6 +120,8 @@ def test_plain_arguments_mean_what_they_mean_to_click(arguments: list[str]) -> N
         ["check", "--select="],
         ["check", "-"],
         ["check", "--quiet=1"],
+        ["check", "--jobs", "0"],
+        ["check", "--jobs=two"],
         ["check", "--output-format", "yaml"],
         ["check", "--fail-on", "info"],
         ["check", "--help"],

@@ -138,6 +138,10 @@ class Project:
             if (path in paths) != (word.encode() in text):
                 del self._mentions[word]
 
+    def foresee(self, path: Path) -> None:
+        """Gather the facts of the file `path`, if it can be parsed."""
+        self._module(path)
+
     def load(self, path: Path, callee: Path, purpose: Purpose) -> ModuleInfo | None:
         """Return the file `path`, which may call what the file `callee` defines; None if it cannot be parsed."""
         self.trails.call(callee, path, purpose)

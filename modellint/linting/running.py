@@ -1,0 +1,152 @@
+"""A run over paths: discovery, the cache, one process or several, reports in the order of the files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from modellint.linting.engine import Engine, FileReport, MakeChecker, go_on
+from modellint.settings import Resolver
+from modellint.sources import Read, absolute, discover, from_disk, shown
+
+if TYPE_CHECKING:
+    from modellint.linting.cache import Records
+    from modellint.linting.cores import Team
+
+# So many bytes that are not screened out are worth one more process: its start, and what it works out once more.
+_WORTH = 100_000
+
+
+def processors() -> int:
+    """Return how many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A run before its first file: what cannot be checked, what checks the rest, and the files with "was it named?"."""
+
+    troubles: list[FileReport]
+    engine: Engine
+    files: list[tuple[Path, bool]]
+
+
+def check_paths(
+    paths: Iterable[Path],
+    resolver: Resolver,
+    *,
+    force_exclude: bool = False,
+    make_checker: MakeChecker | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+    fixes: bool = False,
+    cache: bool = False,
+    jobs: int = 1,
+) -> Iterator[FileReport]:
+    """Yield a report for every path that is checked, or that could not be, in the order of discovery.
+
+    Files named by `paths` are checked although `exclude` names them, unless `force_exclude`. `progress` hears
+    how many files of how many are done. With `fixes`, findings come with the fix that repairs them. With `cache`, what
+    is known from earlier runs is not worked out again. At most `jobs` processes check, where the work is worth it, this
+    one alone with a `make_checker`. Raises what `Resolver.for_folder` raises.
+    """
+    read: Read = from_disk
+    records: Records | None = None
+    if cache:
+        from modellint.linting.cache import Reads, Records, take_notes
+
+        read = Reads()
+    prepared = prepare(paths, resolver, force_exclude=force_exclude, make_checker=make_checker, fixes=fixes, read=read)
+    yield from prepared.troubles
+    if cache:
+        records = Records(prepared.engine, [path for path, _ in prepared.files], fixes)
+    known = {path: None if records is None else records.findings(path) for path, _ in prepared.files}
+    unknown = [(path, named) for path, named in prepared.files if known[path] is None]
+    team = _team(prepared.engine, unknown, jobs) if make_checker is None else None
+    fresh = _alone(prepared.engine, unknown) if team is None else team.reports()
+    total = len(prepared.files)
+    for done, (path, _) in enumerate(prepared.files):
+        progress(done, total)
+        found = known[path]
+        report = next(fresh) if found is None else FileReport(path, found)
+        if records is not None and found is None:
+            records.add(report)
+        yield report
+    progress(total, total)
+    if records is not None:
+        own = take_notes(prepared.engine, [path for path, _ in unknown])
+        records.save([own, *([] if team is None else team.notes)])
+
+
+def _team(engine: Engine, files: list[tuple[Path, bool]], jobs: int) -> Team | None:
+    """Return processes to check `files`, None where this one is as fast alone."""
+    if jobs < 2 or len(files) < 2:
+        return None
+    weights = {path: engine.weight(path) for path, _ in files}
+    count = min(jobs, sum(weights.values()) // _WORTH, sum(map(bool, weights.values())))
+    if count < 2:
+        return None
+    from modellint.linting.cores import Team
+
+    return Team(engine, weights, {path for path, named in files if named}, count)
+
+
+def _alone(engine: Engine, files: list[tuple[Path, bool]]) -> Iterator[FileReport]:
+    for path, named in files:
+        yield engine.check(path, None, named)
+
+
+def prepare(
+    paths: Iterable[Path],
+    resolver: Resolver,
+    *,
+    force_exclude: bool = False,
+    make_checker: MakeChecker | None = None,
+    fixes: bool = False,
+    read: Read = from_disk,
+    checkpoint: Callable[[], None] = go_on,
+) -> Prepared:
+    """Find the files of a run; arguments and errors as in `check_paths`, `read` and `checkpoint` as in `Engine`."""
+    troubles: list[FileReport] = []
+
+    def excluded(path: Path) -> bool:
+        return resolver.for_folder(path.parent).excludes(path)
+
+    def missing(path: Path, problem: str) -> None:
+        troubles.append(FileReport(path, errors=(f"{shown(path)}: {problem}",)))
+
+    def skipped(path: Path, problem: str) -> None:
+        troubles.append(FileReport(path, notes=(f"{shown(path)}: {problem}, left out",)))
+
+    paths = list(paths)
+    files = list(discover(paths, excluded, missing, skipped))
+    if force_exclude:
+        files = [path for path in files if not excluded(path)]
+    named = set(map(absolute, paths))
+    tops = named - set(files)
+    engine = Engine(
+        resolver,
+        frozenset(files),
+        tops,
+        make_checker=make_checker,
+        fixes=fixes,
+        read=read,
+        checkpoint=checkpoint,
+    )
+    return Prepared(troubles, engine, [(path, path in named) for path in files])
+
+
+def check_text(
+    path: Path,
+    data: bytes,
+    resolver: Resolver,
+    *,
+    make_checker: MakeChecker | None = None,
+    fixes: bool = False,
+) -> FileReport:
+    """Check `data` as the content of the absolute `path`, which need not exist; `fixes` as in `check_paths`."""
+    return Engine(resolver, frozenset({path}), make_checker=make_checker, fixes=fixes).check(path, data, named=True)
