@@ -289,7 +289,7 @@ class Engine:
             # a crash of ours costs this file, not the run
             parsed = False
             found = []
-            if isinstance(error.__cause__ or error, RecursionError | MemoryError):
+            if isinstance(error, RecursionError | MemoryError):
                 found = _cannot_parse(path, settings, "nested too deeply")
             else:
                 errors = (_internal_error(path, error),)

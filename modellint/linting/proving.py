@@ -10,6 +10,7 @@ from pathlib import Path
 from modellint.catalog import Example, Problem, Rule, load_rules, load_yaml
 from modellint.catalog.document import Document, KeyPath
 from modellint.diagnostic import Diagnostic
+from modellint.linting.engine import CANNOT_PARSE
 from modellint.linting.running import check_paths
 from modellint.settings import Resolver
 
@@ -69,4 +70,8 @@ def _run(rule: Rule, example: Example, folder: Path) -> tuple[dict[tuple[str, in
         for d in report.diagnostics
         if d.code == rule.code
     }
-    return found, [error for report in reports for error in report.errors]
+    errors = [error for report in reports for error in report.errors]
+    if rule.code != CANNOT_PARSE:  # an example that nobody can read is silent whatever the rule does
+        unread = [report.path.relative_to(folder).as_posix() for report in reports if not report.parsed]
+        errors += [f"{example.title!r}: {name} cannot be parsed" for name in unread if not errors]
+    return found, errors

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import gc
 import importlib
 import sys
@@ -18,13 +19,14 @@ from modellint.static.classes import Classes
 from modellint.static.context import Analyses, FileContext, Finding
 from modellint.static.flow.values import Site
 from modellint.static.knowledge import Knowledge
-from modellint.static.project import Project
+from modellint.static.project import ModuleInfo, Project
 
 if TYPE_CHECKING:
     from modellint.static.project.deep import Deep
 
 Detector: TypeAlias = Callable[[FileContext, ActiveRule], Iterator[Finding]]
 _RECURSION = 8_000  # the interpreter follows nesting, and generated code nests deeply
+_DEEP = 200  # levels of a tree; a level takes some thirty frames at most
 
 
 class RuleCrash(Exception):
@@ -97,7 +99,8 @@ class Analyzer:
     def check(self, source: SourceFile) -> list[Diagnostic]:
         """Return the findings of one file, in the order of the text.
 
-        Raises `SyntaxError` if it does not parse and `RuleCrash` where a rule failed.
+        Raises `SyntaxError` if it does not parse, `RecursionError` or `MemoryError` if it is nested too deeply to be
+        followed, and `RuleCrash` where a rule failed.
         """
         with _undisturbed():
             module = self._project.add(source)
@@ -116,8 +119,18 @@ class Analyzer:
                         if finding.site.path == str(source.path)
                     ]
                 except Exception as error:
+                    if isinstance(error, MemoryError | RecursionError) and _is_deep(module):
+                        raise  # the text is to blame
                     raise RuleCrash(rule.rule.code, source.path, error) from error
             return sorted(dict.fromkeys(found), key=lambda d: d.sort_key)
+
+
+def _is_deep(module: ModuleInfo) -> bool:
+    """Tell whether the code of a file is nested so deeply that the interpreter can run out of stack on it."""
+    level: list[ast.AST] = [*module.body.body]
+    for _ in range(_DEEP):
+        level = [inner for node in level for inner in ast.iter_child_nodes(node)]
+    return bool(level)
 
 
 @contextmanager

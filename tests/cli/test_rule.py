@@ -146,6 +146,11 @@ def test_a_rule_that_the_configuration_names_is_no_duplicate_of_itself(run: Run,
             "acme1",
             "ours.yaml:1: code: 'acme1' does not match ^[A-Z]{2,6}[0-9]{3,4}$ (two to six capitals and",
         ),
+        (
+            'hub.look("fetch")',
+            'hub.look("fetch"',
+            "ours.yaml:16: examples.good[0]: 'Another': example.py cannot be parsed",
+        ),
         ("severity: error", "severity: fatal", "ours.yaml:4: severity: 'fatal' is none of error, warning, info"),
     ],
 )

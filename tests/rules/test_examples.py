@@ -42,6 +42,7 @@ def test_exactly_the_marked_lines_are_reported(rule: Rule, example: Example, tmp
     reports = list(check_paths([tmp_path / example.check], Resolver()))
 
     assert [error for report in reports for error in report.errors] == []
+    assert all(report.parsed for report in reports) or rule.code == "ML002"
     found = {
         (Path(d.filename).relative_to(tmp_path).as_posix(), d.span.start.row): d
         for report in reports

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
@@ -13,7 +14,9 @@ from modellint.catalog import ActiveRule, load_frameworks, load_rules
 from modellint.diagnostic import Confidence, Severity
 from modellint.sources import SourceFile, read_source
 from modellint.static import Analyzer
+from modellint.static import analyzer as analyzers
 from modellint.static.analyzer import RuleCrash
+from modellint.static.context import Finding
 from tests.static.conftest import Lint, analyzer, write
 
 DEFECT = """
@@ -216,3 +219,14 @@ def test_a_rule_that_crashes_is_named(tmp_path: Path) -> None:
 
     assert crash.value.code == "ML109"
     assert isinstance(crash.value.__cause__, KeyError)
+
+
+def test_a_rule_that_calls_itself_for_ever_is_to_blame(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def detect(*_: object) -> Iterator[Finding]:
+        yield from detect()
+
+    monkeypatch.setattr(analyzers, "detector", lambda name: detect)
+    with pytest.raises(RuleCrash, match="RecursionError"):
+        analyzer(tmp_path).check(SourceFile(tmp_path / "app.py", DEFECT))
+    with pytest.raises(RecursionError):  # as any recursion may fail on such a text
+        analyzer(tmp_path).check(SourceFile(tmp_path / "app.py", DEFECT + f"y = {'-' * 300}1\n"))

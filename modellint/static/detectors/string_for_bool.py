@@ -52,14 +52,22 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
 
 def _holds_flag(scope: FunctionInfo, options: ast.expr, keywords: set[str]) -> bool:
     """Tell whether options are written as a dict, here or at the top of the file, that has one of `keywords`."""
-    if isinstance(options, ast.Name):
-        given = values_of(scope, options.id) or values_of(scope.module.body, options.id)
-        return any(not isinstance(value, ast.Name) and _holds_flag(scope, value, keywords) for value in given)
-    if isinstance(options, ast.Dict):
-        return any(isinstance(key, ast.Constant) and key.value in keywords for key in options.keys)
-    if isinstance(options, ast.Call) and last_name(options) == "dict":
-        written = any(keyword.arg in keywords for keyword in options.keywords)
-        return written or any(_holds_flag(scope, value, keywords) for value in options.args)
+    queue, seen = [options], set[ast.expr]()
+    while queue:
+        value = queue.pop()
+        if value in seen:  # `options = dict(options, name="a")`
+            continue
+        seen.add(value)
+        if isinstance(value, ast.Dict):
+            names = {key.value for key in value.keys if isinstance(key, ast.Constant)}
+            if not keywords.isdisjoint(names):
+                return True
+        elif isinstance(value, ast.Call) and last_name(value) == "dict":
+            if any(keyword.arg in keywords for keyword in value.keywords):
+                return True
+            queue += value.args
+        elif isinstance(value, ast.Name):
+            queue += values_of(scope, value.id) or values_of(scope.module.body, value.id)
     return False
 
 
