@@ -335,7 +335,7 @@ class Engine:
                 left = propose(source, left, settings.catalogue)
             except FixerCrash as error:
                 errors = (*errors, _internal_error(source.path, error, "the file has no fixes"))
-        left = sorted((into_cells(diagnostic, source) for diagnostic in left), key=lambda d: d.sort_key)
+        left = sorted((into_cells(diagnostic, source, self.read) for diagnostic in left), key=lambda d: d.sort_key)
         if trial is not None and data is not None and any(diagnostic.fix for diagnostic in left):
             from modellint.linting.repairing import proved
 

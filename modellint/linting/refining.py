@@ -23,8 +23,13 @@ def visible(diagnostics: Iterable[Diagnostic], path: Path, settings: Settings) -
     return [d for d in diagnostics if d.code not in ignored and d.confidence.rank >= floor]
 
 
-def into_cells(diagnostic: Diagnostic, source: SourceFile) -> Diagnostic:
-    """Return a finding of a notebook with rows that count from its cell; others as they are."""
+def into_cells(diagnostic: Diagnostic, source: SourceFile, read: Read = from_disk) -> Diagnostic:
+    """Return a finding with rows that count from their cell, where it or what belongs to it stands in a notebook."""
+    others = [
+        place if place.filename == diagnostic.filename else _in_its_notebook(place, read)
+        for place in diagnostic.related
+    ]
+    diagnostic = replace(diagnostic, related=tuple(others)) if others else diagnostic
     if not source.cells:
         return diagnostic
     cell, _ = source.locate(diagnostic.span.start.row)
@@ -50,6 +55,19 @@ def into_cells(diagnostic: Diagnostic, source: SourceFile) -> Diagnostic:
         fix=fix and replace(fix, edits=tuple(_edit(edit, source) for edit in fix.edits)),
         related=tuple(map(related, diagnostic.related)),
     )
+
+
+def _in_its_notebook(place: Related, read: Read) -> Related:
+    """Return a place that is in another notebook with a row that counts from its cell; any other as it is."""
+    path = Path(place.filename)
+    if path.suffix != ".ipynb":
+        return place
+    try:
+        cell, row = read_source(path, read(path)).locate(place.position.row)
+    except (SourceError, OSError):
+        return place
+    message = f"{place.message} (cell {cell})"
+    return replace(place, position=Position(row, place.position.column), message=message, cell=cell)
 
 
 def _edit(old: Edit, source: SourceFile) -> Edit:

@@ -47,6 +47,18 @@ def read_notebook(path: Path, data: bytes) -> SourceFile:
     return SourceFile(path, "".join(f"{row}\n" for row in rows), "notebook", tuple(starts))
 
 
+def code_of(data: bytes) -> bytes:
+    """Return the code cells of a notebook as they are written; nothing where `data` is no notebook."""
+    try:
+        cells = _cells(json.loads(decode(data, "utf-8-sig")))
+    except (ValueError, RecursionError, AttributeError, TypeError):
+        return b""
+    if not isinstance(cells, list):
+        return b""
+    codes = [cell for cell in cells if isinstance(cell, dict) and cell.get("cell_type") == "code"]
+    return "\n".join(map(_text, codes)).encode()
+
+
 def without_broken_cells(source: SourceFile) -> tuple[SourceFile, list[SyntaxError]]:
     """Return a notebook without the cells that do not parse, and one error, with its row of `source`, for each.
 

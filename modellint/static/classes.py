@@ -67,7 +67,7 @@ class Classes:
                 found = self.of_function(method)
                 if found.answer == YES:
                     return found
-                answers.append(found if method is init else found._replace(hangs_on=frozenset()))
+                answers.append(found if method is init else Dependence(found.answer, hints=found.hints))
                 known |= set(owner.methods) | set(_attributes(method))
                 called |= _called_attributes(method)
         if called - known:
@@ -144,7 +144,7 @@ class Classes:
                 answers.append(Dependence(YES, found.detail + (f" in {where}" if where else "")))
                 break
             if found.answer == UNKNOWN and (_may_build(function) or _owner_of(function, call)):
-                answers.append(found if function.name == "__init__" else Dependence(UNKNOWN))
+                answers.append(found if function.name == "__init__" else Dependence(UNKNOWN, hints=found.hints))
         if function.name == "__init__" and (kept := frozenset(_kept_arguments(function, arguments))):
             answers.append(Dependence(UNKNOWN, "", kept))
         result = self._dependence[function] = given.joined(answers)
@@ -175,13 +175,23 @@ class Classes:
             return Dependence(NO)
         target = symbol.target
         if isinstance(target, ClassInfo):
-            return given.of_call(self, target, call, scope) if self.is_module(target) else Dependence(NO)
+            if not self.is_module(target):
+                return Dependence(NO)
+            return Dependence(UNKNOWN) if self._switches_itself(target) else given.of_call(self, target, call, scope)
         if isinstance(target, FunctionInfo):
             return self.of_function(target)
-        return self.of_external(symbol.dotted, call)
+        return self.of_external(symbol.dotted, call, scope)
 
-    def of_external(self, dotted: str, call: ast.Call | None) -> Dependence:
-        """Tell whether the outside class or factory `dotted`, called as in `call`, depends on the mode."""
+    def _switches_itself(self, cls: ClassInfo) -> bool:
+        """Tell whether a new instance of `cls` puts itself into evaluation mode: it is so within a new whole."""
+        init = self.project.method(cls, "__init__")
+        if init is None or init.node is None:
+            return False
+        last = init.node.body[-1]
+        return isinstance(last, ast.Expr) and ast.unparse(last) == f"{init.self_name}.eval()"
+
+    def of_external(self, dotted: str, call: ast.Call | None, scope: FunctionInfo | None = None) -> Dependence:
+        """Tell whether the outside class or factory `dotted`, called as in `call` (in `scope`), depends on the mode."""
         name = dotted.rsplit(".", 1)[-1]
         if name == "__init__":
             return Dependence(NO)  # of a base, which is looked at as such
@@ -191,18 +201,27 @@ class Classes:
             chance = _argument(call, ("p", "dropout"), 0 if "Dropout" in name else None)
             if _is_zero(chance):
                 return Dependence(NO)
+            if scope is not None and given.open_amount(chance, scope):
+                return given.of_amount(chance, scope)
             number = f"(p={chance.value!r})" if isinstance(chance, ast.Constant) else ""
             return Dependence(YES, f"{name}{number}")
         switches = self.knowledge.dependent_with.get(dotted)
         if switches is not None:
             chances = [_argument(call, switch.names, switch.position) for switch in switches]
-            given_one = any(chance is not None and not _is_zero(chance) for chance in chances)
-            return Dependence(YES, f"{name} dropout") if given_one else Dependence(NO)
+            found = [
+                given.of_amount(chance, scope) if scope is not None else Dependence(YES)
+                for chance in chances
+                if chance is not None and not _is_zero(chance)
+            ]
+            answer = given.joined(found)
+            return answer._replace(detail=f"{name} dropout") if answer.answer == YES else answer
         if self.knowledge.mode_free.get(dotted):
             return Dependence(NO)
         if self.knowledge.loaders.get(dotted) or self.knowledge.module_bases.get(dotted):
             containers = ("Sequential", "ModuleList", "ModuleDict", "Module")
-            return Dependence(NO if dotted.startswith("torch.nn.") and name in containers else UNKNOWN)
+            if dotted.startswith("torch.nn.") and name in containers:
+                return Dependence(NO)
+            return Dependence(UNKNOWN, hints=self.knowledge.loaders.get(dotted) is not None)
         builds_layers = name[:1].isupper() and not dotted.startswith("torch.")
         return Dependence(UNKNOWN if builds_layers and first_part(dotted) not in _BUILTINS else NO)
 

@@ -27,7 +27,8 @@ def joined(answers: Iterable[Dependence]) -> Dependence:
         if answer.answer == UNKNOWN:
             open_too = result.answer == UNKNOWN and not result.hangs_on
             hangs_on = frozenset[str]() if open_too or not answer.hangs_on else result.hangs_on | answer.hangs_on
-            result = Dependence(UNKNOWN, "", hangs_on)
+            amounts, hints = result.amounts | answer.amounts, result.hints or answer.hints
+            result = Dependence(UNKNOWN, "", hangs_on, amounts, hints)
     return result
 
 
@@ -35,23 +36,45 @@ def of_call(classes: Classes, cls: ClassInfo, call: ast.Call, scope: FunctionInf
     """Tell whether what `call` builds depends on the mode, where that hangs on the arguments that `cls` keeps."""
     built = classes.dependence(cls)
     init = classes.project.method(cls, "__init__")
-    if not built.hangs_on or init is None or depth > _DEEPEST:
+    if not (built.hangs_on or built.amounts) or init is None or depth > _DEEPEST:
         return built
     starred = any(isinstance(a, ast.Starred) for a in call.args)
     spread = starred or any(k.arg is None for k in call.keywords)
     given = {keyword.arg: keyword.value for keyword in call.keywords}
-    answers = []
+    answers = [] if built.hangs_on else [Dependence(UNKNOWN, hints=built.hints)]
     for index, (parameter, default) in enumerate(list(parameters(init))[1:]):
-        if parameter.arg in built.hangs_on:
+        if parameter.arg in built.hangs_on or parameter.arg in built.amounts:
             placed = call.args[index] if index < len(call.args) and not starred else None
             node = given.get(parameter.arg, placed)
-            if node is not None:
+            if node is not None and parameter.arg in built.amounts:
+                answers.append(of_amount(node, scope))
+            elif node is not None:
                 answers.append(_of_value(classes, node, scope, depth + 1))
             elif spread:
                 answers.append(Dependence(UNKNOWN))
             else:
                 answers.append(_of_value(classes, default, init, depth + 1) if default else Dependence(UNKNOWN))
     return joined(answers)
+
+
+def open_amount(node: ast.expr | None, scope: FunctionInfo) -> str | None:
+    """Return the parameter of `scope` that `node` is, where it is zero unless a caller gives another number."""
+    if not isinstance(node, ast.Name):
+        return None
+    default = next((default for parameter, default in parameters(scope) if parameter.arg == node.id), None)
+    is_zero = isinstance(default, ast.Constant) and type(default.value) in (int, float) and not default.value
+    return node.id if is_zero else None
+
+
+def of_amount(node: ast.expr | None, scope: FunctionInfo) -> Dependence:
+    """Tell whether a dropout of the chance `node` depends on the mode: at zero it does not."""
+    if isinstance(node, ast.Constant) and node.value in (0, None, False):
+        return Dependence(NO)
+    name = open_amount(node, scope)
+    if name is None:
+        return Dependence(YES, "Dropout")
+    mine = frozenset({name}) if scope.name == "__init__" else frozenset[str]()
+    return Dependence(UNKNOWN, "", mine, mine)
 
 
 def _of_value(classes: Classes, node: ast.expr, scope: FunctionInfo, depth: int) -> Dependence:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from modellint.sources import SourceError, SourceFile, read_source
-from modellint.sources.notebook import python_rows
+from modellint.sources.notebook import code_of, python_rows
 
 PATH = Path("/project/file.ipynb")
 
@@ -104,3 +104,13 @@ def test_says_what_is_no_notebook(data: bytes, message: str) -> None:
 @pytest.mark.parametrize("cell", [None, 3, {}, {"cell_type": "code"}, {"cell_type": "code", "source": None}])
 def test_odd_cells_do_no_harm(cell: object) -> None:
     assert read(json.dumps({"cells": [cell], "metadata": None}).encode()).text.strip() in ("", "None")
+
+
+@pytest.mark.parametrize("data", [b"", b"[]", b"3", b"{", b'{"cells": 3}', b"\xff", b"[" * 9999])
+def test_what_is_no_notebook_has_no_code(data: bytes) -> None:
+    assert code_of(data) == b""
+
+
+def test_the_code_of_a_notebook_is_that_of_its_code_cells() -> None:
+    data = notebook(("markdown", "# evaluate"), ("code", "%time x = 1\n"), ("code", "größe()"))
+    assert code_of(data).decode() == "%time x = 1\n\ngröße()"

@@ -66,7 +66,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
     confidence = Confidence.CERTAIN
     if good or (unclear and not event.key.chain):
         confidence = Confidence.POSSIBLE  # the same code, under another condition, is right
-    elif _hides_children(snapshot) or _without_dropout(event):
+    elif _hides_children(snapshot, context) or _without_dropout(event):
         confidence = Confidence.POSSIBLE
     elif event.function.cls is not None or event.key.chain or unclear:
         confidence = Confidence.LIKELY
@@ -82,17 +82,18 @@ def _follows_owner(event: Event, snapshot: Snapshot, context: FileContext) -> bo
     return all(fact.how.endswith("()") and fact.how[:1].isupper() for fact in snapshot.modes)
 
 
-def _hides_children(snapshot: Snapshot) -> bool:
-    """Tell whether a model was built from children out of sight, and never switched: they may be in evaluation mode."""
+def _hides_children(snapshot: Snapshot, context: FileContext) -> bool:
+    """Tell whether a model was built from children out of sight, and never switched.
+
+    They may be in evaluation mode, or hold nothing that depends on one; a model of a library most likely does.
+    """
     obj = snapshot.obj
-    built = all(fact.how == f"{obj.how}()" for fact in snapshot.modes)
+    if obj.depends != UNKNOWN or not all(fact.how == f"{obj.how}()" for fact in snapshot.modes):
+        return False
+    if isinstance(obj.cls, ClassInfo):
+        return obj.weights != frozenset({LOADED}) or not context.classes.dependence(obj.cls).hints
     filled = isinstance(obj.cls, str) and obj.cls.startswith("torch.nn.") and not obj.touched
-    return (
-        (filled or isinstance(obj.cls, ClassInfo))
-        and obj.depends == UNKNOWN
-        and built
-        and obj.weights != frozenset({LOADED})
-    )
+    return filled and obj.weights != frozenset({LOADED})
 
 
 _SWITCHES_OFF = re.compile(r"^(disable|remove|zero|turn_off|switch_off)_(all_)?dropout")
@@ -137,6 +138,7 @@ def _judge_open(place: Place, context: FileContext) -> Iterator[tuple[object, Fi
                 or _is_loaded_in_eval(event, context)
                 or is_handed_over(event.root, context.project)
                 or any(parameter.arg == _LIGHTNING for parameter, _ in parameters(event.root))
+                or (event.root.cls is None and _HELPS_OUT.search(event.root.name) is not None)
             )
             confidence = Confidence.LIKELY if uses and not unknown else Confidence.POSSIBLE
             yield _cause(event, snapshot), _finding(event, snapshot, place.site, confidence, False)
@@ -145,6 +147,8 @@ def _judge_open(place: Place, context: FileContext) -> Iterator[tuple[object, Fi
 
 _LIGHTNING = "pl_module"
 """How Lightning calls the module that it hands to callbacks, in the mode of the stage."""
+_HELPS_OUT = re.compile(r"^_?(generate|sample|decode|encode|embed|extract|forward|greedy|beam)(_|$)")
+"""Functions that do one thing with a model which others readied: those that evaluate it see to its mode themselves."""
 _WHOLE = re.compile(r"^(encode|embed|predict|transcribe|recogni[sz]e|infer|generate|detect)(_\w+)?$")
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from modellint.sources import Read, SourceError, SourceFile, discover, from_disk, read_source
+from modellint.sources.notebook import code_of, without_broken_cells
 from modellint.static.project.facts import (
     ClassInfo,
     FunctionInfo,
@@ -105,7 +106,7 @@ class Project:
         if path not in self._modules:
             if self._words is not None and path in self._words:
                 with suppress(OSError):
-                    self._mention(path, self._read(path))
+                    self._mention(path, self._code(path))
             return
         known = self._modules[path]
         if known is not None and self._text(path) == known.text:
@@ -160,6 +161,8 @@ class Project:
         if path not in self._modules:
             try:
                 source = read_source(path, self._read(path))
+                if source.kind == "notebook":
+                    source = without_broken_cells(source)[0]
                 module = scan(path, source.text, parse_text(source.text, path))
                 self._held += module.size
                 if self._held > TREE_BUDGET:  # an import leads to hundreds of files, of which most are asked for names
@@ -356,17 +359,23 @@ class Project:
         return self._listings[folder]
 
     def mentioning(self, word: str, callee: Path, purpose: Purpose) -> tuple[Path, ...]:
-        """Return the project's Python files whose text holds `word`: they may call what the file `callee` defines."""
+        """Return the project's files whose Python holds `word`: they may call what the file `callee` defines."""
         self.trails.ask(word, callee, purpose)
         return self.holders(word)
 
     def holders(self, word: str) -> tuple[Path, ...]:
-        """Return the project's Python files whose text holds `word`."""
+        """Return the project's Python files and notebooks whose code holds `word`."""
         if word not in self._mentions:
             if self._words is None:
-                self._words = Mentions((path for path in discover([self.root]) if path.suffix == ".py"), self._read)
+                files = (path for path in discover([self.root]) if path.suffix in (".py", ".ipynb"))
+                self._words = Mentions(files, self._code)
             self._mentions[word] = self._words.of(word)
         return self._mentions[word]
+
+    def _code(self, path: Path) -> bytes:
+        """Return the content of a file, of a notebook its code; raise `OSError` where it cannot be read."""
+        data = self._read(path)
+        return code_of(data) if path.suffix == ".ipynb" else data
 
     # -- classes -------------------------------------------------------------------------------------------
 
