@@ -257,7 +257,8 @@ def prepare_folder(folder: Path) -> None:
 
 def _table(path: Path, data: bytes) -> str:
     """Return the digest of what looking up a name in a file goes by, an empty text where it is no program."""
-    from modellint.static.project.facts import parse_text, scan
+    from modellint.static.project.facts import scan
+    from modellint.static.project.trees import parse_text
 
     try:
         source = read_source(path, data)

@@ -6,8 +6,8 @@ import multiprocessing
 import signal
 import sys
 import threading
-from collections.abc import Generator, Iterator, Mapping, Set
-from contextlib import closing, suppress
+from collections.abc import Iterator, Mapping, Set
+from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -41,38 +41,37 @@ class Team:
         return self._notes
 
     def reports(self) -> Iterator[FileReport]:
-        """Yield the reports in the order of the files."""
-        found: dict[Path, FileReport] = {}
-        with closing(self._arriving()) as arriving:
-            for path in self._weights:
-                while path not in found and (batch := next(arriving, None)) is not None:
-                    found.update((report.path, report) for report in batch)
-                # what is screened out costs less than its way to a process; one that was killed has left files to us
-                yield found.pop(path) if path in found else self._engine.check(path, None, path in self._named)
+        """Yield the reports as they come; none of the processes is left at the end, whatever that is."""
+        left = dict.fromkeys(self._weights)
+        for report in self._sent():
+            del left[report.path]
+            yield report
+        # what is screened out costs less than the way to a process; one that was killed has left files, too
+        for path in left:
+            yield self._engine.check(path, None, path in self._named)
 
-    def _arriving(self) -> Generator[list[FileReport], None, None]:
-        """Yield reports as the processes send them; none of these is left at the end, whatever that is."""
+    def _sent(self) -> Iterator[FileReport]:
+        """Yield the reports that the processes send."""
         tasks = iter(sorted(self._tasks(), key=lambda task: -sum(map(self._weights.__getitem__, task))))
         workers: list[BaseProcess] = []
         try:
             ends = self._start(workers)
             for end in ends:
-                end.send(next(tasks, None))
+                _hand(end, tasks)
             while ends:
                 ready = set(wait(ends))
                 for end in [end for end in ends if end in ready]:
                     try:
                         message = end.recv()
-                        if not isinstance(message, Notes):
-                            end.send(next(tasks, None))
-                    except (EOFError, OSError):
+                    except (EOFError, OSError):  # it was killed
                         ends.remove(end)
                         continue
                     if isinstance(message, Notes):
                         self._notes.append(message)
                         ends.remove(end)
                     else:
-                        yield message
+                        _hand(end, tasks)
+                        yield from message
         finally:
             for worker in workers:
                 worker.terminate()
@@ -113,6 +112,12 @@ class Team:
         finally:
             _inherited = None
         return ours
+
+
+def _hand(end: Connection, tasks: Iterator[_Task]) -> None:
+    """Hand the next task to a process, None where there is none left."""
+    with suppress(OSError):  # it was killed, which reading from it will show
+        end.send(next(tasks, None))
 
 
 def _can_fork() -> bool:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import itertools
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-FunctionNode: TypeAlias = "ast.FunctionDef | ast.AsyncFunctionDef"
+from modellint.static.project.trees import FUNCTIONS, FunctionNode, functions_in, parse_function, parse_text, rows_of
+
 Statement: TypeAlias = "ast.Expr | ast.With | ast.AsyncWith"
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-_BLOCKS = frozenset({"body", "handlers", "orelse", "finalbody", "cases"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,7 @@ class FunctionInfo:
         "_calls",
         "_decorators",
         "_node",
+        "_rows",
         "_statements",
         "callees",
         "classes",
@@ -81,6 +82,7 @@ class FunctionInfo:
         self.functions: dict[str, FunctionInfo] = {}
         self.memo: dict[object, Any] = {}
         self._node = node
+        self._rows = rows_of(node) if node is not None else (0, 0)
         self._calls: list[ast.Call] | None = []
         self._statements: list[Statement] = []
         self._decorators = tuple(last_name(d) for d in node.decorator_list) if node is not None else ()
@@ -100,8 +102,24 @@ class FunctionInfo:
     def node(self) -> FunctionNode | None:
         """The definition; None for the body of a module."""
         if self._node is None and not self.is_body:
-            self.module.restore()
+            self.module.bring_back(self)
         return self._node
+
+    @property
+    def rows(self) -> tuple[int, int]:
+        """The rows of the definition in the file, its decorators included: the first and the last."""
+        return self._rows
+
+    @property
+    def has_node(self) -> bool:
+        """Whether the definition is in memory."""
+        return self._node is not None
+
+    def inner(self) -> Iterator[FunctionInfo]:
+        """Yield the functions inside it and itself, as `functions_in` orders them."""
+        for function in self.nested:
+            yield from function.inner()
+        yield self
 
     @property
     def calls(self) -> list[ast.Call]:
@@ -171,6 +189,13 @@ class FunctionInfo:
         self._calls = None
         self._statements = []
 
+    def join_tree(self, node: FunctionNode) -> None:
+        """Become part of a tree that has `node` in the place of the definition: what stands in that stays the same."""
+        assert self._node is not None
+        for name in (*node._fields, *node._attributes):
+            setattr(node, name, getattr(self._node, name))
+        self._node = node
+
     def note_call(self, call: ast.Call) -> None:
         """Add a call, while the tree is walked."""
         assert self._calls is not None
@@ -208,7 +233,8 @@ class ClassInfo:
 class ModuleInfo:
     """A parsed file. `aliases` are globals that are another name for something: `F = torch.nn.functional`.
 
-    The tree can be let go of, and is parsed again when a node is asked for.
+    The tree can be let go of. What is asked for then is parsed again: single functions, as long as these are a small
+    part of the text, or all of it. `turn` grows with each tree: the lower, the longer ago this one was made.
     """
 
     def __init__(self, path: Path, text: str, tree: ast.Module) -> None:
@@ -223,6 +249,9 @@ class ModuleInfo:
         self.classes: list[ClassInfo] = []
         self.body = FunctionInfo(self, BODY, None, None, None)
         self._tree: ast.Module | None = tree
+        self.turn = next(_TURNS)
+        self._lines: list[str] = []
+        self._sliced = 0  # characters, about, of the functions that were parsed by themselves
 
     @property
     def text(self) -> str:
@@ -256,21 +285,46 @@ class ModuleInfo:
         return self._tree
 
     @property
-    def has_tree(self) -> bool:
-        """Whether the tree is in memory."""
-        return self._tree is not None
+    def held(self) -> int:
+        """How many characters there are behind the nodes in memory."""
+        return self.size if self._tree is not None else self._sliced
 
     def restore(self) -> None:
         """Parse the text again if the tree was let go of; the same functions get the same nodes again."""
-        if self._tree is None:
-            self._text = self.text
-            self._tree = parse_text(self._text, self.path)
-            for function, node in zip(self.functions, _functions_in(self._tree.body), strict=True):
+        if self._tree is not None:
+            return
+        self._text = self.text
+        self._lines, self._sliced = [], 0
+        self._tree = parse_text(self._text, self.path)
+        self.turn = next(_TURNS)
+        for function, node in zip(self.functions, functions_in(self._tree.body), strict=True):
+            if not function.has_node:
                 function.take_node(node)
+            elif function.parent is self.body:
+                function.join_tree(node)
+
+    def bring_back(self, function: FunctionInfo) -> None:
+        """Parse the definition of a function again, with as much of the file as that takes."""
+        while function.parent is not None and function.parent is not self.body:
+            function = function.parent
+        if self._tree is None and function.parent is not None:
+            self._lines = self._lines or self.text.split("\n")
+            first, last = function.rows
+            self._sliced += self.size * (last - first + 1) // len(self._lines)
+            node = parse_function(self._lines, function.rows, self.path) if self._sliced < self.size // 2 else None
+            again = list(functions_in([node])) if node is not None else []
+            known = list(function.inner())
+            if [one.name for one in again] == [one.name for one in known]:
+                for one, found in zip(known, again, strict=True):
+                    one.take_node(found)
+                return
+        self.restore()
 
     def let_go(self) -> None:
-        """Drop the tree and every node of it."""
-        self._tree = None
+        """Drop every node of the tree."""
+        if not self.held:
+            return
+        self._tree, self._lines, self._sliced = None, [], 0
         if self._text:
             self._packed = self._packed or zlib.compress(self._text.encode("utf-8", "surrogatepass"), 1)
             self._text = ""
@@ -280,13 +334,7 @@ class ModuleInfo:
 
 BODY = "<module>"
 _MAX_REGISTERED = 12
-_ONLY_AST = 0x400  # ast.PyCF_ONLY_AST
-
-
-def parse_text(text: str, path: Path) -> ast.Module:
-    """Parse a program; raise `SyntaxError` where it is none of this Python."""
-    tree: ast.Module = compile(text, str(path), "exec", _ONLY_AST, dont_inherit=True)
-    return tree
+_TURNS = itertools.count()
 
 
 def last_name(node: ast.expr) -> str | None:
@@ -346,22 +394,6 @@ def scan(path: Path, text: str, tree: ast.Module) -> ModuleInfo:
     return module
 
 
-def _functions_in(nodes: list[ast.stmt]) -> Iterator[FunctionNode]:
-    """Yield the definitions of functions below `nodes`, in the order in which a scan finds them."""
-    stack: list[ast.AST] = list(reversed(nodes))
-    while stack:
-        node = stack.pop()
-        if isinstance(node, _FUNCTIONS):
-            yield from _functions_in(node.body)
-            yield node
-        elif isinstance(node, ast.ClassDef):
-            yield from _functions_in(node.body)
-        else:
-            for name in reversed(node._fields):
-                if name in _BLOCKS:
-                    stack.extend(reversed(getattr(node, name)))
-
-
 def _scan(
     module: ModuleInfo, nodes: list[ast.stmt], scope: FunctionInfo, cls: ClassInfo | None, *, inner: bool = True
 ) -> None:
@@ -389,7 +421,7 @@ def _scan(
             continue
         if kind is ast.Call:
             scope.note_call(node)  # type: ignore[arg-type]
-        elif isinstance(node, _FUNCTIONS):
+        elif isinstance(node, FUNCTIONS):
             if inner:
                 _enter_function(module, node, scope, cls)
             stack.extend(reversed(node.decorator_list))

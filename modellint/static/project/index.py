@@ -17,11 +17,11 @@ from modellint.static.project.facts import (
     Import,
     ModuleInfo,
     dotted_name,
-    parse_text,
     scan,
 )
 from modellint.static.project.mentions import Mentions
 from modellint.static.project.trails import Purpose, Trails
+from modellint.static.project.trees import parse_text
 
 if TYPE_CHECKING:
     from modellint.static.project.deep import Deep
@@ -173,13 +173,14 @@ class Project:
         return self._modules[path]
 
     def trim(self, keep: ModuleInfo) -> None:
-        """Let go of the trees of all files but `keep` where together they are too large; their facts stay."""
-        held = [m for m in self._modules.values() if m is not None and m.has_tree and m is not keep]
-        self._held = sum(module.size for module in held)
-        if self._held > TREE_BUDGET:
-            self._held = 0
-            for module in held:
-                module.let_go()
+        """Let go of the oldest trees, `keep` excepted, where together they are too large; their facts stay."""
+        held = [m for m in self._modules.values() if m is not None and m is not keep and m.held]
+        self._held = sum(module.held for module in held)
+        for module in sorted(held, key=lambda module: module.turn):
+            if self._held <= TREE_BUDGET:
+                break
+            self._held -= module.held
+            module.let_go()
 
     # -- names ---------------------------------------------------------------------------------------------
 

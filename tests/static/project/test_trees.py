@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
+import ast
+import typing
+import unittest.mock
 from itertools import permutations
 from pathlib import Path
 
@@ -10,6 +14,8 @@ import pytest
 from modellint.sources import read_source
 from modellint.static import Analyzer
 from modellint.static.project import index
+from modellint.static.project.facts import scan
+from modellint.static.project.trees import functions_in, parse_function, parse_text, rows_of
 from tests.static.conftest import analyzer, write
 
 FILES = {
@@ -100,3 +106,89 @@ def test_one_analyzer_sees_the_new_text_of_a_file(project: list[Path], tmp_path:
 
     assert first
     assert findings(subject, project) == set()
+
+
+SOURCES = sorted(Path(index.__file__).parents[2].rglob("*.py")) + [
+    Path(m.__file__) for m in (ast, argparse, typing, unittest.mock)
+]  # type: ignore[arg-type]
+
+
+def dump(node: ast.AST) -> str:
+    return ast.dump(node, include_attributes=True)
+
+
+def test_a_function_that_is_parsed_alone_is_what_it_is_in_its_file() -> None:
+    count = 0
+    for path in SOURCES:
+        text = read_source(path).text
+        lines = text.split("\n")
+        for node in functions_in(parse_text(text, path).body):
+            alone = parse_function(lines, rows_of(node), path)
+            assert alone is not None
+            assert dump(alone) == dump(node), f"{path}:{node.lineno}"
+            count += 1
+    assert count > 1500
+
+
+ODD = '''\
+import torch
+
+@torch.no_grad()
+# a comment
+@decorate(
+    1)
+def decorated(x, y="""
+not indented"""):
+    return """
+also not
+"""
+
+class Net:
+\t@property
+\tdef tabs(self): return 1; x = 2
+
+\tasync def waits(self):
+\t\tawait 1
+\t\tdef inner(): return lambda: 0
+\t\tclass Local:
+\t\t\tdef method(self): ...
+
+if True:
+    def in_a_block(): pass
+# comment at the left
+    def after_it():
+        pass  # ünïcödé \U0001f600
+'''
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_odd_definitions(tmp_path: Path, together: bool) -> None:
+    whole = scan(tmp_path / "a.py", ODD, parse_text(ODD, tmp_path / "a.py"))
+    expected = [dump(function.node) for function in whole.functions if function.node is not None]
+    whole.let_go()
+    assert whole.held == 0
+    found = [whole.functions[-1].node] if together else []
+    assert len(found) == together
+    assert [dump(function.node) for function in whole.functions if function.node is not None] == expected
+
+
+def test_a_function_stays_the_same_when_the_rest_of_its_file_comes_back(tmp_path: Path) -> None:
+    module = scan(tmp_path / "a.py", ODD, parse_text(ODD, tmp_path / "a.py"))
+    module.let_go()
+    by_name = {function.name: function for function in module.functions}
+    alone, inner = by_name["in_a_block"].body, by_name["inner"].node
+    assert 0 < module.held < module.size
+    tree = module.tree
+    assert module.held == module.size
+    assert by_name["in_a_block"].body is alone
+    assert by_name["inner"].node is inner
+    placed = {node.name: node for node in functions_in(tree.body)}
+    assert all(function.node is placed[name] for name, function in by_name.items())
+
+
+def test_a_large_part_of_a_file_brings_back_all_of_it(tmp_path: Path) -> None:
+    text = "def large(x):\n" + "    x += 1\n" * 50 + "def small(x): pass\n"
+    module = scan(tmp_path / "a.py", text, parse_text(text, tmp_path / "a.py"))
+    module.let_go()
+    assert module.functions[0].node is not None
+    assert module.held == module.size
