@@ -15,7 +15,7 @@ from modellint.static.knowledge import ABSENT, UNSURE, settle
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import dotted_name, last_name
 
-_LEARNED = re.compile(
+LEARNED = re.compile(
     r"^(Lazy)?(Linear|Bilinear|Conv(Transpose)?[123]d|Embedding(Bag)?|RNN|LSTM|GRU|RNNCell|LSTMCell|GRUCell|"
     r"MultiheadAttention|Transformer\w*)$"
 )
@@ -34,10 +34,24 @@ _MAX_FUNCTIONS = 120
 
 
 class Made(NamedTuple):
-    """What building an instance does: it makes layers that learn (`learns`), it may load weights (`may_load`)."""
+    """What building an instance does.
 
-    learns: bool
-    may_load: bool
+    It makes layers that learn (`learns`), some of them not by a library's factory (`fresh`); it may load weights
+    (`may_load`), into parts that a library's factory makes (`loads_parts`) or into what else it holds.
+    """
+
+    learns: bool = False
+    may_load: bool = False
+    fresh: bool = False
+    loads_parts: bool = False
+
+    def __or__(self, other: Made) -> Made:
+        """Return what both do together."""
+        return Made(*(mine or theirs for mine, theirs in zip(self, other, strict=True)))
+
+
+_MAY_LOAD = Made(may_load=True)
+_NEITHER = Made()
 
 
 class Weights:
@@ -56,21 +70,20 @@ class Weights:
         return self._known[cls]
 
     def _of(self, cls: ClassInfo) -> Made:
-        learns = False
+        made = _NEITHER
         seen: set[object] = set()
         queue: list[FunctionInfo] = []
         if not self._enter(cls, seen, queue):
-            return Made(learns, True)
+            return _MAY_LOAD
         while queue:
             function = queue.pop()
             if len(seen) > _MAX_FUNCTIONS or _sets_parameters(function):
-                return Made(learns, True)
+                return made | _MAY_LOAD
             for call in function.calls:
-                verdict = self._call(function, call, seen, queue)
-                learns = learns or verdict.learns
-                if verdict.may_load:
-                    return Made(learns, True)
-        return Made(learns, False)
+                made |= self._call(function, call, seen, queue)
+                if made.may_load:
+                    return made
+        return made
 
     def _enter(self, cls: ClassInfo, seen: set[object], queue: list[FunctionInfo]) -> bool:
         """Queue the constructors of `cls`; False where a base class is out of sight and may do anything."""
@@ -89,37 +102,47 @@ class Weights:
     def _call(self, function: FunctionInfo, call: ast.Call, seen: set[object], queue: list[FunctionInfo]) -> Made:
         name = last_name(call.func) or ""
         text = dotted_name(call.func) or name
-        if _LOADS.search(name) and not _PLAIN_FILES.search(text):
-            return Made(False, True)
-        if any(_asks_for_weights(keyword) for keyword in call.keywords):
-            return Made(False, True)
+        asks = any(_asks_for_weights(keyword) for keyword in call.keywords)
+        if asks or (_LOADS.search(name) and not _PLAIN_FILES.search(text)):
+            symbol = self._project.resolve_in(function, call.func)
+            makes = symbol is not None and symbol.target is None and self._makes_model(symbol.dotted)
+            return Made(learns=True, loads_parts=True) if makes else _MAY_LOAD
         func = call.func
         if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == function.self_name:
             method = self._project.method(function.cls, func.attr) if function.cls else None
             if method is not None:
                 _push(method, seen, queue)
-            return Made(False, False)
+            return _NEITHER
         symbol = self._project.resolve_in(function, func)
         if symbol is None:
             dynamic = isinstance(func, ast.Call) and last_name(func) == "getattr"
-            return Made(False, dynamic or "__dict__" in ast.unparse(func))
+            return Made(may_load=dynamic or "__dict__" in ast.unparse(func))
         target = symbol.target
         if isinstance(target, ClassInfo):
-            return Made(False, not self._enter(target, seen, queue) if self._classes.is_module(target) else False)
+            return Made(may_load=not self._enter(target, seen, queue)) if self._classes.is_module(target) else _NEITHER
         if isinstance(target, FunctionInfo):
             _push(target, seen, queue)
-            return Made(False, False)
+            return _NEITHER
         return self._external(symbol.dotted, call)
+
+    def _makes_model(self, dotted: str) -> bool:
+        """Tell whether a library's function makes a whole model with weights of its own, and reads no file of ours."""
+        return dotted.split(".", 1)[0] != "torch" and self._knowledge.loaders.get(dotted) is not None
 
     def _external(self, dotted: str, call: ast.Call) -> Made:
         loader = self._knowledge.loaders.get(dotted)
         if loader is not None:
-            return Made(True, not self.known_random(loader, call))
+            random = self.known_random(loader, call)
+            if random or not self._makes_model(dotted):
+                return Made(learns=True, may_load=not random, fresh=random)
+            return Made(learns=True, loads_parts=True)
         last = dotted.rsplit(".", 1)[-1]
-        if dotted == "torch.nn.Parameter" or (dotted.startswith("torch.nn.") and _LEARNED.match(last)):
-            return Made(True, False)
+        if dotted == "torch.nn.Parameter":
+            return Made(learns=True)
+        if dotted.startswith("torch.nn.") and LEARNED.match(last):
+            return Made(learns=True, fresh=True)
         builds = last[:1].isupper() and dotted.split(".", 1)[0] not in _LAYER_LIBRARIES
-        return Made(False, builds)
+        return Made(may_load=builds)
 
     def known_random(self, fact: Fact, call: ast.Call) -> bool:
         """Tell whether a library's loader, called as in `call`, leaves the weights random for certain."""

@@ -47,6 +47,10 @@ class Loader:
         return dataset is not None and dataset.node is not None and _speaks_of_training(dataset.node)
 
 
+_PROCESSES = re.compile(r"transform|aug|process|(^|_)(tf|tfms?|prep)(_|$)")
+"""Names of what is done to the samples of a data set: they do not say which samples these are."""
+
+
 def _speaks_of_training(node: ast.expr) -> bool:
     """Tell whether the expression of a data set names the training split; what transforms it says nothing."""
     queue: list[ast.AST] = [node]
@@ -55,15 +59,24 @@ def _speaks_of_training(node: ast.expr) -> bool:
         if isinstance(inner, ast.keyword) and inner.arg is not None:
             if inner.arg in ("train", "is_train", "training"):
                 return isinstance(inner.value, ast.Constant) and inner.value.value is True
-            if re.search("transform|aug|process|tf", inner.arg):
+            if _PROCESSES.search(inner.arg):
                 continue
+        if isinstance(inner, ast.Call):
+            queue += _telling(inner)
+            continue
         text = inner.id if isinstance(inner, ast.Name) else inner.attr if isinstance(inner, ast.Attribute) else ""
         if isinstance(inner, ast.Constant) and isinstance(inner.value, str):
             text = inner.value
-        if _TRAIN.search(snake(text)):
+        if _TRAIN.search(snake(text)) and not _PROCESSES.search(snake(text)):
             return True
         queue += ast.iter_child_nodes(inner)
     return False
+
+
+def _telling(call: ast.Call) -> list[ast.AST]:
+    """Return the parts of a call that may name the split of a data set: a plain `train` further on is a transform."""
+    further = (a for a in call.args[1:] if not (isinstance(a, ast.Name) and a.id in ("train", "training")))
+    return [call.func, *call.args[:1], *call.keywords, *further]
 
 
 def is_loader(resolver: Resolver, view: CallView, patterns: Iterable[str]) -> bool:
@@ -95,10 +108,16 @@ def loaders(context: FileContext, names: Iterable[str], patterns: Iterable[str])
 
 def _written(node: ast.expr | None) -> set[str]:
     """Return the names in an expression."""
-    if node is None:
-        return set()
-    walked = list(walk(node))
-    return {n.id for n in walked if isinstance(n, ast.Name)} | {n.attr for n in walked if isinstance(n, ast.Attribute)}
+    names: set[str] = set()
+    queue: list[ast.AST] = [] if node is None else [node]
+    while queue:
+        inner = queue.pop()
+        if isinstance(inner, (ast.Name, ast.Attribute)):
+            name = inner.id if isinstance(inner, ast.Name) else inner.attr
+            if "load" in name.lower() or not _PROCESSES.search(snake(name)):
+                names.add(name)
+        queue += _telling(inner) if isinstance(inner, ast.Call) else ast.iter_child_nodes(inner)
+    return names
 
 
 def enclosing_names(scope: FunctionInfo, node: ast.AST, resolver: Resolver) -> set[str]:

@@ -58,7 +58,7 @@ def _switch(event: Event, snapshot: Snapshot) -> Site | None:
     if not (in_eval(snapshot) and predicts) and not (named and (predicts or "returned" in event.uses)):
         return None
     if event.leaves:
-        if {"returned", "passed"} & event.uses or not predicts or len(event.leaves) > 1:
+        if {"returned with its graph", "passed"} & event.uses or not predicts or len(event.leaves) > 1:
             return None
         return next(iter(event.leaves))
     if snapshot.grad.state == ON and snapshot.grad.site is not None:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from modellint.static.context import FileContext
 from modellint.static.guards import assignments, own, path_to
 from modellint.static.project import FunctionInfo
-from modellint.static.project.facts import last_name
+from modellint.static.project.facts import called_name, last_name
 
 _MAY_COMPARE = re.compile(r"equal|close|same|compare")
 """Names of functions that may compare: of these, what they are is asked."""
@@ -51,7 +51,7 @@ def comparisons(context: FileContext, scope: FunctionInfo, options: Mapping[str,
 
 def _called(context: FileContext, scope: FunctionInfo, call: ast.Call, options: Mapping[str, Any]) -> Comparison | None:
     func = call.func
-    last = last_name(func)
+    last = called_name(context.module, call)
     if last is not None and call.args and _MAY_COMPARE.search(last):
         name = context.qualified(scope, func)
         if name in options["exact"] or (name in options["tolerant"] and _is_exact(call, 2)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from modellint.catalog import ActiveRule
@@ -11,6 +12,7 @@ from modellint.static.detectors.comparisons import Comparison, comparisons
 from modellint.static.guards import values_of
 from modellint.static.origins import Origin
 from modellint.static.project import FunctionInfo
+from modellint.static.project.facts import last_name
 
 _KEEPS = frozenset(
     "detach cpu numpy float double half to cuda clone squeeze unsqueeze flatten view reshape contiguous".split()
@@ -85,6 +87,8 @@ def _forwards(context: FileContext, origin: Origin, depth: int) -> dict[int, ast
         plain = isinstance(func, ast.Name) or (isinstance(func, ast.Attribute) and not _makes_labels(func.attr))
         if plain and bool(node.args or node.keywords) and context.is_forward(node):
             return {id(node): node}
+        if isinstance(func, ast.Attribute) and func.attr == "run" and len(node.args) > 1 and _is_session(func.value):
+            return {id(node): node}
         inner = [one for one in context.resolver.origins(origin) if one.node is not node]
         return _all_of(context, inner, depth)
     if isinstance(node, ast.Attribute) and node.attr in _OUTPUTS:
@@ -106,6 +110,11 @@ def _forwards(context: FileContext, origin: Origin, depth: int) -> dict[int, ast
 def _all_of(context: FileContext, found: list[Origin], depth: int) -> dict[int, ast.Call]:
     results = [_forwards(context, one, depth + 1) for one in found]
     return {key: call for result in results for key, call in result.items()} if all(results) else {}
+
+
+def _is_session(node: ast.expr) -> bool:
+    """Tell whether an object is a session of ONNX Runtime, by its name."""
+    return re.search(r"sess|(^|_)ort(_|$)|onnx", last_name(node) or "", re.I) is not None
 
 
 def _makes_labels(name: str) -> bool:

@@ -20,7 +20,7 @@ from modellint.static.guards import (
     values_of,
 )
 from modellint.static.project import FunctionInfo
-from modellint.static.project.facts import last_name, parameters, walk
+from modellint.static.project.facts import called_name, last_name, parameters, walk
 
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
@@ -36,7 +36,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     names = {name.rsplit(".", 1)[-1] for name in functions}
     for scope in context.scopes:
         for call in scope.calls:
-            name = last_name(call.func)
+            name = called_name(context.module, call)
             alias = _alias(context, scope, call.func)
             if alias is not None and alias in functions:
                 yield from _judge(context, scope, call, functions[alias])
@@ -206,7 +206,8 @@ def _callers_tie(context: FileContext, scope: FunctionInfo, chance: ast.expr) ->
         if isinstance(call.func, ast.Name) and call.func.id == scope.name
     ]
     given = [(caller, _argument(call, chance.id, names.index(chance.id))) for caller, call in calls]
-    return bool(given) and all(value is not None and _set_by_mode(caller, value) for caller, value in given)
+    off = any(a.arg == chance.id and isinstance(d, ast.Constant) and not d.value for a, d in parameters(scope))
+    return bool(given) and all(off if value is None else _set_by_mode(caller, value) for caller, value in given)
 
 
 def _set_by_mode(scope: FunctionInfo, value: ast.expr) -> bool:

@@ -24,12 +24,16 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             source = event.source
             if source is None or not (source.training or any(s.obj.proven for s in source.snapshots)):
                 continue
-            if not source.training and {"returned", "passed"} & event.uses:
+            collected = event.key.detail == "collected"
+            if {"returned", "passed"} & event.uses and not source.training:
+                continue
+            if collected and (not source.training or "passed" in event.uses):
                 continue
             if _counts(event) or _is_step_of_module(event, context):
                 continue
             confidence = Confidence.CERTAIN if source.training else Confidence.LIKELY
-            found.append(((place.site,), Finding(place.site, {"sum": event.text, "model": source.text}, confidence)))
+            details = {"sum": event.text, "model": source.text, "adds": "collects" if collected else "adds up"}
+            found.append(((place.site,), Finding(place.site, details, confidence)))
     yield from merged(found)
 
 

@@ -13,7 +13,7 @@ from modellint.static.datapath.consumption import Consumption
 from modellint.static.datapath.loaders import Loader, enclosing_names, loaders
 from modellint.static.flow.frames import site_of
 from modellint.static.origins import CallView, Resolver
-from modellint.static.project.facts import last_name
+from modellint.static.project.facts import called_name
 
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
@@ -30,7 +30,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     candidates = False
     for scope in context.scopes_calling(makers):
         for call in scope.calls:
-            if last_name(call.func) in makers and _may_set(call, words):  # equivalent: spares the search
+            if called_name(context.module, call) in makers and _may_set(call, words):  # equivalent: spares the search
                 candidates = True
                 names |= enclosing_names(scope, call, context.resolver)
     if not candidates:  # equivalent: spares the search

@@ -18,7 +18,7 @@ from modellint.static.flow.frames import site_of
 from modellint.static.flow.values import Site
 from modellint.static.naming import snake
 from modellint.static.origins import Origin
-from modellint.static.project.facts import last_name
+from modellint.static.project.facts import called_name
 
 Found = tuple[Randomness, Site | None, Confidence]
 
@@ -40,7 +40,8 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     makes = False
     for scope in context.scopes_calling(makers):
         for call in scope.calls:
-            if last_name(call.func) in makers and transforms.knows(context.qualified(scope, call.func) or ""):
+            name = called_name(context.module, call)
+            if name in makers and transforms.knows(context.qualified(scope, call.func) or ""):
                 makes = True
                 names |= enclosing_names(scope, call, context.resolver)
     if not makes:  # equivalent: spares the search

@@ -1,4 +1,4 @@
-"""Inference with a model that nothing in sight ever loaded or trained."""
+"""Inference with a model, or with a layer in it, that nothing in sight ever loaded or trained."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from modellint.static.evidence import (
     wrong_call,
 )
 from modellint.static.flow.events import FORWARD, Event, Snapshot
+from modellint.static.flow.newlayers import WEIGHTS_IN_PARTS, new_layer
 from modellint.static.flow.values import OFF, RANDOM, UNKNOWN, Site
 from modellint.static.guards import values_of
 from modellint.static.merge import merged
@@ -95,7 +96,9 @@ def _judge(context: FileContext, place: Place, constructors: list[str]) -> Itera
 
 
 def _is_random(snapshot: Snapshot) -> bool:
-    return snapshot.obj.weights == _PURE and not snapshot.obj.touched and snapshot.obj.born is not None
+    obj = snapshot.obj
+    untouched = obj.weights == _PURE and (not obj.touched or WEIGHTS_IN_PARTS in obj.attrs)
+    return obj.born is not None and (untouched or new_layer(obj) is not None)
 
 
 def _is_inference(context: FileContext, event: Event) -> bool:
@@ -124,11 +127,15 @@ def _holds_random_weights(context: FileContext, event: Event, snapshot: Snapshot
     obj = snapshot.obj
     if any(_MEANT_RANDOM.search(snake(name)) for name in (obj.name, *event.text.split("."))):
         return False
+    if new_layer(obj) is not None:
+        return True
     if isinstance(obj.cls, ClassInfo):
         if _MEANT_RANDOM.search(snake(obj.cls.name)):
             return False
         made = context.weights.of(obj.cls)
-        return made.learns and not made.may_load
+        if made.loads_parts:
+            return made.fresh and not made.may_load
+        return made.learns and not made.may_load and not obj.touched
     if obj.cls is None:
         return False
     if context.knowledge.loaders.get(obj.cls) is not None:
@@ -250,8 +257,10 @@ def _is_literal(call: ast.Call) -> bool:
 def _finding(event: Event, snapshot: Snapshot, site: Site) -> Finding:
     obj = snapshot.obj
     assert obj.born is not None
-    how = obj.how.rsplit(".", 1)[-1] if obj.born.path != site.path else obj.how
-    related = [(obj.born, "built here, with random weights")]
+    layer = new_layer(obj)
+    built, how = (obj.born, obj.how) if layer is None else layer
+    how = how.rsplit(".", 1)[-1] if built.path != site.path else how
+    related = [(built, "built here, with random weights")]
     if site != event.site:
         related.append((event.site, "the forward"))
     for step in reversed(event.key.chain):
@@ -259,4 +268,4 @@ def _finding(event: Event, snapshot: Snapshot, site: Site) -> Finding:
             related.append((step.site, f"called from here, by {step.caller.qualname}"))
     surest = isinstance(obj.cls, str) and event.root.cls is None
     confidence = Confidence.CERTAIN if surest else Confidence.LIKELY
-    return Finding(site, {"model": event.text, "origin": how, "line": obj.born.row}, confidence, related=tuple(related))
+    return Finding(site, {"model": event.text, "origin": how, "line": built.row}, confidence, related=tuple(related))

@@ -13,7 +13,7 @@ from modellint.static.guards import values_of
 from modellint.static.naming import snake
 from modellint.static.origins import Origin
 from modellint.static.project import ClassInfo, FunctionInfo
-from modellint.static.project.facts import last_name, parameters, walk
+from modellint.static.project.facts import called_name, last_name, parameters, walk
 
 _WORD = re.compile(r"^\s*(true|false|yes|no|on|off|0|1|t|f|y|n)\s*$", re.I)
 _NONE = re.compile(r"^\s*(none|null)\s*$", re.I)
@@ -35,7 +35,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     known_names = {name.rsplit(".", 1)[-1] for name in functions}
     for scope in context.scopes:
         for call in scope.calls:
-            name = last_name(call.func)
+            name = called_name(context.module, call)
             for keyword in call.keywords:
                 if keyword.arg is not None and keyword.arg in keywords:
                     yield from _judge(context, scope, call, keyword.arg, keyword.value)

@@ -50,7 +50,7 @@ def _allocation(context: FileContext, origin: Origin, options: Mapping[str, Any]
     if depth > MAX_DEPTH:
         return None
     if isinstance(node, ast.Name):
-        if _is_written(context, origin.scope, node.id):
+        if _is_written(context, origin.scope, node.id, options["converters"]):
             return None
         found = [
             _allocation(context, one, options, depth + 1)
@@ -88,10 +88,13 @@ def _is_size(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, int)
 
 
-def _is_written(context: FileContext, scope: FunctionInfo, name: str) -> bool:
-    """Tell whether something may write to the tensor in the variable `name`."""
+def _is_written(context: FileContext, scope: FunctionInfo, name: str, converters: list[str]) -> bool:
+    """Tell whether something may write to the tensor in the variable `name`; a conversion only looks at it."""
     written, given = _changed(scope)
-    return name in written or any(not context.is_forward(call) for call in given.get(name, ()))
+    return name in written or any(
+        not context.is_forward(call) and context.qualified(scope, call.func) not in converters
+        for call in given.get(name, ())
+    )
 
 
 def _changed(scope: FunctionInfo) -> tuple[set[str], dict[str, list[ast.Call]]]:

@@ -5,27 +5,31 @@ from __future__ import annotations
 import ast
 import re
 
-from modellint.static.flow.events import Event
+from modellint.static.flow.events import ACCUMULATE, FORWARD, Event
 from modellint.static.flow.handed import run_callbacks
 from modellint.static.flow.machine import Machine
 from modellint.static.flow.state import State
 from modellint.static.flow.targets import LEAF_HELD, in_order, store
 from modellint.static.flow.touching import touch_given
 from modellint.static.flow.values import (
+    CONTAINER,
     CUT,
     ELEMENT,
+    ENTRY,
     EVAL,
     FIRST_LEAF,
     INSTANCE,
     MODEL,
     NOTHING,
     OFF,
+    ON,
     UNKNOWN,
     UNKNOWN_MODES,
     VOLATILE,
     Args,
     FunctionValue,
     Grad,
+    Obj,
     Value,
     join_all,
     kinds,
@@ -160,6 +164,8 @@ def escape(machine: Machine, node: ast.Call, args: Args, state: State, name: str
         machine.recorder.use(taint, "passed")
     for value in args.every():
         for oid in value.refs:
+            if state.heap[oid].kind == CONTAINER:
+                _pass_on_collected(machine, state.heap[oid])
             if state.heap[oid].kind == INSTANCE and isinstance(state.heap[oid].cls, ClassInfo):
                 _run_methods(machine, oid, node, state)
     touch_given(machine, node, args, state)
@@ -174,6 +180,14 @@ def escape(machine: Machine, node: ast.Call, args: Args, state: State, name: str
             if loads:
                 obj = obj._replace(weights=frozenset({"loaded", "unknown"}))
             state.heap[oid] = obj
+
+
+def _pass_on_collected(machine: Machine, held: Obj) -> None:
+    """Record for the results that a loop collected in a list that code out of sight gets them."""
+    events = machine.recorder.events
+    for value in held.attrs.values():
+        collected = (n for n in value.taint if n >= 0 and events[n].key.kind == ACCUMULATE)
+        machine.recorder.use(frozenset(collected), "passed")
 
 
 _MAX_METHODS = 12
@@ -201,6 +215,40 @@ def _run_methods(machine: Machine, oid: int, node: ast.Call, state: State) -> No
             machine.call(value, Value(refs=frozenset({oid})), Args(), node, later)
 
 
+def _records(event: Event) -> bool:
+    """Tell whether a forward may have left a graph behind its result."""
+    return any(snapshot.grad.state != OFF for snapshot in event.snapshots)
+
+
+def accumulated(
+    machine: Machine, node: ast.AST, target: str, added: Value, state: State, detail: str = ""
+) -> frozenset[int]:
+    """Note that a loop adds up, or collects, results together with their graphs; return its number as a taint."""
+    forwards = [number for number in added.taint if number >= 0]
+    if not forwards or CUT in added.taint or state.grad.state not in (ON, ENTRY):
+        return frozenset()
+    events = machine.recorder.events
+    source = next((n for n in forwards if events[n].key.kind == FORWARD and _records(events[n])), None)
+    if source is None:
+        return frozenset()
+    number = machine.note(ACCUMULATE, node, events[source].key.oid, state, target, detail)
+    if number is None:
+        return frozenset()
+    events[number].source = events[source]
+    return frozenset({number})
+
+
+def _collected(machine: Machine, node: ast.Call, item: Value, state: State) -> frozenset[int]:
+    """Note that a loop that trains in each turn collects results together with their graphs."""
+    loops = machine.frame.loops
+    if not item.taint or not loops or "backward" not in loops[-1].calls or not isinstance(node.func, ast.Attribute):
+        return frozenset()
+    events = machine.recorder.events
+    if any(number >= 0 and events[number].key.kind == ACCUMULATE for number in item.taint):
+        return frozenset()  # the sum that is collected was noted before
+    return accumulated(machine, node, ast.unparse(node.func.value), item, state, "collected")
+
+
 def container_method(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, state: State) -> Value:
     """Call a method of a list, tuple, set or dict."""
     obj = state.heap[oid]
@@ -208,7 +256,8 @@ def container_method(machine: Machine, oid: int, name: str, args: Args, node: as
     given = args.positional
     if name in ("append", "add", "appendleft", "put", "push") and given:
         ordered = name in ("append", "add") and obj.how == "list" and not machine.frame.loops
-        store(state, oid, str(len(obj.attrs)) if ordered and in_order(obj) else ELEMENT, given[0])
+        item = given[0].with_taint(_collected(machine, node, given[0], state)) if name == "append" else given[0]
+        store(state, oid, str(len(obj.attrs)) if ordered and in_order(obj) else ELEMENT, item)
         return NOTHING
     if name in ("extend", "update") and given:
         for inner in given[0].refs:

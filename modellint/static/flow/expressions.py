@@ -21,6 +21,7 @@ from modellint.static.flow.values import (
     join_all,
     only_constant,
 )
+from modellint.static.project.facts import last_name
 
 
 def _constant(machine: Machine, node: ast.Constant, state: State) -> Value:
@@ -134,8 +135,20 @@ def _compare(machine: Machine, node: ast.Compare, state: State) -> Value:
         outcome = compare(node, left, rights[0])
         if outcome is not None:
             return constant(outcome)
+    if left.taint and len(rights) == 1 and _is_threshold(node):
+        machine.recorder.use(left.taint, "prediction")
     taint = left.taint.union(*(right.taint for right in rights))
     return Value(taint=taint | {CUT} if taint else taint)
+
+
+def _is_threshold(node: ast.Compare) -> bool:
+    """Tell whether something other than a loss is held against a threshold: a probability becomes a decision."""
+    limit = node.comparators[0]
+    if not isinstance(node.ops[0], (ast.Gt, ast.GtE, ast.Lt, ast.LtE)):
+        return False
+    share = isinstance(limit, ast.Constant) and isinstance(limit.value, float) and 0 < limit.value < 1
+    named = isinstance(limit, (ast.Name, ast.Attribute)) and "thr" in (last_name(limit) or "").lower()
+    return (share or named) and "loss" not in ast.unparse(node.left).lower()
 
 
 def _binary(machine: Machine, node: ast.BinOp, state: State) -> Value:

@@ -14,9 +14,10 @@ from modellint.static.flow.events import EVAL_AGAIN, FORWARD
 from modellint.static.flow.handed import run_callbacks
 from modellint.static.flow.machine import Machine
 from modellint.static.flow.modes import set_mode
+from modellint.static.flow.newlayers import shown_with_parts
 from modellint.static.flow.state import State
 from modellint.static.flow.targets import GRADIENTS_ASKED, LEAF_HELD, TAINT_HELD, part_of
-from modellint.static.flow.touching import WRITES, has_been_given_weights, touch, touch_value
+from modellint.static.flow.touching import WRITES, touch, touch_value
 from modellint.static.flow.values import (
     CONTAINER,
     EVAL,
@@ -225,18 +226,11 @@ def forward(machine: Machine, oid: int, args: Args, node: ast.Call, state: State
     if behind is not None:
         mixed = frozenset(fact._replace(mode=MIXED) for fact in behind.modes)
         shown = shown._replace(modes=mixed, detail=behind.detail)
-    if not obj.touched and any(_holds_weights(state.heap[part]) for held in obj.attrs.values() for part in held.refs):
-        shown = shown._replace(touched=True)
-    state.heap[oid] = shown
+    state.heap[oid] = shown_with_parts(shown, state)
     number = machine.note(FORWARD, node, oid, state, _text(node))
     state.heap[oid] = obj
     state.grad = saved
     return data.result_of(machine, number, args, state)
-
-
-def _holds_weights(part: Obj) -> bool:
-    """Tell whether a model was put into another one, and weights into it."""
-    return part.kind == MODEL and not part.part and has_been_given_weights(part)
 
 
 def _left_behind(obj: Obj, state: State) -> Obj | None:

@@ -14,7 +14,7 @@ from modellint.static.guards import walk_own
 from modellint.static.knowledge import Knowledge
 from modellint.static.naming import speaks_of_inference
 from modellint.static.project import ClassInfo, FunctionInfo, Project
-from modellint.static.project.facts import last_name, parameters
+from modellint.static.project.facts import called_name, last_name, parameters
 
 EFFECTS = frozenset(
     "eval train no_grad inference_mode enable_grad set_grad_enabled requires_grad_ requires_grad load_state_dict "
@@ -196,6 +196,8 @@ class Relevance:
             if isinstance(func, ast.Name):
                 name = func.id
                 if MODEL_NAME.match(name) or name == "map" or name == function.self_name:
+                    return True
+                if called_name(function.module, call) in _EXPORTS:
                     return True
                 if NO_MODEL_NAME.search(name):
                     continue

@@ -6,20 +6,17 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
+from modellint.static.flow import data
 from modellint.static.flow.conditions import condition_key, implied, narrow, truth, truth_of
 from modellint.static.flow.contexts import run_with
-from modellint.static.flow.events import ACCUMULATE, FORWARD, Event
 from modellint.static.flow.machine import Machine, Statements
 from modellint.static.flow.state import State, agree, join_states, settle
 from modellint.static.flow.targets import assign, christen, class_home, delete, elements, iterate
 from modellint.static.flow.values import (
     CUT,
-    ENTRY,
     MODEL,
     NONE,
     NOTHING,
-    OFF,
-    ON,
     Args,
     ClassValue,
     FunctionValue,
@@ -75,7 +72,7 @@ def _assign(machine: Machine, node: ast.Assign, state: State) -> list[State]:
     value = machine.eval(node.value, state)
     if machine.frame.loops and _adds_to_itself(node):
         added = machine.eval(node.value.right, state)  # type: ignore[attr-defined]
-        value = value.with_taint(_accumulated(machine, node, ast.unparse(node.targets[0]), added, state))
+        value = value.with_taint(data.accumulated(machine, node, ast.unparse(node.targets[0]), added, state))
     for target in node.targets:
         assign(machine, target, value, state)
     return [state]
@@ -105,32 +102,9 @@ def _augmented(machine: Machine, node: ast.AugAssign, state: State) -> list[Stat
     after = join(before, added)._replace(consts=None)
     number = not before.refs  # a list or tuple that grows is no sum
     if isinstance(node.op, ast.Add) and number and machine.frame.loops and isinstance(node.target, ast.Name):
-        after = after.with_taint(_accumulated(machine, node, node.target.id, added, state))
+        after = after.with_taint(data.accumulated(machine, node, node.target.id, added, state))
     assign(machine, node.target, after, state)
     return [state]
-
-
-def _records(event: Event) -> bool:
-    """Tell whether a forward may have left a graph behind its result."""
-    return any(snapshot.grad.state != OFF for snapshot in event.snapshots)
-
-
-def _accumulated(
-    machine: Machine, node: ast.Assign | ast.AugAssign, target: str, added: Value, state: State
-) -> frozenset[int]:
-    """Note that a loop adds up results together with their graphs; return the number of that as a taint."""
-    forwards = [number for number in added.taint if number >= 0]
-    if not forwards or CUT in added.taint or state.grad.state not in (ON, ENTRY):
-        return frozenset()
-    events = machine.recorder.events
-    source = next((n for n in forwards if events[n].key.kind == FORWARD and _records(events[n])), None)
-    if source is None:
-        return frozenset()
-    number = machine.note(ACCUMULATE, node, events[source].key.oid, state, target)
-    if number is None:
-        return frozenset()
-    events[number].source = events[source]
-    return frozenset({number})
 
 
 def _loaded(target: ast.expr) -> ast.expr:
@@ -313,6 +287,8 @@ def _with(machine: Machine, node: ast.With | ast.AsyncWith, state: State) -> lis
 def _return(machine: Machine, node: ast.Return, state: State) -> list[State]:
     value = NONE if node.value is None else machine.eval(node.value, state)
     machine.recorder.use(value.taint, "returned")
+    if CUT not in value.taint or value.refs:
+        machine.recorder.use(value.taint, "returned with its graph")
     machine.frame.returns.append((value, state))
     return []
 

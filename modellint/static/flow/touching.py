@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from modellint.static.flow.state import State
 from modellint.static.flow.values import (
     CONTAINER,
     INSTANCE,
+    LOADED,
     MODEL,
     OPAQUE,
     RANDOM,
@@ -113,15 +115,39 @@ def touch_attribute(machine: Machine, owner: Value, name: str, value: Value, sta
         model = _owner(symbol)
         if weights and model is not None:
             touch(machine, model, state)
-    if weights or any(_brings_weights(state.heap[oid]) for oid in value.refs):
+    brings = [state.heap[oid] for oid in value.refs if _brings_weights(state.heap[oid], state)]
+    building = machine.frame.receiver is not None and owner.refs == machine.frame.receiver.refs
+    if building and machine.frame.function.name == "__init__" and all(map(is_from_library, brings)):
+        brings = []  # told from the parts, when the model runs
+    if weights or brings:
         for oid in owner.refs:
             if state.heap[oid].kind in (MODEL, OPAQUE):
                 touch(machine, oid, state)
 
 
-def _brings_weights(obj: Obj) -> bool:
+def _brings_weights(obj: Obj, state: State) -> bool:
     model = obj.kind == MODEL or (obj.kind == OPAQUE and MODEL_NAME.match(obj.name) is not None)
-    return model and has_been_given_weights(obj)
+    return model and (has_been_given_weights(obj) or any(True for _ in parts_with_weights(obj, state)))
+
+
+def is_from_library(obj: Obj) -> bool:
+    """Tell whether a model came from a library with its weights, and nothing else got hold of it since."""
+    return isinstance(obj.cls, str) and obj.weights == frozenset({LOADED}) and not obj.touched
+
+
+_MAX_DEPTH = 4
+
+
+def parts_with_weights(obj: Obj, state: State, depth: int = 0) -> Iterator[Obj]:
+    """Yield the models that were put into `obj` and may hold other weights than those of an initialisation."""
+    for held in obj.attrs.values():
+        for part in (state.heap.find(oid) for oid in held.refs):
+            if part is None or part.kind != MODEL or part.part:
+                continue
+            if has_been_given_weights(part):
+                yield part
+            elif part.attrs and depth < _MAX_DEPTH:
+                yield from parts_with_weights(part, state, depth + 1)
 
 
 def built_from_weights(args: Args, state: State) -> bool:
@@ -130,7 +156,7 @@ def built_from_weights(args: Args, state: State) -> bool:
         held = [inner for oid in value.refs for inner in state.heap[oid].attrs.values()]
         parts = [_owner(symbol) for item in (value, *held) for symbol in item.symbols]
         oids = {*value.refs, *(oid for item in held for oid in item.refs), *(oid for oid in parts if oid is not None)}
-        if any(obj is not None and _brings_weights(obj) for obj in map(state.heap.find, oids)):
+        if any(obj is not None and _brings_weights(obj, state) for obj in map(state.heap.find, oids)):
             return True
         if value.consts is not None and any(isinstance(c, str) and _WEIGHTS_FILE.search(c) for c in value.consts):
             return True

@@ -32,6 +32,9 @@ WORDS = frozenset(
 )
 """The words that the analysis asks functions for; all others are forgotten with the tree."""
 
+_HOMES = frozenset({"jit", "hub", "onnx", "export"})
+"""Those of `WORDS` that a function speaks of, too, when it calls what was imported from a module of that name."""
+
 
 class FunctionInfo:
     """A function, a method, or the body of a module (`is_body`).
@@ -203,6 +206,10 @@ class FunctionInfo:
         name = last_name(call.func)
         if name is not None:
             self.callees.add(name)
+            imported = self.module.imports.get(name) if isinstance(call.func, ast.Name) else None
+            if imported is not None:
+                self.callees.add(imported.name or name)
+                self.words |= _HOMES.intersection(imported.module.split("."))
 
     def note_statement(self, statement: Statement) -> None:
         """Add a bare expression or a `with` block, while the tree is walked."""
@@ -486,6 +493,14 @@ def _import_from(module: ModuleInfo, node: ast.ImportFrom) -> None:
             module.stars.append(target)
         else:
             module.imports[alias.asname or alias.name] = target
+
+
+def called_name(module: ModuleInfo, call: ast.Call) -> str | None:
+    """Return the last name of what `call` calls, as its definition has it where it was imported under another name."""
+    name = last_name(call.func)
+    if name is not None and isinstance(call.func, ast.Name) and (imported := module.imports.get(name)) is not None:
+        return imported.name or name
+    return name
 
 
 def parameters(function: FunctionInfo) -> Iterator[tuple[ast.arg, ast.expr | None]]:
