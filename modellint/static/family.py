@@ -22,7 +22,7 @@ def runs_without_gradients(method: FunctionInfo, project: Project, depth: int = 
         return False
     calls = list(_calls_through_self(method, project))
     return bool(calls) and all(
-        _under_switch(caller, call) or runs_without_gradients(caller, project, depth + 1) for caller, call in calls
+        under_switch(caller, call) or runs_without_gradients(caller, project, depth + 1) for caller, call in calls
     )
 
 
@@ -43,7 +43,8 @@ def _is_self(node: ast.expr, method: FunctionInfo) -> bool:
     return isinstance(node, ast.Name) and node.id == method.self_name
 
 
-def _under_switch(caller: FunctionInfo, call: ast.Call) -> bool:
+def under_switch(caller: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether a call stands in a `with` block that switches gradients off, or in a function decorated for that."""
     decorators = caller.node.decorator_list if caller.node is not None else []
     if any(last_name(decorator) in _SWITCHES for decorator in decorators):
         return True

@@ -11,7 +11,8 @@ from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import parameters, walk
 
 MODE_NAME = re.compile(
-    r"(^|_)(is_)?train(ing|_mode)?($|_)|^(deterministic|inference|mode|stochastic|sample|sampling)$|dropout_switch|_switch$"
+    r"(^|_)(is_)?train(ing|_mode)?($|_)|^(deterministic|inference|mode|stochastic|sample|sampling)$|dropout_switch|_switch$|"
+    r"^(use|with|apply|enable)_dropout$"
 )
 _INNER = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef})
 

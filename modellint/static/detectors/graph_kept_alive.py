@@ -25,7 +25,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             if source is None or not (source.training or any(s.obj.proven for s in source.snapshots)):
                 continue
             collected = event.key.detail == "collected"
-            if {"returned", "passed"} & event.uses and not source.training:
+            if {"returned", "passed"} & event.uses and not (source.training and _trains_here(event)):
                 continue
             if collected and (not source.training or "passed" in event.uses):
                 continue
@@ -36,6 +36,13 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             found.append(((place.site,), Finding(place.site, details, confidence)))
     yield from merged(found)
 
+
+def _trains_here(event: Event) -> bool:
+    """Tell whether the function that adds up also computes the gradients: what it hands back is a report."""
+    return any(_BACKWARD.search(name) for name in event.function.callees)
+
+
+_BACKWARD = re.compile(r"backward|step|optimi[sz]e|update|minimi[sz]e|train")
 
 _COUNT = re.compile(
     r"(^|_)(\w?acc|accs?|accuracy|accuracies|correct\w*|hits?|counts?|counter|num\w*|n|samples?|tokens?|tp|fp|tn|fn|offset|"

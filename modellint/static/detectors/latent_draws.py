@@ -32,7 +32,26 @@ def draws_latent(method: FunctionInfo, call: ast.Call) -> bool:
         return _is_computed(method, call.args[0])
     if name in _TAKES_BOTH and len(call.args) > 1:
         return _from_input(method, call.args[1])
+    if _decides(method, call):
+        return True
     return any(_is_spread(method, factor) for factor in _factors(method, call))
+
+
+_LEVEL = re.compile(r"^(taus?|quantiles?)$")
+
+
+def _decides(method: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether a draw is compared with a chance that the module computed, or is the quantile that it predicts."""
+    held = {name for name, value in assignments(method) if any(node is call for node in walk(value))}
+    if any(_LEVEL.match(name) for name in held):
+        return True
+    for node in walk_own(method):
+        if isinstance(node, ast.Compare) and len(node.comparators) == 1:
+            sides = [node.left, node.comparators[0]]
+            drawn = [s for s in sides if any(n is call or (isinstance(n, ast.Name) and n.id in held) for n in walk(s))]
+            if len(drawn) == 1 and any(_is_computed(method, side) for side in sides if side is not drawn[0]):
+                return True
+    return False
 
 
 def _is_computed(method: FunctionInfo, chances: ast.expr) -> bool:

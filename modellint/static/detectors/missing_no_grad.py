@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 
@@ -22,10 +23,11 @@ from modellint.static.evidence import (
     records,
     wrong_call,
 )
-from modellint.static.family import runs_without_gradients
+from modellint.static.family import runs_without_gradients, under_switch
 from modellint.static.flow.events import FORWARD, Event, Snapshot
 from modellint.static.flow.values import ENTRY, Site
 from modellint.static.merge import merged
+from modellint.static.naming import is_test_file
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import last_name
 from modellint.static.sites import Place, places
@@ -96,7 +98,28 @@ def _left_to_others(event: Event, context: FileContext) -> bool:
         or runs_without_gradients(event.root, context.project)
         or _is_asked_by_a_library(event.root, context)
         or _may_switch_itself(event, context)
+        or _called_without_gradients(event, context)
     )
+
+
+def _called_without_gradients(event: Event, context: FileContext) -> bool:
+    """Tell whether all calls of a method, by its name, stand under no_grad, on objects that the flow does not know."""
+    root, project, mine = event.root, context.project, context.module.path
+    if root.cls is None or event.key.chain:
+        return False
+    paths = [path for path in project.mentioning(root.name, mine, "judged") if not is_test_file(path)]
+    if len(paths) > MAX_FILES:
+        return False
+    modules = [module for path in paths if (module := project.load(path, mine, "judged")) is not None]
+    calls = [
+        (scope, call)
+        for module in modules
+        for scope in (module.body, *module.functions)
+        if root.name in scope.callees
+        for call in scope.calls
+        if isinstance(call.func, ast.Attribute) and call.func.attr == root.name
+    ]
+    return bool(calls) and all(under_switch(scope, call) for scope, call in calls)
 
 
 def _may_switch_itself(event: Event, context: FileContext) -> bool:
@@ -104,12 +127,12 @@ def _may_switch_itself(event: Event, context: FileContext) -> bool:
     name = event.key.detail
     if not name or name in ("forward", "__call__"):
         return False
-    if _DOES_IT_ALL.search(name) and all(s.obj.cls == "torch.hub.load" for s in event.snapshots):
+    if _DOES_IT_ALL.search(name) and all(s.obj.cls in _ANYTHING for s in event.snapshots):
         return True
     if any(s.obj.cls is not None for s in event.snapshots):
         return False
     project, mine = context.project, context.module.path
-    for path in project.mentioning(name, mine, "judged")[:MAX_FILES]:
+    for path in project.mentioning(f"def {name}", mine, "judged")[:MAX_FILES]:
         module = project.load(path, mine, "judged")
         for function in module.functions if module is not None else ():
             if function.name == name and function.node is not None:
@@ -132,6 +155,9 @@ _STEP_OF_A_LOOP = re.compile(r"(^|_)(step|batch|epoch|iter|iteration)$|^on_")
 
 _DOES_IT_ALL = re.compile(r"^(score|generate|sample|translate|transcribe|synthesi[sz]e|predict|tts|separate)(_|$)")
 """Methods that go the whole way from what a user has to what a user wants."""
+
+_ANYTHING = frozenset({"torch.hub.load", "torch.load"})
+"""What gives an object of any class, a forecaster or a pipeline around a model too."""
 
 _SWITCHES = frozenset({"no_grad", "inference_mode"})
 _OFFERS = re.compile(r"(^|_)(encode|decode|extract|embed(dings?)?)(_|$)|^_?forward")

@@ -52,7 +52,7 @@ class _ClassReader:
                                 found.add(f"self.{node.attr}")
                             elif isinstance(node, ast.Name):
                                 found.add(node.id)
-                elif (last_name(call) or "")[:1].isupper() and self._may_register(method, call):
+                elif (last_name(call) or "").lstrip("_")[:1].isupper() and self._may_register(method, call):
                     for argument in [*call.args, *(k.value for k in call.keywords)]:
                         attribute = attribute_of(argument, method.self_name or "")
                         found |= {f"self.{attribute}"} if attribute is not None else set()

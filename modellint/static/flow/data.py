@@ -44,10 +44,12 @@ PREDICTIONS = {
     "argsort": "prediction",
     "tolist": "prediction",
     "item": "number",
+    "asscalar": "number",
+    "asnumpy": "prediction",
     "numpy": "prediction",
     "__float__": "number",
 }
-"""Methods of a tensor that turn it into a prediction or a number."""
+"""Methods of a tensor, or of an array of another library, that turn it into a prediction or a number."""
 
 SETS_MODE = re.compile(r"eval|infer|freeze|unfreeze|set_mode|train_mode|setup|prepare|initiali[sz]e|fuse|to_test", re.I)
 """Names of functions out of sight that may set the mode of a model they are given."""

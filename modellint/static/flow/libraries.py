@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,6 +25,7 @@ from modellint.static.flow.values import (
     OFF,
     OPAQUE,
     TRAIN,
+    UNKNOWN,
     UNKNOWN_MODES,
     UNKNOWN_WEIGHTS,
     Args,
@@ -218,6 +220,9 @@ def context(machine: Machine, fact: Fact, args: Args, node: ast.Call, state: Sta
         given = given_for(args, fact.model) if fact.model is not None else None
         values = (given,) if given is not None else args.positional
         models = frozenset(oid for value in values for oid in _models(value, state))
+        if args.starred is not None and given is None:  # `eval_mode(*networks)`: any of them
+            effect = dataclasses.replace(effect, mode=UNKNOWN)
+            models |= {oid for oid, obj in state.heap.items() if obj.kind == MODEL}
     made = GradContext(effect.grad, site, effect.mode, models)
     if fact.immediate and effect.grad != "same":
         state.grad = Grad(effect.grad, site)
