@@ -69,7 +69,7 @@ class Classes:
                     return found
                 answers.append(found if method is init else Dependence(found.answer, hints=found.hints))
                 known |= set(owner.methods) | set(_attributes(method))
-                called |= _called_attributes(method)
+                called |= called_attributes(method)
         if called - known:
             answers.append(Dependence(UNKNOWN))
         return given.joined(answers)
@@ -258,7 +258,7 @@ def _attributes(method: FunctionInfo) -> Iterator[str]:
                 yield str(node.args[0].value)
 
 
-def _called_attributes(method: FunctionInfo) -> set[str]:
+def called_attributes(method: FunctionInfo) -> set[str]:
     """Return the attributes of `self` that `method` calls like modules."""
     me = method.self_name
     return {
@@ -287,7 +287,7 @@ def _kept_arguments(function: FunctionInfo, arguments: set[str]) -> Iterator[str
         return
     called: set[str] = set()
     for method in cls.methods.values():
-        called |= _called_attributes(method)
+        called |= called_attributes(method)
     for node in walk(function.node):
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and node.value.id in arguments:
             for target in node.targets:

@@ -88,12 +88,18 @@ def _hides_children(snapshot: Snapshot, context: FileContext) -> bool:
     They may be in evaluation mode, or hold nothing that depends on one; a model of a library most likely does.
     """
     obj = snapshot.obj
-    if obj.depends != UNKNOWN or not all(fact.how == f"{obj.how}()" for fact in snapshot.modes):
+    if obj.depends != UNKNOWN:
         return False
-    if isinstance(obj.cls, ClassInfo):
+    if isinstance(obj.cls, ClassInfo) and all(_is_built(fact.how) for fact in snapshot.modes):
         return obj.weights != frozenset({LOADED}) or not context.classes.dependence(obj.cls).hints
     filled = isinstance(obj.cls, str) and obj.cls.startswith("torch.nn.") and not obj.touched
-    return filled and obj.weights != frozenset({LOADED})
+    built = all(fact.how == f"{obj.how}()" for fact in snapshot.modes)
+    return filled and built and obj.weights != frozenset({LOADED})
+
+
+def _is_built(how: str) -> bool:
+    """Tell whether a constructor, of the model or of one that it is a part of, put it into training mode."""
+    return how.endswith("()") and not how.startswith("train")
 
 
 _SWITCHES_OFF = re.compile(r"^(disable|remove|zero|turn_off|switch_off)_(all_)?dropout")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from modellint.static.classes import called_attributes
 from modellint.static.dependence import YES
 from modellint.static.flow import data, libraries
 from modellint.static.flow.construct import training_from
@@ -221,7 +222,7 @@ def forward(machine: Machine, oid: int, args: Args, node: ast.Call, state: State
             state.grad = switched
         elif not _GRAD_WORDS.isdisjoint(own.words):
             state.grad = saved._replace(state=OFF if saved.state == OFF else UNKNOWN)
-    shown = obj
+    shown = obj if own is None else obj._replace(modes=_modes_of_what_runs(obj, own, state))
     behind = _left_behind(obj, state)
     if behind is not None:
         mixed = frozenset(fact._replace(mode=MIXED) for fact in behind.modes)
@@ -231,6 +232,17 @@ def forward(machine: Machine, oid: int, args: Args, node: ast.Call, state: State
     state.heap[oid] = obj
     state.grad = saved
     return data.result_of(machine, number, args, state)
+
+
+def _modes_of_what_runs(obj: Obj, forward: FunctionInfo, state: State) -> Modes:
+    """Return the modes of a model; where its forward only runs parts that were put into evaluation mode, theirs."""
+    held = [obj.attrs[name] for name in called_attributes(forward) if name in obj.attrs]
+    parts = [state.heap[part] for value in held for part in value.refs]
+    if not parts or len(held) < len(called_attributes(forward)):
+        return obj.modes
+    if all(part.kind == MODEL and kinds(part.modes) == {EVAL} for part in parts):
+        return frozenset().union(*(part.modes for part in parts))
+    return obj.modes
 
 
 def _left_behind(obj: Obj, state: State) -> Obj | None:

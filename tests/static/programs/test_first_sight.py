@@ -225,6 +225,84 @@ MEDICAL = """
     """
 
 
+PAINTER = """
+    import torch
+    from torch import nn
+
+    class Painter(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.generator = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.1))
+            self.critic = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.1))
+
+        def forward(self, x):
+            return {forward}
+
+        def fit(self, x, optimizer):
+            self.critic(self.generator(x)).mean().backward()
+            optimizer.step()
+
+    def show(model, x):
+        model.generator.eval()
+        with torch.no_grad():
+            print(model.forward(x).tolist())  # ML101
+        model.generator.train()
+
+    def train(loader, optimizer):
+        model = Painter()
+        for x in loader:
+            model.fit(x, optimizer)
+            show(model, x)
+    """
+STYLE = """
+    from torch import nn
+
+    class Encoder(nn.Module):
+        def __init__(self, layers):
+            super().__init__()
+            self.layers = layers()
+
+        def forward(self, x):
+            return self.layers(x)
+
+    class Model(nn.Module):
+        def __init__(self, layers):
+            super().__init__()
+            self.encoder = {encoder}
+
+        def generate(self, x):
+            return self.encoder(x)  # ML101
+
+        def forward(self, x):
+            return self.encoder(x).mean()
+
+    def train(loader, layers, optimizer, vis):
+        model = Model(layers)
+        for x in loader:
+            optimizer.zero_grad()
+            model(x).backward()
+            optimizer.step()
+        for x in loader:
+            vis.save_image(model.generate(x).cpu())
+    """
+VARIATIONAL = """
+    import torch
+    from torch import nn
+
+    class Encoder(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.mu = nn.Linear(4, 4)
+
+        def {name}(self, mu):
+            return mu + torch.randn(mu.shape)  # ML108
+
+        def forward(self, x):
+            mu = self.mu(x)
+            return mu, self.{name}(mu)
+    """
+
+
 def silent(text: str) -> str:
     """Return a program without its marks."""
     return re.sub(r"  # ML\d+$", "", text, flags=re.M)
@@ -253,6 +331,9 @@ SILENT: dict[str, str | dict[str, str]] = {
     "an object of a file that forecasts by itself": silent(FORECAST.format(method="predict")),
     "an attack on the model as it stands": silent(ATTACK.format(name="SparseAttack")),
     "networks that normalise each sample by itself": MEDICAL.format(built="UNet(2, 1, 1, (8, 16))", severity=":info"),
+    "the part that the forward runs is in evaluation mode": silent(PAINTER.format(forward="self.generator(x)")),
+    "a part of which nothing is known, in a model on its way": silent(STYLE.format(encoder="Encoder(layers)")),
+    "the latent of a variational encoder": silent(VARIATIONAL.format(name="reparameterize")),
 }
 FOUND: dict[str, str | dict[str, str]] = {
     "a function that evaluates the model itself": """
@@ -282,6 +363,9 @@ FOUND: dict[str, str | dict[str, str]] = {
     "an object of a file that is run itself": FORECAST.format(method="forward"),
     "no attack": ATTACK.format(name="SparseSearch"),
     "a network with batch norm": MEDICAL.format(built="UNet(2, 1, 1, (8, 16), norm=Norm.BATCH)", severity=""),
+    "the forward runs a part in training mode as well": PAINTER.format(forward="self.critic(self.generator(x))"),
+    "a part with dropout, in a model on its way": STYLE.format(encoder="nn.Sequential(nn.Dropout(0.1))"),
+    "noise on an encoding": VARIATIONAL.format(name="smear"),
 }
 
 
