@@ -32,16 +32,16 @@ def draws_latent(method: FunctionInfo, call: ast.Call) -> bool:
         return _is_computed(method, call.args[0])
     if name in _TAKES_BOTH and len(call.args) > 1:
         return _from_input(method, call.args[1])
-    if _decides(method, call):
+    if "reparam" in method.name.lower() or _decides(method, call):
         return True
     return any(_is_spread(method, factor) for factor in _factors(method, call))
 
 
-_LEVEL = re.compile(r"^(taus?|quantiles?)$")
+_LEVEL = re.compile(r"^(taus?|quantiles?|index_samples?|samples?_(idx|index|indices))$")
 
 
 def _decides(method: FunctionInfo, call: ast.Call) -> bool:
-    """Tell whether a draw is compared with a chance that the module computed, or is the quantile that it predicts."""
+    """Tell whether a draw is compared with a chance that the module computed, or named as a quantile or a sample."""
     held = {name for name, value in assignments(method) if any(node is call for node in walk(value))}
     if any(_LEVEL.match(name) for name in held):
         return True

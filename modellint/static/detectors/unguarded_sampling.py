@@ -25,7 +25,7 @@ _JOB_FOLDER = re.compile(
     r"^(augment\w*|data_aug\w*|transforms?|\w*_transforms|diffusion\w*|samplers?|sampling|explain\w*)$"
 )
 _JOB_METHOD = re.compile(
-    r"sampl|generat|random|reparam|mask|augment|loss|negative|shuffle|init(?!_?(hidden|state|h0|lstm|gru|rnn))|reset|select_action|act$|permut"
+    r"sampl|generat|random|mask|augment|loss|negative|shuffle|init(?!_?(hidden|state|h0|lstm|gru|rnn))|reset|select_action|act$|permut"
 )
 _CORRUPTS = re.compile(r"(^|_)(neg\w*|corrupt\w*|shuffled?|perm\w*|\w*seed)(_|$)")
 _WORK = re.compile(r"loss|criterion|cross_entropy|nll")

@@ -303,6 +303,17 @@ VARIATIONAL = """
     """
 
 
+SPARSE = """
+    import torch
+    from torch import nn
+
+    class ProbAttention(nn.Module):
+        def forward(self, query, key):
+            {name} = torch.randint(key.shape[1], (query.shape[1], 5))  # ML108
+            return query @ key[:, {name}].transpose(-2, -1)
+    """
+
+
 def silent(text: str) -> str:
     """Return a program without its marks."""
     return re.sub(r"  # ML\d+$", "", text, flags=re.M)
@@ -334,6 +345,7 @@ SILENT: dict[str, str | dict[str, str]] = {
     "the part that the forward runs is in evaluation mode": silent(PAINTER.format(forward="self.generator(x)")),
     "a part of which nothing is known, in a model on its way": silent(STYLE.format(encoder="Encoder(layers)")),
     "the latent of a variational encoder": silent(VARIATIONAL.format(name="reparameterize")),
+    "keys that are sampled by definition": silent(SPARSE.format(name="index_sample")),
 }
 FOUND: dict[str, str | dict[str, str]] = {
     "a function that evaluates the model itself": """
@@ -366,6 +378,7 @@ FOUND: dict[str, str | dict[str, str]] = {
     "the forward runs a part in training mode as well": PAINTER.format(forward="self.critic(self.generator(x))"),
     "a part with dropout, in a model on its way": STYLE.format(encoder="nn.Sequential(nn.Dropout(0.1))"),
     "noise on an encoding": VARIATIONAL.format(name="smear"),
+    "keys at random": SPARSE.format(name="where"),
 }
 
 
