@@ -116,6 +116,8 @@ def is_inference(event: Event, snapshot: Snapshot) -> bool:
     if event.training or event.wants_gradient:
         return False
     predicts = not PREDICTS.isdisjoint(event.uses)
+    if _CRITERION.search(event.text) or event.asks_evaluation:
+        return False
     if wants_randomness(event) or (acts(event) and not has_loaded_weights(snapshot)):
         return False
     if is_test_code(event):
@@ -139,6 +141,10 @@ def is_inference(event: Event, snapshot: Snapshot) -> bool:
     if snapshot.obj.weights == frozenset({RANDOM}) and not event.model_trained:
         return False  # nothing was loaded or learned: another rule's business
     return named and (predicts or "returned" in event.uses)
+
+
+_CRITERION = re.compile(r"(^|[._])(criterion|criteria|loss(es)?(_?(fn|func|function))?)(_?\w{1,3})?$")
+"""How a loss is called, which measures the same in every mode."""
 
 
 def _put_into_training(snapshot: Snapshot) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from modellint.static.guards import path_to
+from modellint.static.guards import path_to, walk_own
+from modellint.static.naming import speaks_of_inference
 from modellint.static.project import FunctionInfo, Project
 from modellint.static.project.facts import last_name
 
@@ -16,40 +17,38 @@ _DEEPEST = 3
 def runs_without_gradients(method: FunctionInfo, project: Project, depth: int = 0) -> bool:
     """Tell whether every call of `method` through `self`, in its class and the bases, stands under no_grad.
 
-    A call in a method that is itself called under no_grad only counts. False where nobody calls it.
+    A call in a method that is itself called under no_grad only counts; what is named for training records on purpose.
+    False where nobody calls it.
     """
     if method.cls is None or depth > _DEEPEST:
         return False
-    calls = list(_calls_through_self(method, project))
-    return bool(calls) and all(
-        under_switch(caller, call) or runs_without_gradients(caller, project, depth + 1) for caller, call in calls
+    uses = [use for use in _uses_through_self(method, project) if speaks_of_inference(use[0].name) is not False]
+    return bool(uses) and all(
+        under_switch(caller, node) or runs_without_gradients(caller, project, depth + 1) for caller, node in uses
     )
 
 
-def _calls_through_self(method: FunctionInfo, project: Project) -> Iterator[tuple[FunctionInfo, ast.Call]]:
-    """Yield the calls `self.method(...)` in the class and its bases, but for its own way to `super()`."""
+def _uses_through_self(method: FunctionInfo, project: Project) -> Iterator[tuple[FunctionInfo, ast.AST]]:
+    """Yield where the class and its bases call `self.method` or hand it on, but for its own way to `super()`."""
     assert method.cls is not None
     for owner in project.ancestry(method.cls)[0]:
         for caller in owner.methods.values():
-            if method.name not in caller.callees or caller.name == method.name:
-                continue
-            for call in caller.calls:
-                func = call.func
-                if isinstance(func, ast.Attribute) and func.attr == method.name and _is_self(func.value, caller):
-                    yield caller, call
+            for node in walk_own(caller) if caller.name != method.name else ():
+                if isinstance(node, ast.Attribute) and node.attr == method.name and _is_self(node.value, caller):
+                    yield caller, node
 
 
 def _is_self(node: ast.expr, method: FunctionInfo) -> bool:
     return isinstance(node, ast.Name) and node.id == method.self_name
 
 
-def under_switch(caller: FunctionInfo, call: ast.Call) -> bool:
-    """Tell whether a call stands in a `with` block that switches gradients off, or in a function decorated for that."""
+def under_switch(caller: FunctionInfo, node: ast.AST) -> bool:
+    """Tell whether `node` stands in a `with` block that switches gradients off, or in a function decorated for that."""
     decorators = caller.node.decorator_list if caller.node is not None else []
     if any(last_name(decorator) in _SWITCHES for decorator in decorators):
         return True
     return any(
-        isinstance(node, (ast.With, ast.AsyncWith))
-        and any(last_name(item.context_expr) in _SWITCHES for item in node.items)
-        for node in path_to(caller, call)
+        isinstance(outer, (ast.With, ast.AsyncWith))
+        and any(last_name(item.context_expr) in _SWITCHES for item in outer.items)
+        for outer in path_to(caller, node)
     )

@@ -73,6 +73,16 @@ def conditions(function: FunctionInfo, target: ast.AST) -> Iterator[tuple[ast.ex
                 yield before.test, False
 
 
+def never_reached(function: FunctionInfo, target: ast.AST) -> bool:
+    """Tell whether an earlier statement of a block around `target` always leaves it."""
+    path = path_to(function, target)
+    return any(
+        isinstance(before, (ast.Return, ast.Raise, ast.Continue, ast.Break))
+        for outer, inner in zip([None, *path], path, strict=False)
+        for before in _statements_before(outer if outer is not None else function, inner)
+    )
+
+
 def _statements_before(outer: ast.AST | FunctionInfo, inner: ast.AST) -> list[ast.stmt]:
     blocks = (
         [outer.body]

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from modellint.static.context import FileContext
-from modellint.static.dependence import NO
+from modellint.static.dependence import YES
 from modellint.static.guards import assignments, walk_own
 from modellint.static.narrowing import MODULE, attribute_of, bound_to
 from modellint.static.project import ClassInfo, FunctionInfo
@@ -117,7 +117,8 @@ class Makers:
 
     def _matters(self, cls: ClassInfo) -> bool:
         """Tell whether a module of the project has a mode, weights or buffers, as far as that is in sight."""
-        if self.context.classes.dependence(cls).answer != NO:
+        depends = self.context.classes.dependence(cls)
+        if depends.answer == YES or depends.hangs_on:
             return True
         made = self.context.weights.of(cls)
         mine, outside = self.context.project.ancestry(cls)

@@ -64,7 +64,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
                 yield _cause(event, snapshot), _finding(event, snapshot, call.site, Confidence.CERTAIN, True)
         return
     confidence = Confidence.CERTAIN
-    if good or (unclear and not event.key.chain):
+    if good or (unclear and not event.key.chain) or _readies_itself(event, context):
         confidence = Confidence.POSSIBLE  # the same code, under another condition, is right
     elif _hides_children(snapshot, context) or _without_dropout(event):
         confidence = Confidence.POSSIBLE
@@ -72,6 +72,23 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
         confidence = Confidence.LIKELY
     finding = _finding(event, snapshot, place.site, confidence, place.outside)
     yield _cause(event, snapshot), _with_callers(finding, place)
+
+
+def _readies_itself(event: Event, context: FileContext) -> bool:
+    """Tell whether the project has a method of that name that calls eval(), of a class that may be the model's."""
+    name = event.key.detail
+    if name in ("", "forward", "__call__") or any(isinstance(s.obj.cls, ClassInfo) for s in event.snapshots):
+        return False
+    mine = context.module.path
+    for path in context.project.mentioning(f"def {name}", mine, "judged")[:_MAX_FILES]:
+        module = context.project.load(path, mine, "judged")
+        for function in module.functions if module is not None else ():
+            if function.name == name and function.cls is not None and "eval" in function.callees:
+                return True
+    return False
+
+
+_MAX_FILES = 12
 
 
 def _follows_owner(event: Event, snapshot: Snapshot, context: FileContext) -> bool:
@@ -140,6 +157,7 @@ def _judge_open(place: Place, context: FileContext) -> Iterator[tuple[object, Fi
             uses = event.uses & PREDICTS
             unknown = (
                 _sees_to_it_itself(event, snapshot)
+                or _is_called_unseen(event)
                 or event.root in context.unsearched
                 or _is_loaded_in_eval(event, context)
                 or is_handed_over(event.root, context.project)
@@ -161,6 +179,13 @@ _WHOLE = re.compile(r"^(encode|embed|predict|transcribe|recogni[sz]e|infer|gener
 def _sees_to_it_itself(event: Event, snapshot: Snapshot) -> bool:
     """Tell whether the method of a model out of sight is one that libraries offer to users: it may call eval()."""
     return snapshot.obj.cls is None and _WHOLE.match(event.key.detail) is not None
+
+
+def _is_called_unseen(event: Event) -> bool:
+    """Tell whether its own file calls a function from where the flow does not come: a lambda, a branch not taken."""
+    root = event.root
+    others = (scope for scope in (root.module.body, *root.module.functions) if scope is not root)
+    return root.cls is None and any(root.name in scope.callees for scope in others)
 
 
 _SWITCHES = re.compile(r"^(eval|freeze)$|_mode|mode_|set_eval|to_eval")

@@ -25,7 +25,7 @@ from modellint.static.evidence import (
 )
 from modellint.static.family import runs_without_gradients, under_switch
 from modellint.static.flow.events import FORWARD, Event, Snapshot
-from modellint.static.flow.values import ENTRY, Site
+from modellint.static.flow.values import ENTRY, EVAL, Site
 from modellint.static.merge import merged
 from modellint.static.naming import is_test_file
 from modellint.static.project import FunctionInfo
@@ -98,7 +98,15 @@ def _left_to_others(event: Event, context: FileContext) -> bool:
         or runs_without_gradients(event.root, context.project)
         or _is_asked_by_a_library(event.root, context)
         or _may_switch_itself(event, context)
+        or all(_comes_ready(snapshot) for snapshot in event.snapshots)
         or _called_without_gradients(event, context)
+    )
+
+
+def _comes_ready(snapshot: Snapshot) -> bool:
+    """Tell whether a hub returned a model in evaluation mode: a whole pipeline (YOLOv5's), which switches itself."""
+    return snapshot.obj.cls == "torch.hub.load" and all(
+        fact.mode == EVAL and fact.how.startswith("torch.hub") for fact in snapshot.modes
     )
 
 

@@ -10,7 +10,7 @@ from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
 from modellint.static.detectors.latent_draws import draws_latent
-from modellint.static.guards import assignments, conditions, path_to, speaks_of_mode, tied_to_mode
+from modellint.static.guards import assignments, conditions, never_reached, path_to, speaks_of_mode, tied_to_mode
 from modellint.static.naming import is_test_file
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import last_name, parameters, walk
@@ -112,6 +112,8 @@ def _guarded(method: FunctionInfo, call: ast.Call) -> bool:
     """Tell whether a draw happens, or counts, only in training mode or where an argument asks for it."""
     if tied_to_mode(method, call) or any(_asks_argument(method, test) for test, _ in conditions(method, call)):
         return True
+    if never_reached(method, call) or _compared_with_argument(method, call):
+        return True
     given = {node.id for argument in call.args for node in walk(argument) if isinstance(node, ast.Name)}
     if any(name in given and speaks_of_mode(method, value) for name, value in assignments(method)):
         return True  # `p = self.p if self.training else 0`
@@ -128,6 +130,16 @@ def _guarded(method: FunctionInfo, call: ast.Call) -> bool:
         names = {target.id for target in statement.targets if isinstance(target, ast.Name)}
         return _used_in_training_only(method, names, statement)
     return False
+
+
+def _compared_with_argument(method: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether a draw decides by a chance that an argument gives: `random() < teacher_forcing_ratio`."""
+    own = {argument.arg for argument, _ in parameters(method)} - {method.self_name}
+    return any(
+        isinstance(outer, ast.Compare)
+        and any(isinstance(side, ast.Name) and side.id in own for side in (outer.left, *outer.comparators))
+        for outer in path_to(method, call)
+    )
 
 
 def _asks_argument(method: FunctionInfo, test: ast.expr) -> bool:

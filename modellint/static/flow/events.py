@@ -51,6 +51,20 @@ def input_names(call: ast.Call) -> frozenset[str]:
     return frozenset(name for argument in call.args for name in _first_names(argument))
 
 
+_FOR_TRAINING = re.compile(r"^(is_)?train(ing)?(_mode)?$")
+_FOR_INFERENCE = re.compile(r"^(is_)?(eval(uat\w+)?|test(ing)?|infer(ence)?|deterministic)(_mode)?$")
+
+
+def asks_for_evaluation(call: ast.Call) -> bool:
+    """Tell whether an argument of a call asks for evaluation: `training=False`, `deterministic=True`."""
+    for keyword in call.keywords:
+        name, value = keyword.arg or "", keyword.value
+        if isinstance(value, ast.Constant) and value.value in (True, False):
+            if (_FOR_INFERENCE if value.value else _FOR_TRAINING).match(name):
+                return True
+    return False
+
+
 def _first_names(node: ast.expr) -> Iterator[str]:
     while not isinstance(node, ast.Name):
         if isinstance(node, (ast.Attribute, ast.Subscript)):
@@ -93,7 +107,8 @@ class Event:
     else), `result_dropped`. `model_trained`: the same model is trained somewhere in the analysis;
     `beside_training`: a model is trained in the same turn of the same loop. `leaves` are the
     places where inputs were made to require a gradient, `loops` the loops around it, outermost first, `inputs`
-    the variables that the model is given, `source` the forward whose result is added up.
+    the variables that the model is given, `source` the forward whose result is added up. `asks_evaluation`: an
+    argument says that this is one.
     """
 
     key: EventKey
@@ -111,6 +126,7 @@ class Event:
     source: Event | None = None
     loops: tuple[Loop, ...] = ()
     inputs: frozenset[str] = frozenset()
+    asks_evaluation: bool = False
 
     @property
     def site(self) -> Site:

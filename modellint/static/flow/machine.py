@@ -16,7 +16,16 @@ from modellint.static.flow.decorators import (
     makes_context_manager,
     wrapping_decorators,
 )
-from modellint.static.flow.events import CallSite, EventKey, Loop, Recorder, Snapshot, input_names, loop_facts
+from modellint.static.flow.events import (
+    CallSite,
+    EventKey,
+    Loop,
+    Recorder,
+    Snapshot,
+    asks_for_evaluation,
+    input_names,
+    loop_facts,
+)
 from modellint.static.flow.frames import Frame, site_of
 from modellint.static.flow.quiet import Quiet
 from modellint.static.flow.skipping import tells_nothing, without_running
@@ -220,7 +229,7 @@ class Machine:
             event = self.recorder.events[number]
             event.loops = tuple(loop for f in self.frames for loop in f.loops)
             if len(event.snapshots) == 1 and isinstance(node, ast.Call):
-                event.inputs = input_names(node)
+                event.inputs, event.asks_evaluation = input_names(node), asks_for_evaluation(node)
         return number
 
     # -- functions -----------------------------------------------------------------------------------------

@@ -75,6 +75,8 @@ def _assign(machine: Machine, node: ast.Assign, state: State) -> list[State]:
         value = value.with_taint(data.accumulated(machine, node, ast.unparse(node.targets[0]), added, state))
     for target in node.targets:
         assign(machine, target, value, state)
+    if isinstance(node.targets[0], ast.Name) and node.targets[0].id == "_" and machine.recorder.events:
+        machine.recorder.drop(machine.site(node.value), value.taint)
     return [state]
 
 

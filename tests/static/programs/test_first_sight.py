@@ -314,6 +314,160 @@ SPARSE = """
     """
 
 
+BY_ARGUMENT = """
+    import torch
+    from nets import build
+
+    def test(loader):
+        head = build("head")
+        head.load_state_dict(torch.load("a.pt", weights_only=True))
+        head.train()
+        with torch.no_grad():
+            for x, y in loader:
+                print(head(x, {argument}).argmax(-1).tolist())  # ML101
+    """
+INITIALISED = """
+    import torch
+
+    def data_dependent_init(model, loader):
+        model.train()
+        with torch.no_grad():
+            for x in loader:
+                {target} = model.forward(x)  # ML101
+        {after}
+    """
+CRITERION = """
+    import torch
+
+    def evaluate({name}, loader):
+        with torch.no_grad():
+            for x, y in loader:
+                print({name}(x, y).item())  # ML101
+    """
+VOCODER = """
+    import torch
+    from factories import setup_model
+
+    def main(loader, optimizer, loss_function, path):
+        model = setup_model()
+        model.train()
+        for x, y in loader:
+            optimizer.zero_grad()
+            loss_function(model(x), y).backward()
+            optimizer.step()
+        with torch.no_grad():
+            torch.save(model.generate(loader[0]), path)  # ML101
+    """
+WAVES = """
+    import torch
+    from torch import nn
+
+    class Waves(nn.Module):
+        def generate(self, x):
+            {switch}
+            with torch.no_grad():
+                return self(x).tolist()
+    """
+SCORES = """
+    import torch
+
+    def score(model, tokens):
+        with torch.no_grad():
+            return model(tokens).log_softmax(-1).max().item()  # ML101
+
+    def main(table, model):
+        {use}
+    """
+TEACHER = """
+    import random
+    from torch import nn
+
+    class Decoder(nn.Module):
+        def forward(self, x, targets, ratio=0.5):
+            for target in targets:
+                if random.random() < {chance}:  # ML108
+                    x = target
+            return x
+    """
+UNREACHABLE = """
+    import torch
+    from torch import nn
+
+    class Head(nn.Module):
+        def forward(self, x, noise=None):
+            if x.ndim == 2:
+                {first}
+                noise = torch.randn(4)  # ML108
+                return x + noise
+            return x
+    """
+HUB = """
+    import torch
+
+    models = {{}}
+
+    def predict(name, image):
+        models[name].{method}()
+        return models[name](image).tolist()  # ML201
+
+    for name in ("a", "b"):
+        models[name] = torch.hub.load({repository!r}, name, pretrained=True)
+    """
+REFINERS = """
+    import torch
+    from torch import nn
+    from config import Configurable
+
+    class Refiner(Configurable, nn.Module):
+        def __init__(self, points):
+            super().__init__()
+            self.points = {points}
+
+        def forward(self, x):
+            return self.prepare(x) + self.points
+
+    class Renderer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.refiners = {{"train": Refiner(64), "eval": Refiner(8)}}  # ML106
+    """
+SOLVER = """
+    import torch
+
+    class Solver:
+        def run_epoch(self):
+            self.run_stage("train", self.train)
+            with {context}:
+                self.run_stage("valid", self.valid)
+
+        def common(self, stage):
+            self.is_training = stage == "train"
+            self.model.train(self.is_training)
+            for batch in self.loaders[stage]:
+                self.run_step(batch)
+
+        def train(self):
+            return self.common("train")
+
+        def valid(self):
+            return self.common("valid")
+    """
+DIFFUSION = """
+    from solver import Solver
+    from torch import nn
+
+    class Diffusion(Solver):
+        def build(self):
+            self.model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.1))
+
+        def run_step(self, batch):
+            loss = self.model(batch).mean()  # ML201
+            if self.is_training:
+                loss.backward()
+            print(loss.item())
+    """
+
+
 def silent(text: str) -> str:
     """Return a program without its marks."""
     return re.sub(r"  # ML\d+$", "", text, flags=re.M)
@@ -346,6 +500,25 @@ SILENT: dict[str, str | dict[str, str]] = {
     "a part of which nothing is known, in a model on its way": silent(STYLE.format(encoder="Encoder(layers)")),
     "the latent of a variational encoder": silent(VARIATIONAL.format(name="reparameterize")),
     "keys that are sampled by definition": silent(SPARSE.format(name="index_sample")),
+    "an argument that asks for evaluation": silent(BY_ARGUMENT.format(argument="training=False")),
+    "statistics gathered in training mode": silent(INITIALISED.format(target="_", after="return model")),
+    "a loss that is no model": silent(CRITERION.format(name="criterion_G")),
+    "a method that switches the model itself": {
+        "app.py": silent(VOCODER),
+        "waves.py": WAVES.format(switch="self.eval()"),
+    },
+    "a caller in a lambda": silent(SCORES.format(use="print(table.progress_apply(lambda row: score(model, row)))")),
+    "a chance that an argument gives": silent(TEACHER.format(chance="ratio")),
+    "code that is never reached": silent(UNREACHABLE.format(first="raise ValueError(x)")),
+    "a pipeline from a hub": silent(HUB.format(repository="ultralytics/yolov5", method="cpu")),
+    "modules without weights in a dict": {
+        "app.py": silent(REFINERS.format(points="points")),
+        "config.py": "class Configurable:\n    pass\n",
+    },
+    "a step that the base class runs under no_grad": {
+        "solver.py": SOLVER.format(context="torch.no_grad()"),
+        "app.py": silent(DIFFUSION),
+    },
 }
 FOUND: dict[str, str | dict[str, str]] = {
     "a function that evaluates the model itself": """
@@ -379,6 +552,22 @@ FOUND: dict[str, str | dict[str, str]] = {
     "a part with dropout, in a model on its way": STYLE.format(encoder="nn.Sequential(nn.Dropout(0.1))"),
     "noise on an encoding": VARIATIONAL.format(name="smear"),
     "keys at random": SPARSE.format(name="where"),
+    "an argument that asks for something else": BY_ARGUMENT.format(argument="training=True"),
+    "predictions in training mode": INITIALISED.format(target="y", after="print(y.argmax(-1).tolist())"),
+    "a model that is called like one": CRITERION.format(name="model"),
+    "a method that switches nothing": {
+        "app.py": VOCODER,
+        "waves.py": WAVES.format(switch="self.flatten_parameters()"),
+    },
+    "nobody calls it": SCORES.format(use="print(table)"),
+    "a chance that is fixed": TEACHER.format(chance="0.5"),
+    "code that is reached": UNREACHABLE.format(first="x = x.flatten()"),
+    "a network from a hub": HUB.format(repository="pytorch/vision", method="eval"),
+    "a step that the base class runs under a context of its own": {
+        "solver.py": SOLVER.format(context="self.swap_best_state()"),
+        "app.py": DIFFUSION,
+    },
+    "modules with weights in a dict": REFINERS.format(points="nn.Linear(points, points)"),
 }
 
 
