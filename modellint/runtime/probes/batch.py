@@ -13,6 +13,7 @@ from modellint.runtime.capture.subject import Subject
 from modellint.runtime.probes.tree import leaves, rebuilt
 
 _SEED = 20260102
+_SCALES = {"wide": 8.0, "far": 100.0}
 _MASK_WORDS = ("mask", "valid", "is_pad", "padding")
 _GRAPH_WORDS = ("edge", "adj", "graph")
 
@@ -72,10 +73,13 @@ class Batch:
     def others_changed(self, keep: Sequence[int], style: str, seed: int = _SEED) -> Batch:
         """Return this batch with all samples but those in `keep` replaced.
 
-        `style`: `near` keeps each tensor's range, `wide` goes eight times beyond it, `still` is constant,
-        `copy` repeats the first sample of `keep`, `opposite` changes signs.
+        `style`: `near` keeps each tensor's range, `wide` goes 8 times beyond it, `far` 100 times (whole numbers: the
+        largest one), `still` is constant (whole numbers: the smallest one),
+        `copy` repeats the first sample of `keep`. With the last sample kept, signs are opposite to those with the first
+        kept: what a sum of the others decides is then decided both ways.
         """
-        generator = torch.Generator().manual_seed(seed)
+        generator = torch.Generator().manual_seed(seed + sum(style.encode()))
+        flipped = self.size - 1 in keep
 
         def change(path: str, tensor: torch.Tensor) -> torch.Tensor:
             tensor = tensor.clone()
@@ -86,10 +90,8 @@ class Batch:
                     continue
                 if style == "copy":
                     sample.copy_(before.select(self.axis, keep[0]))
-                elif style == "opposite" and (tensor.is_floating_point() or tensor.is_complex()):
-                    sample.neg_()
                 else:
-                    _fill(sample, path, before, "near" if style == "opposite" else style, generator)
+                    _fill(sample, path, before, style, generator, flipped=flipped)
             return tensor
 
         return self._with(change, self.size)
@@ -170,7 +172,15 @@ def _is_graph(path: str, tensor: torch.Tensor, tensors: Sequence[tuple[str, torc
     return False
 
 
-def _fill(sample: torch.Tensor, path: str, tensor: torch.Tensor, style: str, generator: torch.Generator) -> None:
+def _fill(
+    sample: torch.Tensor,
+    path: str,
+    tensor: torch.Tensor,
+    style: str,
+    generator: torch.Generator,
+    *,
+    flipped: bool = False,
+) -> None:
     """Overwrite one sample, which is a view, by other values of the kind that `tensor` holds."""
     shape, kind = sample.shape, sample.dtype
     if kind is torch.bool or is_mask(path, tensor):
@@ -191,13 +201,17 @@ def _fill(sample: torch.Tensor, path: str, tensor: torch.Tensor, style: str, gen
         noise = torch.randn(shape, generator=generator, dtype=base)
         unit = bool(finite.numel()) and not kind.is_complex and float(finite.min()) >= 0
         noise = noise.abs() if unit else noise
-        sample.copy_((noise * spread * (8.0 if style == "wide" else 1.0)).to(kind))
+        scale = _SCALES.get(style, 1.0)
+        if flipped:
+            scale = 1 / scale if unit else -scale
+        sample.copy_((noise * spread * scale).to(kind))
         return
     low, high = int(tensor.min()), int(tensor.max())
-    if style == "still":
-        sample.fill_(low)
+    if style in ("still", "far"):
+        sample.fill_(low if style == "still" else high)
     elif high > low:
-        sample.copy_(torch.randint(low, high + 1, shape, generator=generator).to(kind))
+        drawn = torch.randint(low, high + 1, shape, generator=generator)
+        sample.copy_((low + high - drawn if flipped else drawn).to(kind))
 
 
 def is_mask(path: str, tensor: torch.Tensor) -> bool:

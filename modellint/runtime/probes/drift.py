@@ -8,8 +8,9 @@ from typing import Any
 
 from modellint.runtime.probes.bench import Bench
 from modellint.runtime.probes.compare import Difference, Tolerance
+from modellint.runtime.probes.pairing import Entry
 from modellint.runtime.probes.result import FAILED, Culprit, LayerError, ProbeResult
-from modellint.runtime.probes.tape import Entry, Tape, Values, mend_roots
+from modellint.runtime.probes.tape import Tape, Values, mend_roots
 
 _SUSPECTS = 8
 Group = tuple[str, int | None]

@@ -15,8 +15,9 @@ from torch.utils import _pytree
 
 from modellint.runtime.probes.bench import Bench
 from modellint.runtime.probes.compare import tensor_difference
+from modellint.runtime.probes.pairing import Entry
 from modellint.runtime.probes.result import Culprit
-from modellint.runtime.probes.tape import Entry, Tape
+from modellint.runtime.probes.tape import Tape
 from modellint.runtime.probes.tree import copied
 
 _FRAME = re.compile(r'File "(.+?)", line (\d+), in (\S+)')

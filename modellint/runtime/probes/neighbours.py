@@ -13,8 +13,11 @@ from modellint.runtime.probes.result import FAILED, PASSED, VACUOUS, ProbeResult
 from modellint.runtime.probes.samples import Axis, cut, fixed_plan, plan
 
 STYLES = (("wide", 0), ("wide", -1), ("near", 0), ("near", -1), ("still", 0), ("copy", -1))
-MORE_STYLES = (("still", -1), ("copy", 0), ("opposite", 0), ("opposite", -1))
-"""What is done to the others, and which sample is kept: a causal model couples only one way."""
+MORE_STYLES = (("still", -1), ("copy", 0), ("far", 0), ("far", -1), ("far", 1))
+"""What is done to the others, and which sample is kept: a causal model couples only one way.
+
+The second as well: the first and the last may be the longest and the shortest, whose rank no other sample takes.
+"""
 AS_LONG_AS_THE_LONGEST = "the outputs are as long as the longest of the batch needs, and agree as far as both go"
 
 
@@ -121,6 +124,7 @@ def _swap(bench: Bench, samples: Samples) -> tuple[Leak | None, ProbeResult]:
     if not samples.plan:
         return None, ProbeResult("neighbours", VACUOUS, "no output grows with the batch", details=details)
     moved, tried, last = False, 0, ""
+    within: Leak | None = None
     for style, keep in STYLES if bench.quick else STYLES + MORE_STYLES:
         index = keep % samples.batch.size
         changed = samples.batch.others_changed([index], style)
@@ -137,9 +141,14 @@ def _swap(bench: Bench, samples: Samples) -> tuple[Leak | None, ProbeResult]:
         if (shortened := to_the_shorter(before, after)) and difference(*shortened).relative <= limit:
             details["lengths"] = AS_LONG_AS_THE_LONGEST
         elif not found.exact:
-            return Leak(samples, style, keep, found), ProbeResult("neighbours", FAILED, found.what)
+            leak = Leak(samples, style, keep, found)
+            if found.relative > limit:
+                return leak, ProbeResult("neighbours", FAILED, found.what)
+            within = leak if within is None or found.relative > within.found.relative else within
         other = (index + 1) % samples.batch.size
         moved = moved or not difference(samples.of(samples.outputs, other), samples.of(outputs, other)).exact
+    if within is not None:
+        return within, ProbeResult("neighbours", FAILED, within.found.what)
     if not tried:
         return None, ProbeResult(
             "neighbours", VACUOUS, f"the model refuses changed neighbours ({last})", details=details

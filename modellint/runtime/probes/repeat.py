@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
 
 from modellint.runtime.capture.operands import storage
+from modellint.runtime.capture.random_sources import RandomState, sources
 from modellint.runtime.probes.batch import NoBatch, find_batch
 from modellint.runtime.probes.bench import Bench, OutOfTime
 from modellint.runtime.probes.compare import Difference, difference, tolerance_of
@@ -26,7 +28,7 @@ Inputs = tuple[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class _Again:
-    """How the second call came to differ: `between` is another input that was run before it.
+    """How the second call came to differ: `between` is another input that was run in the place of the first call.
 
     `written`: paths of the inputs that the first call wrote to, which the second was given as they then were.
     """
@@ -41,7 +43,10 @@ def repeat(bench: Bench) -> ProbeResult:
     """Run the probe."""
     with bench.restored():
         again = _call_again(bench)
-    first, found = bench.kept["reference"], again.found
+    first = bench.kept["reference"]
+    if again.found.relative <= tolerance_of(first).limit and not again.written:
+        again = _after_another(bench, first, again)
+    found = again.found
     if not any(isinstance(leaf, (torch.Tensor, int, float)) for _, leaf in leaves(first)):
         return ProbeResult("repeat", VACUOUS, "the forward returns nothing that could be compared")
     limit = tolerance_of(first)
@@ -59,7 +64,7 @@ def repeat(bench: Bench) -> ProbeResult:
 
 
 def _call_again(bench: Bench) -> _Again:
-    """Call with the same values, then with the same tensors if they were written to, then after another input."""
+    """Call with the same values, then with the same tensors if they were written to."""
     given = bench.subject.fresh()
     tensors = dict(_tensors((given.args, given.kwargs)))
     first = bench.kept["reference"] = bench.step(given.args, given.kwargs, as_they_are=True)
@@ -74,18 +79,24 @@ def _call_again(bench: Bench) -> _Again:
         after = difference(first, bench.step(*_as_left(bench, tensors, written), as_they_are=True))
         if not after.exact:
             return _Again(after, "the call writes to its input, which the next call is given", None, written)
+    return _Again(found)
+
+
+def _after_another(bench: Bench, first: Any, again: _Again) -> _Again:
+    """Call from the same state after another input: what the first input leaves for good shows only then."""
     try:
         # All samples are others: none is kept.
         batch = find_batch(bench.subject).others_changed([], "near")
         other = batch.args, batch.kwargs
-        bench.step(*other)
+        with bench.restored():
+            bench.step(*other)
+            later = difference(first, bench.step())
     except (NoBatch, OutOfTime):
-        return _Again(found)
+        return again
     except Exception:  # values that the model does not take prove nothing
-        return _Again(found)
-    later = difference(first, bench.step())
-    if later.relative <= found.relative:
-        return _Again(found)
+        return again
+    if later.relative <= again.found.relative:
+        return again
     return _Again(later, "what another input leaves behind changes the answer", other)
 
 
@@ -115,18 +126,47 @@ def _part(bench: Bench, again: _Again) -> Parting:
     if again.written:
         return Parting(_writers(bench, again.written))
 
-    def pair(reference: Tape, other: Callable[[], Tape]) -> bool:
-        with bench.restored():
-            first = bench.step(tape=reference)
-            if again.between is not None:
-                bench.step(*again.between)
+    parting = part(bench, partial(_pair, bench, again.between), 0.0)
+    culprits = tuple(_changing(bench, parting.culprits))
+    if again.between is None and any(culprit.stale for culprit in culprits) and _draws_outside(bench):
+        culprits = tuple(_not_drawn(bench, culprits))
+    return Parting(culprits, parting.layers)
+
+
+def _pair(
+    bench: Bench, between: Inputs | None, reference: Tape, other: Callable[[], Tape], *, reseeded: bool = False
+) -> bool:
+    with bench.restored():
+        state = RandomState(sources(bench.model))
+        first = bench.step(tape=reference)
+        if reseeded:
+            state.restore()
+        if between is None:
             return not difference(first, bench.step(tape=other())).exact
+    with bench.restored():
+        bench.step(*between)
+        return not difference(first, bench.step(tape=other())).exact
 
-    parting = part(bench, pair, 0.0)
-    return Parting(tuple(_changing(bench, parting.culprits)), parting.layers)
+
+def _draws_outside(bench: Bench) -> bool:
+    """Tell whether a forward moves a random state."""
+    with bench.restored():
+        found = sources(bench.model)
+        before = [source.fingerprint() for source in found]
+        bench.step()
+        return before != [source.fingerprint() for source in found]
 
 
-def _changing(bench: Bench, culprits: tuple[Culprit, ...]) -> Iterator[Culprit]:
+def _not_drawn(bench: Bench, culprits: tuple[Culprit, ...]) -> Iterator[Culprit]:
+    """Yield the culprits; what no longer differs once the random states are put back was drawn, not remembered."""
+    remembered = part(bench, partial(_pair, bench, None, reseeded=True), 0.0).culprits
+    kept = {(culprit.op, culprit.site) for culprit in _changing(bench, remembered)}
+    for culprit in culprits:
+        drawn = culprit.stale and (culprit.op, culprit.site) not in kept
+        yield replace(culprit, stale=False, why="reads what was drawn") if drawn else culprit
+
+
+def _changing(bench: Bench, culprits: Sequence[Culprit]) -> Iterator[Culprit]:
     """Yield the culprits; for one that reads changed state, the operation that changes it, where that is one."""
     tape = bench.tape()
     bench.run(tape=tape)

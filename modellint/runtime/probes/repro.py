@@ -91,10 +91,11 @@ def other(value):
     return type(value)(other(item) for item in value) if isinstance(value, (list, tuple)) else value
 
 
-first = run(model, args, kwargs, reseed=False)
+fresh = copy.deepcopy(model)
+first = run(fresh, args, kwargs, reseed=False)
 run(model, other(args), other(kwargs), reseed=False)
 found = gap(first, run(model, args, kwargs, reseed=False))
-print(f"the same input before and after another: the answers differ by {{found:.3g}} of the largest value")
+print(f"the same input first and after another: the answers differ by {{found:.3g}} of the largest value")
 """,
     "neighbours": """
 first = next(t for t in tensors([args, kwargs]) if t.dim())
@@ -102,24 +103,23 @@ size, axis, keep = first.shape[{axis}], {axis}, {keep}
 others = [index for index in range(size) if index != keep % size]
 
 
-def changed(value):
+def changed(value, scale):
     if isinstance(value, torch.Tensor) and value.dim() > axis and value.shape[axis] == size:
         value = value.clone()
         for index in others:
             sample = value.select(axis, index)
-            if not value.is_floating_point():
-                low, high = int(value.min()), int(value.max())
-                sample.copy_(torch.randint(low, high + 1, sample.shape).to(value.dtype))
-            elif "{style}" == "copy":
+            if scale is None:
                 sample.copy_(value.select(axis, keep % size).clone())
-            elif "{style}" == "opposite":
-                sample.neg_()
-            else:
-                sample.copy_(torch.randn(sample.shape) * {{"wide": 8.0, "near": 1.0, "still": 0.0}}["{style}"])
+            elif value.is_floating_point():
+                sample.copy_(torch.randn(sample.shape) * scale)
+            elif value.dtype is not torch.bool:
+                low, high = int(value.min()), int(value.max())
+                drawn = torch.randint(low, high + 1, sample.shape)
+                sample.copy_(drawn if 0 < abs(scale) < 100 else torch.full_like(drawn, high if scale else low))
         return value
     if isinstance(value, dict):
-        return {{key: changed(item) for key, item in value.items()}}
-    return type(value)(changed(item) for item in value) if isinstance(value, (list, tuple)) else value
+        return {{key: changed(item, scale) for key, item in value.items()}}
+    return type(value)(changed(item, scale) for item in value) if isinstance(value, (list, tuple)) else value
 
 
 def kept(outputs):
@@ -127,8 +127,11 @@ def kept(outputs):
     return [t.select(list(t.shape).index(size), keep % size) for t in found]
 
 
-before, after = kept(run(model, args, kwargs)), kept(run(model, changed(args), changed(kwargs)))
-found = gap(before, after)
+before, found = kept(run(model, args, kwargs)), 0.0
+for scale in (8.0, -8.0, 1.0, 0.0, 100.0, -100.0, None):
+    torch.manual_seed(1)
+    others_changed = changed(args, scale), changed(kwargs, scale)
+    found = max(found, gap(before, kept(run(copy.deepcopy(model), *others_changed))))
 print(f"sample {{keep}} with other neighbours: its answer differs by {{found:.3g}} of the largest value")
 """,
     "alone": """
@@ -208,8 +211,8 @@ def script(
         return None
     details = result.details
     if result.probe == "neighbours":
-        keep = 0 if details.get("kept") == "the first" else -1
-        body = body.format(axis=details.get("axis", 0), keep=keep, style=details.get("neighbours", "wide"))
+        keep = {"the first": 0, "the second": 1}.get(str(details.get("kept")), -1)
+        body = body.format(axis=details.get("axis", 0), keep=keep)
     if again:
         body = body.format(method=method or "")
     head = _HEAD.format(

@@ -7,7 +7,6 @@ import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -18,6 +17,7 @@ from modellint.runtime.capture.names import Names
 from modellint.runtime.capture.operands import storage
 from modellint.runtime.capture.sites import SiteTable
 from modellint.runtime.probes.compare import tensor_difference
+from modellint.runtime.probes.pairing import Entry, Pairing
 
 _MARK = "_modellint_tape"
 _KEPT = 1 << 30
@@ -25,31 +25,6 @@ _KEPT = 1 << 30
 _HASHED = 1 << 16
 """Elements from which a tensor of the model's state is known by its sums instead of its bytes."""
 _numbers = itertools.count(1)
-
-
-@dataclass(slots=True)
-class Entry:
-    """An operation of a run.
-
-    `parents` are the indexes of the operations whose results it reads; `state` fingerprints what it reads and no
-    operation of this run produced. In a run that is compared: `inherited` and `own` are the errors of its inputs
-    and of its results, `stale` says that the state it reads is another one than the reference read.
-    """
-
-    name: str
-    module: str
-    site: int | None
-    parents: tuple[int, ...]
-    state: tuple[Any, ...]
-    values: list[torch.Tensor | None]
-    reads: tuple[int, ...] = ()
-    writes: tuple[int, ...] = ()
-    """Identities of the storages that it reads from outside the run, and of those that it writes to."""
-    inherited: float = 0.0
-    own: float = 0.0
-    stale: bool = False
-    is_root: bool = False
-    error: float = 0.0
 
 
 Values = list[torch.Tensor | None]
@@ -86,11 +61,10 @@ class Tape:
         keep: bool | None = None,
     ) -> None:
         self.entries: list[Entry] = []
-        self.diverged: int | None = None
-        """The first operation that the reference does not have at its place."""
         self.override: tuple[int | None, str] | None = None
         """Site and module of what runs now, where a graph's node knows better than the stack."""
         self._reference = reference
+        self._pairing = None if reference is None else Pairing(reference.entries, limit)
         self._limit = limit
         self._mend = mend
         self._fit = fit
@@ -104,16 +78,20 @@ class Tape:
         self._room = _KEPT
 
     @property
+    def diverged(self) -> int | None:
+        """The first operation that the reference does not have at its place."""
+        return self._pairing.diverged if self._pairing is not None else None
+
+    @property
     def roots(self) -> list[int]:
         """The operations whose inputs agree with the reference's and whose results do not."""
+        if self._pairing is not None:
+            self._pairing.settle(self.entries)
         return [index for index, entry in enumerate(self.entries) if entry.is_root]
 
     def branch(self) -> Entry | None:
         """Return the operation at which the longer of the two runs leaves the other, None where both do the same."""
-        before = self._reference.entries if self._reference is not None else []
-        at = min(len(before), len(self.entries)) if self.diverged is None else self.diverged
-        longer = before if len(before) > len(self.entries) else self.entries
-        return longer[at] if at < len(longer) else None
+        return self._pairing.branch(self.entries) if self._pairing is not None else None
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -168,7 +146,7 @@ class Tape:
         outputs = list(adapter.tensors(result))
         outputs += [tensor for tensor in written if all(tensor is not other for other in outputs)]
         if self._reference is not None:
-            result = self._judge(index, entry, result, outputs, written)
+            result = self._judge(entry, result, outputs, written)
             outputs = list(adapter.tensors(result)) + [t for t in written if all(t is not o for o in outputs)]
         if self._keep:
             entry.values = [
@@ -181,18 +159,13 @@ class Tape:
                 self._marked.append(tensor)
         return result
 
-    def _judge(
-        self, index: int, entry: Entry, result: Any, outputs: list[torch.Tensor], written: list[torch.Tensor]
-    ) -> Any:
-        assert self._reference is not None
+    def _judge(self, entry: Entry, result: Any, outputs: list[torch.Tensor], written: list[torch.Tensor]) -> Any:
         entry.own = entry.inherited
-        if self.diverged is not None:
+        assert self._pairing is not None
+        twin = self._pairing.twin(self.entries)
+        if twin is None:
+            entry.own = self._pairing.nearest(entry, outputs)
             return result
-        before = self._reference.entries
-        if index >= len(before) or before[index].name != entry.name:
-            self.diverged = index
-            return result
-        twin = before[index]
         entry.stale = twin.state != entry.state
         if len(twin.values) == len(outputs):
             fitted = [

@@ -511,3 +511,52 @@ class ScaledByTheDarkestAndTheBrightest(Images):
     def forward(self, x: Tensor) -> Tensor:
         x = (x - x.min()) / (x.max() - x.min())  # mixes
         return self.enter(x)
+
+
+class LeavesOnceAllAreLarge(Coupled):
+    """The kept sample alone decides nothing: only the others are small."""
+
+    def inputs(self) -> tuple[Any, ...]:
+        return (torch.randn(4, self.width) * torch.tensor([[20.0], [1.0], [1.0], [1.0]]),)
+
+    def forward(self, x: Tensor) -> Tensor:
+        for _ in range(3):
+            x = self.enter(x)
+            if bool((x.abs().amax(-1) > 2).all()):  # mixes
+                break
+        return self.leave(x)
+
+
+class HeadByTheMeanOfTheBatch(Coupled):
+    def __init__(self) -> None:
+        super().__init__()
+        self.other = nn.Linear(self.width, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.enter(x)
+        return self.other(x) if x.mean() > 0 else self.leave(x)  # mixes
+
+
+class PackedByLengthAndLeftSo(nn.Module):
+    """The first is the longest, the last the shortest: none of the others can take their rank."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rnn = nn.GRU(8, 6, batch_first=True)
+
+    def inputs(self) -> tuple[Any, ...]:
+        return torch.randn(4, 7, 8), torch.tensor([7, 5, 4, 3])
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Tensor:
+        lengths, order = lengths.sort(descending=True)
+        packed = nn.utils.rnn.pack_padded_sequence(x[order], lengths, batch_first=True)  # mixes
+        return self.rnn(packed)[1][-1]
+
+
+class MixedByAMatrixOfAnySize(Sequences):
+    """Rows are samples, since any number of them will do."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.enter(x)
+        mix = torch.ones(len(x), len(x)).softmax(-1)
+        return self.leave(torch.einsum("cb,bpd->cpd", mix, x))  # mixes

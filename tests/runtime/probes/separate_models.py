@@ -376,3 +376,71 @@ class OneAnswerForAll(Coupled):
 
     def forward(self, x: Tensor) -> Tensor:
         return self.leave(self.enter(x)).mean()
+
+
+class NodesOfAFixedGraph(Coupled):
+    """Takes five rows and no other number: what joins them is a matrix of the model's own."""
+
+    verdict = VACUOUS
+
+    def __init__(self) -> None:
+        super().__init__()
+        places = torch.tensor([[0, 1, 2, 3, 4, 0], [1, 2, 3, 4, 0, 0]])
+        self.register_buffer("neighbourhood", torch.sparse_coo_tensor(places, torch.ones(6), (5, 5)).coalesce())
+
+    def inputs(self) -> tuple[Any, ...]:
+        return (torch.randn(5, 8),)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = torch.sparse.mm(self.neighbourhood, self.enter(x)).relu()
+        return torch.sparse.mm(self.neighbourhood, self.leave(x))
+
+
+class NodesOfFixedEdges(Coupled):
+    verdict = VACUOUS
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("edges", torch.tensor([[0, 1, 2, 3, 4, 0], [1, 2, 3, 4, 0, 2]]))
+        self.register_buffer("degree", torch.tensor([1.0, 1.0, 2.0, 1.0, 1.0]))
+
+    def inputs(self) -> tuple[Any, ...]:
+        return (torch.randn(5, 8),)
+
+    def forward(self, x: Tensor) -> Tensor:
+        sources, targets = self.edges
+        x = self.enter(x)
+        return self.leave(x.index_add(0, targets, x[sources]) / self.degree[:, None])
+
+
+class TokensOfOneSequence(Coupled):
+    """A mixer without a batch axis: a layer with as many weights as there are rows."""
+
+    verdict = VACUOUS
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tokens = nn.Linear(6, 6)
+
+    def inputs(self) -> tuple[Any, ...]:
+        return (torch.randn(6, 8),)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x + self.tokens(self.enter(x).t()).t()
+        return self.leave(x)
+
+
+class LeavesOneByOneOnceSure(Coupled):
+    """Each sample leaves when it is sure itself: shapes depend on the others, answers do not."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.enter(x)
+        answer = torch.zeros(len(x), 4)
+        waiting = torch.ones(len(x), dtype=torch.bool)
+        for step in range(3):
+            found = self.leave(x).softmax(-1)
+            sure = waiting & ((found.amax(-1) > 0.3 + 0.02 * step) | (step == 2))
+            answer = torch.where(sure[:, None], found, answer)
+            waiting = waiting & ~sure
+            x = self.enter(x).relu()
+        return answer

@@ -19,7 +19,7 @@ from modellint.runtime.probes.names import PROBES, ProbeNameError, parse_probes 
 from modellint.runtime.probes.result import FAILED, PASSED, SKIPPED, VACUOUS, ProbeResult  # noqa: E402
 from modellint.runtime.probes.run import run_probes  # noqa: E402
 from tests.runtime.probes import separate_models  # noqa: E402
-from tests.runtime.probes.test_neighbours import made, models  # noqa: E402
+from tests.runtime.probes.test_neighbours import made, models, probe  # noqa: E402
 
 pytestmark = pytest.mark.torch
 ROOT = Path(__file__).parents[3]
@@ -146,6 +146,41 @@ def test_a_target_that_is_no_factory_is_skipped() -> None:
     found = results(model, (torch.randint(0, 20, (2, 5)),), "reload", again=lambda: model)["reload"]
 
     assert found.verdict == SKIPPED
+
+
+class AsksHowItLies(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(6, 6)
+
+    def forward(self, x: Any) -> Any:
+        y = self.fc(x)
+        if not x.is_contiguous():
+            y = y * 0.99  # only elsewhere in memory
+        return y
+
+
+class ReadsTheMemoryOfALayer(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(6, 6)
+
+    def forward(self, x: Any) -> Any:
+        y = self.fc(x)
+        z = torch.as_strided(x * 2, x.shape, (24, 6, 1))  # only elsewhere in memory
+        return y + z.tanh()
+
+
+@pytest.mark.parametrize("cls", [AsksHowItLies, ReadsTheMemoryOfALayer])
+def test_the_line_that_looks_at_the_layout_is_found_behind_a_layer_made_up_of_other_operations(cls: Any) -> None:
+    found, sites = probe(cls().eval(), (torch.randn(2, 4, 6),), "layout")
+
+    lines, start = inspect.getsourcelines(cls)
+    (row,) = (
+        start + offset for offset, line in enumerate(lines) if line.rstrip().endswith("# only elsewhere in memory")
+    )
+    assert found.verdict == FAILED
+    assert {sites.sites[c.site].frame.row for c in found.culprits if c.site is not None} == {row}, found.culprits
 
 
 def test_no_mask_means_no_padding_probe() -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import random
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 torch = pytest.importorskip("torch")
+numpy = pytest.importorskip("numpy")
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402, N812
 
@@ -79,6 +81,19 @@ class IsHandedItsState(Layer):
         return self.fc(state)
 
 
+class LooksLengthsUpInATable(Layer):
+    """The table grows with what it is asked; what it says about a shape is always the same."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.known: dict[int, Any] = {}
+
+    def forward(self, x: Any) -> Any:
+        if len(x) not in self.known:
+            self.known[len(x)] = torch.arange(len(x)).float()[:, None]
+        return self.fc(x + self.known[len(x)])
+
+
 SILENT = [
     CountsItsCalls,
     MakesATableOnce,
@@ -86,6 +101,7 @@ SILENT = [
     StartsItsStateAnew,
     RectifiesItsInputInPlace,
     WritesToACopy,
+    LooksLengthsUpInATable,
 ]
 
 
@@ -124,6 +140,53 @@ class KeepsKeysAndValues(Layer):
         keys = x if self.cache is None else torch.cat([self.cache, x])  # changes
         self.cache = keys
         return self.fc(F.scaled_dot_product_attention(x, keys, keys))
+
+
+class AnswersTheFirstQuestionForEver(Layer):
+    """The same input again changes nothing, before and after any other: only a fresh model asked another one does."""
+
+    answer: Any = None
+
+    def forward(self, x: Any) -> Any:
+        if self.answer is None:
+            self.answer = self.fc(x)  # changes
+        return self.answer * 1.0
+
+
+class MasksByTheFirstLengths(Layer):
+    mask: Any = None
+
+    def forward(self, x: Any) -> Any:
+        y = self.fc(x)
+        if self.mask is None or len(self.mask) != len(x):
+            self.mask = x[:, :1] > 0  # changes
+        return y * self.mask
+
+
+class IsScaledByTheFirstBatch(Layer):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("ready", torch.tensor(False))
+
+    def forward(self, x: Any) -> Any:
+        y = self.fc(x)
+        if not self.ready:
+            self.center.copy_(y.mean(0))  # changes
+            self.ready.fill_(True)
+        return y - self.center
+
+
+class GoesOnWhereItStopped(Layer):
+    """With and without a state to begin with, the recurrent layer is made up of different operations."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rnn = nn.LSTM(8, 8)
+        self.state: Any = None
+
+    def forward(self, x: Any) -> Any:
+        y, self.state = self.rnn(x[None], self.state)  # changes
+        return self.fc(y[0])
 
 
 class TakesItsInputApart(Layer):
@@ -177,6 +240,10 @@ def test_a_state_that_is_handed_from_call_to_call_may_change() -> None:
         LearnsWhileItAnswers,
         RemembersItsHiddenState,
         KeepsKeysAndValues,
+        AnswersTheFirstQuestionForEver,
+        MasksByTheFirstLengths,
+        IsScaledByTheFirstBatch,
+        GoesOnWhereItStopped,
         TakesItsInputApart,
         ClearsItsInputWhenDone,
         CountsInAGlobal,
@@ -206,6 +273,48 @@ def test_what_cannot_be_put_back_leaves_the_other_probes_without_a_proof() -> No
     assert verdicts.pop("repeat") == FAILED
     assert set(verdicts.values()) == {VACUOUS}, found
     assert "from the same state" in found["alone"].reason
+
+
+class DropsOutWithNumpy(Layer):
+    def forward(self, x: Any) -> Any:
+        keep = (numpy.random.rand(*x.shape) > 0.3).astype("float32")
+        return self.fc(x * torch.from_numpy(keep))
+
+
+class SkipsALayerAtRandom(Layer):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(8, 8) for _ in range(12))
+
+    def forward(self, x: Any) -> Any:
+        for layer in self.layers:
+            if random.random() < 0.5:
+                x = layer(x)
+        return x
+
+
+class RemembersAndDrawsElsewhere(RemembersItsHiddenState):
+    def forward(self, x: Any) -> Any:
+        noise = torch.from_numpy(numpy.random.rand(8).astype("float32"))
+        return super().forward(x) + noise
+
+
+def explained(cls: Any) -> list[tuple[str, ...]]:
+    """Return by what the ML701 findings of a model are explained."""
+    torch.manual_seed(1)
+    rules = {code: ActiveRule.default(rule) for code, rule in load_rules().items() if rule.enabled}
+    trace = observe(cls().eval(), (torch.randn(4, 8),), {}, rules, ["repeat"], inspect.currentframe())  # type: ignore[arg-type]
+    found = [item.runtime for item in inspect_trace(trace, rules) if item.code == "ML701" and item.runtime]
+    return [runtime.explained_by for runtime in found]
+
+
+@pytest.mark.parametrize("cls", [DropsOutWithNumpy, SkipsALayerAtRandom])
+def test_a_draw_outside_of_torch_explains_what_it_changes(cls: Any) -> None:
+    assert explained(cls) == [("ML603",)]
+
+
+def test_a_draw_does_not_explain_what_is_remembered() -> None:
+    assert () in explained(RemembersAndDrawsElsewhere)
 
 
 def test_a_model_is_what_it_was_afterwards() -> None:

@@ -36,7 +36,11 @@ CASES = {
     "repeat, after another input": (
         "self.seen = getattr(self, 'seen', set()) | {float(x.sum())}; return self.fc(x) * len(self.seen)"
     ),
+    "repeat, after another input: for good": (
+        "self.seen = getattr(self, 'seen', x.sum()); return self.fc(x) * self.seen"
+    ),
     "neighbours": "x = self.fc(x); return x / x.abs().amax()",
+    "neighbours: in a branch": "x = self.fc(x); return x if x.mean() > 0.5 else -x",
     "alone": "return self.fc(x) / len(x)",
     "reload": "return self.fc(x) @ self.matrix",
     "layout": "return self.fc(torch.as_strided(x, x.shape, (8, 1)))",
@@ -46,7 +50,7 @@ CASES = {
 
 def run(folder: Path, probe: str, body: str) -> subprocess.CompletedProcess[str]:
     (folder / "net.py").write_text(MODEL.format(body=body), encoding="utf-8")
-    name, _, again = probe.partition(", ")
+    name, _, again = probe.split(": ")[0].partition(", ")
     details = {"axis": 0, "kept": "the first", SECOND_CALL: again}
     text = script(
         parse_target("net.py:build", folder),
