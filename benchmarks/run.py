@@ -44,7 +44,8 @@ def contenders(tree: Path, cache: Path) -> dict[str, list[str]]:
     """Return the command of each contender that is installed; the warm run comes right after the cold one."""
     ours = [sys.executable, "-m", "modellint", "check", "--isolated", "--quiet", "--exit-zero"]
     found = {
-        "modellint, cold": [*ours, "--no-cache", str(tree)],
+        "modellint, cold": [*ours, "--no-cache", "--jobs", "1", str(tree)],
+        "modellint, cold, all processors": [*ours, "--no-cache", str(tree)],
         "modellint, warm": [*ours, str(cache)],
         "floor: bytes": [sys.executable, "-c", FLOOR.format(here=str(HERE), name="read"), str(tree)],
         "floor: ast.parse, screened": [sys.executable, "-c", FLOOR.format(here=str(HERE), name="screened"), str(tree)],

@@ -310,12 +310,15 @@ def _may_build(function: FunctionInfo) -> bool:
 def _owner_of(function: FunctionInfo, call: ast.Call) -> str:
     """Return the attribute of `self` whose assignment in `function` holds `call`, or an empty text."""
     for statement in walk(function.node) if function.node else ():
-        if (
-            isinstance(statement, ast.Assign)
-            and statement.lineno <= call.lineno
-            and (statement.end_lineno or 0) >= (call.end_lineno or 0)
-        ):
+        if isinstance(statement, ast.Assign) and _holds(statement.value, call):
             for target in statement.targets:
                 if isinstance(target, ast.Attribute):
                     return target.attr
     return ""
+
+
+def _holds(node: ast.expr, inner: ast.expr) -> bool:
+    """Tell whether `inner` stands inside `node`, or is it, by their places in the text of one file."""
+    begins = (node.lineno, node.col_offset) <= (inner.lineno, inner.col_offset)
+    last, inner_last = node.end_lineno or 0, inner.end_lineno or 0
+    return begins and (inner_last, inner.end_col_offset or 0) <= (last, node.end_col_offset or 0)

@@ -7,11 +7,13 @@ import re
 from collections.abc import Iterable
 
 from modellint.static.flow.events import CallSite, Event, Snapshot
+from modellint.static.flow.frames import site_of
 from modellint.static.flow.targets import GRADIENTS_ASKED
 from modellint.static.flow.values import ENTRY, EVAL, LOADED, MIXED, OFF, ON, RANDOM, TRAIN, Site, kinds
 from modellint.static.guards import walk_own
 from modellint.static.naming import is_test_file, snake, speaks_of_inference
 from modellint.static.project import ClassInfo, FunctionInfo, Project
+from modellint.static.project.facts import last_name
 
 _NAMED_FILE = re.compile(r"(^|_)(eval\w*|valid\w*|test\w*|infer\w*|predict\w*|demo|serv\w*|train\w*)(_|$)")
 PREDICTS = frozenset({"prediction", "number", "printed", "reported"})
@@ -77,6 +79,56 @@ def over_held_out_data(event: Event) -> bool:
     return any(_HELD_OUT_INPUT.search(snake(name)) for name in event.inputs)
 
 
+_PHASE = re.compile(
+    r"^(val|valid|validate|validation|test|testing|eval|evaluate|evaluation|dev|infer|inference|predict)$"
+)
+_TRAINS = re.compile(r"(^|_)(train\w*|fit|finetune\w*)(_|$)")
+_FLAGS = frozenset({"train", "training", "is_train", "is_training"})
+
+
+def called_for_inference(event: Event) -> bool:
+    """Tell whether the innermost call that says so names the part of the work, or of the data, that is no training.
+
+    `run_epoch(model, val_loader)`, `run_epoch(model, loader, "test")`, `step(batch, train=False)`.
+    """
+    if is_test_code(event):
+        return False
+    for step in reversed(event.key.chain):
+        verdict = _asks_for_inference(step)
+        if verdict is not None:
+            return verdict
+    return False
+
+
+def _asks_for_inference(step: CallSite) -> bool | None:
+    """Tell whether the arguments of a call speak of inference (True), of training (False), or leave it open."""
+    module = step.caller.module
+    call = next((call for call in step.caller.calls if site_of(module, call) == step.site), None)
+    if call is None:
+        return None
+    verdicts = set()
+    for keyword in call.keywords:
+        if keyword.arg in _FLAGS and isinstance(keyword.value, ast.Constant) and isinstance(keyword.value.value, bool):
+            verdicts.add(not keyword.value.value)
+    for value in (*call.args, *(keyword.value for keyword in call.keywords)):
+        if isinstance(value, ast.Subscript):  # `loaders["val"]`
+            value = value.slice
+        if isinstance(value, ast.Constant) and isinstance(value.value, str):
+            name, held_out = value.value.lower(), _PHASE
+        else:
+            name, held_out = snake(last_name(value) or ""), _HELD_OUT
+        if _TRAINS.search(name):
+            verdicts.add(False)
+        elif held_out.search(name):
+            verdicts.add(True)
+    return verdicts.pop() if len(verdicts) == 1 else None
+
+
+def means_inference(event: Event) -> bool:
+    """Tell whether names say that an event is evaluation, prediction or the like: of the code, the data or the call."""
+    return named_for_inference(event) or over_held_out_data(event) or called_for_inference(event)
+
+
 def has_loaded_weights(snapshot: Snapshot) -> bool:
     """Tell whether weights were loaded into the model for certain."""
     return snapshot.obj.weights == frozenset({LOADED})
@@ -127,7 +179,7 @@ def is_inference(event: Event, snapshot: Snapshot) -> bool:
     if event.feeds_training:
         # a teacher; what follows the student by averaging may be in training mode, what was put there is meant so
         return has_loaded_weights(snapshot) and not _put_into_training(snapshot)
-    named = named_for_inference(event) or over_held_out_data(event)
+    named = means_inference(event)
     if _within_step(event):
         return False  # metrics of the batch that is trained on
     if snapshot.grad.state == OFF:

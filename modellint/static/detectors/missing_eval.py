@@ -22,7 +22,8 @@ from modellint.static.evidence import (
     wrong_call,
 )
 from modellint.static.flow.events import FORWARD, Event, Snapshot
-from modellint.static.flow.values import ENTRY, EVAL, LOADED, MIXED, OFF, TRAIN, Site, kinds
+from modellint.static.flow.values import ENTRY, EVAL, LOADED, MIXED, OFF, TRAIN, Modes, Site, kinds
+from modellint.static.machines import switched_on_some
 from modellint.static.merge import merged
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import parameters
@@ -41,7 +42,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
     unclear = False
     for event in place.events:
         relevant = [s for s in event.snapshots if is_inference(event, s) and not _follows_owner(event, s, context)]
-        wrong = [s for s in relevant if in_train(s)]
+        wrong = [s for s in relevant if in_train(s) or _switched_on_some(event, s.modes, context)]
         if wrong:
             bad.append((event, wrong[0]))
         elif relevant and all(in_eval(s) for s in relevant):
@@ -64,7 +65,11 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
                 yield _cause(event, snapshot), _finding(event, snapshot, call.site, Confidence.CERTAIN, True)
         return
     confidence = Confidence.CERTAIN
-    if good or (unclear and not event.key.chain) or _readies_itself(event, context):
+    same = [s for other in good if other.key.oid == event.key.oid for s in other.snapshots]
+    modes = snapshot.modes.union(*(s.modes for s in same))
+    if _switched_on_some(event, modes, context):
+        confidence, snapshot = Confidence.LIKELY, snapshot._replace(modes=modes)
+    elif same or (unclear and not event.key.chain) or _readies_itself(event, context):
         confidence = Confidence.POSSIBLE  # the same code, under another condition, is right
     elif _hides_children(snapshot, context) or _without_dropout(event):
         confidence = Confidence.POSSIBLE
@@ -89,6 +94,10 @@ def _readies_itself(event: Event, context: FileContext) -> bool:
 
 
 _MAX_FILES = 12
+
+
+def _switched_on_some(event: Event, modes: Modes, context: FileContext) -> bool:
+    return switched_on_some(modes, {context.module, *(function.module for function in functions_around(event))})
 
 
 def _follows_owner(event: Event, snapshot: Snapshot, context: FileContext) -> bool:
@@ -268,9 +277,13 @@ def _finding(event: Event, snapshot: Snapshot, site: Site, confidence: Confidenc
     obj = snapshot.obj
     related: list[tuple[Site, str]] = []
     reason = "nothing here calls eval()"
-    for fact in sorted(snapshot.modes, key=lambda f: f.site or site):
+    for fact in sorted(snapshot.modes, key=lambda f: (f.mode != EVAL, f.site or site)):
         if fact.site is None:
             continue
+        if fact.mode == EVAL:
+            reason = f"eval() on line {fact.site.row} is for some machines only"
+            related.append((fact.site, "not every machine comes here"))
+            break
         if fact.how.startswith("train"):
             reason = (
                 f"train() on line {fact.site.row} put it there"

@@ -12,13 +12,14 @@ from modellint.static.classes import WITHOUT_LAYERS
 from modellint.static.context import FileContext, Finding
 from modellint.static.evidence import (
     PREDICTS,
+    called_for_inference,
     gradients_asked,
     has_loaded_weights,
     in_eval,
     in_train,
     is_handed_over,
     is_test_code,
-    named_for_inference,
+    means_inference,
     over_held_out_data,
     records,
     wrong_call,
@@ -73,7 +74,7 @@ def _confidence(event: Event, snapshot: Snapshot) -> Confidence | None:
     if event.result_dropped and not has_loaded_weights(snapshot):
         return None
     predicts = not PREDICTS.isdisjoint(event.uses)
-    named = named_for_inference(event) or over_held_out_data(event)
+    named = means_inference(event)
     if "volatile" in event.uses:
         return Confidence.CERTAIN
     if is_test_code(event):
@@ -81,7 +82,9 @@ def _confidence(event: Event, snapshot: Snapshot) -> Confidence | None:
     sets_eval = in_eval(snapshot) and any(fact.site is not None for fact in snapshot.modes)
     if sets_eval and (predicts or (named and {"returned", "passed"} & event.uses)):
         return Confidence.CERTAIN if predicts else Confidence.POSSIBLE if _for_callers(event) else Confidence.LIKELY
-    if has_loaded_weights(snapshot) and (predicts and (in_train(snapshot) or named)):
+    ready = has_loaded_weights(snapshot) and (in_train(snapshot) or named)
+    evaluates = event.model_trained and (over_held_out_data(event) or called_for_inference(event))
+    if predicts and (ready or (evaluates and in_train(snapshot))):
         return Confidence.LIKELY
     if named and predicts and ENTRY in {fact.mode for fact in snapshot.modes} and snapshot.grad.state == ENTRY:
         return Confidence.POSSIBLE

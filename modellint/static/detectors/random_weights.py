@@ -17,9 +17,8 @@ from modellint.static.evidence import (
     in_eval,
     is_shape_check,
     is_test_code,
-    named_for_inference,
+    means_inference,
     names_around,
-    over_held_out_data,
     wants_randomness,
     wrong_call,
 )
@@ -114,7 +113,7 @@ def _is_inference(context: FileContext, event: Event) -> bool:
         return False
     if any(found.module.startswith("flwr") for found in event.root.module.imports.values()):
         return False  # federated: the weights come from the other side
-    named = named_for_inference(event) or over_held_out_data(event)
+    named = means_inference(event)
     switched = all(in_eval(s) or s.grad.state == OFF for s in event.snapshots)
     if not switched and not named:
         return False
