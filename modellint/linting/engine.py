@@ -80,11 +80,12 @@ def make_analyzer(
     checked: frozenset[Path],
     read: Read = from_disk,
     checkpoint: Callable[[], None] = go_on,
+    edited: bool = False,
 ) -> Checker:
     """Return the static pass for the project at `root`; `checked` are the files that get a report."""
     from modellint.static import Analyzer
 
-    return Analyzer(settings.rules, settings.frameworks, root, checked, settings.deep, read, checkpoint)
+    return Analyzer(settings.rules, settings.frameworks, root, checked, settings.deep, read, checkpoint, edited)
 
 
 def make_burn_analyzer(settings: Settings, read: Read = from_disk) -> Checker:
@@ -141,10 +142,11 @@ class Engine:
         fixes: bool = False,
         read: Read = from_disk,
         checkpoint: Callable[[], None] = go_on,
+        edited: bool = False,
     ) -> None:
         self._trial = Engine(resolver, checked, tops, make_checker=make_checker, read=read) if fixes else None
         self._resolver = resolver
-        self._make_checker = make_checker or partial(make_analyzer, read=read, checkpoint=checkpoint)
+        self._make_checker = make_checker or partial(make_analyzer, read=read, checkpoint=checkpoint, edited=edited)
         self.read = read
         self._checked = checked
         self._tops = tuple(sorted(tops))

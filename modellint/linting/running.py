@@ -113,6 +113,7 @@ def prepare(
     fixes: bool = False,
     read: Read = from_disk,
     checkpoint: Callable[[], None] = go_on,
+    edited: bool = False,
 ) -> Prepared:
     """Find the files of a run; arguments and errors as in `check_paths`, `read` and `checkpoint` as in `Engine`."""
     troubles: list[FileReport] = []
@@ -140,6 +141,7 @@ def prepare(
         fixes=fixes,
         read=read,
         checkpoint=checkpoint,
+        edited=edited,
     )
     return Prepared(troubles, engine, [(path, path in named) for path in files])
 

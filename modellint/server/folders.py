@@ -49,10 +49,12 @@ class Folder:
             files = frozenset(singles)
             for path in files:
                 resolver.for_folder(path.parent)
-            engine = Engine(resolver, files, fixes=True, read=self._read, checkpoint=self._checkpoint)
+            engine = Engine(resolver, files, fixes=True, read=self._read, checkpoint=self._checkpoint, edited=True)
         else:
             resolver.for_folder(self.root)
-            prepared = prepare([self.root], resolver, fixes=True, read=self._read, checkpoint=self._checkpoint)
+            prepared = prepare(
+                [self.root], resolver, fixes=True, read=self._read, checkpoint=self._checkpoint, edited=True
+            )
             files, engine = frozenset(path for path, _ in prepared.files), prepared.engine
         self.files, self._engine, self._resolver, self._overrides = files, engine, resolver, overrides
 

@@ -17,6 +17,7 @@ from modellint.diagnostic import Confidence, Diagnostic, Position, Related, Span
 from modellint.sources import Read, SourceFile, from_disk
 from modellint.static.classes import Classes
 from modellint.static.context import Analyses, FileContext, Finding
+from modellint.static.flow.earlier import Memories
 from modellint.static.flow.values import Site
 from modellint.static.knowledge import Knowledge
 from modellint.static.project import ModuleInfo, Project
@@ -50,7 +51,8 @@ class Analyzer:
     """Checks the Python files of the project below `root`; `checked` are the files whose findings are reported.
 
     With `deep`, names are followed into the packages that are installed. `read` gives the content of other files.
-    `checkpoint` is called between two rules: what it raises ends a check that nobody wants any more.
+    `checkpoint` is called between two rules: what it raises ends a check that nobody wants any more. `edited`: files
+    will be checked again and again with small changes, and what these leave as it was is not worked out again.
     """
 
     def __init__(
@@ -62,12 +64,14 @@ class Analyzer:
         deep: bool = False,
         read: Read = from_disk,
         checkpoint: Callable[[], None] = lambda: None,
+        edited: bool = False,
     ) -> None:
         self._checkpoint = checkpoint
         self._rules = [rule for rule in rules.values() if rule.rule.runs_on == "python"]
         self._knowledge = Knowledge(frameworks)
         self._project = Project(root, (lambda: self._found_deep) if deep else None, read)
         self._checked = None if checked is None else frozenset(checked)
+        self._memories = Memories(self._project) if edited and not deep else None
         self._forget()
 
     @property
@@ -85,7 +89,9 @@ class Analyzer:
         """Start afresh with everything that was worked out from the text of files."""
         self._version = self._project.version
         self._classes = Classes(self._project, self._knowledge)
-        self._analyses = Analyses(self._project, self._classes, self._knowledge, self._checked)
+        if self._memories is not None:
+            self._memories.follow()
+        self._analyses = Analyses(self._project, self._classes, self._knowledge, self._checked, self._memories)
 
     def changed(self, path: Path) -> None:
         """Take notice that the content of `path` may be another one than it was."""

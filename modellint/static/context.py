@@ -13,6 +13,7 @@ from modellint.diagnostic import Confidence, Severity
 from modellint.static.classes import Classes
 from modellint.static.datapath.consumption import Consumptions
 from modellint.static.datapath.evidence import is_forward
+from modellint.static.flow.earlier import Memories
 from modellint.static.flow.engine import FileAnalysis
 from modellint.static.flow.events import FORWARD, Event
 from modellint.static.flow.frames import site_of
@@ -47,9 +48,15 @@ class Analyses:
     KEPT = 48
 
     def __init__(
-        self, project: Project, classes: Classes, knowledge: Knowledge, checked: frozenset[Path] | None
+        self,
+        project: Project,
+        classes: Classes,
+        knowledge: Knowledge,
+        checked: frozenset[Path] | None,
+        memories: Memories | None = None,
     ) -> None:
         self._project = project
+        self._memories = memories
         self._classes = classes
         self._knowledge = knowledge
         self.weights = Weights(classes)
@@ -87,6 +94,7 @@ class Analyses:
                 self._quiet,
                 self._facts,
                 lambda path: path == mine or self.is_checked(path),
+                self._memories.of(module) if self._memories is not None else None,
             )
         self._known[module.path] = known
         if len(self._known) > self.KEPT:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 
 from modellint.static.classes import Classes
 from modellint.static.flow.binding import unknown_arguments
 from modellint.static.flow.calls import call_value
 from modellint.static.flow.construct import initialise
 from modellint.static.flow.decorators import decorate, hides_mode
+from modellint.static.flow.earlier import Memory
 from modellint.static.flow.events import Event
 from modellint.static.flow.expressions import EXPRESSIONS
 from modellint.static.flow.frames import Frame, site_of
@@ -35,6 +36,7 @@ from modellint.static.flow.values import (
     Obj,
     Value,
 )
+from modellint.static.flow.watching import Tangled
 from modellint.static.knowledge import Knowledge
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo, Project
 
@@ -51,17 +53,27 @@ class FileAnalysis:
         quiet: Quiet,
         facts: CallFacts,
         is_checked: Callable[[str], bool],
+        memory: Memory | None = None,
     ) -> None:
         self.module = module
         self._relevance = Relevance(project, classes, knowledge, is_checked, facts)
         self._caller_relevance = Relevance(project, classes, knowledge, lambda path: False, facts)
-        self._done: set[FunctionInfo] = set()
         is_inert = self._relevance.is_inert
-        self._machine = Machine(
+        self._make_machine: Callable[[], Machine] = lambda: Machine(
             project, classes, knowledge, EXPRESSIONS, STATEMENTS, call_value, is_inert, quiet, module
         )
+        self._runs: list[tuple[Relevance, frozenset[str] | None]] = []
+        self._begin(memory)
+
+    def _begin(self, memory: Memory | None) -> None:
+        """Start with nothing run; with `memory`, what it knows of an earlier version of the file is not run again."""
+        self._done: set[FunctionInfo] = set()
+        self._machine = self._make_machine()
         self._instances: dict[ClassInfo, State] = {}
         self.exhausted: list[FunctionInfo] = []
+        self._memory = memory
+        if memory is not None:
+            memory.begin(self._machine)
 
     @property
     def events(self) -> list[Event]:
@@ -71,7 +83,10 @@ class FileAnalysis:
     @cached_property
     def _base(self) -> State:
         """The state that the top level of the file leaves."""
-        return self._run_top_level()
+        base = self._run_top_level()
+        if self._memory is not None:
+            self._memory.start(self._machine, base)
+        return base
 
     def run(self) -> None:
         """Analyse every function of the file that is judged in the file itself."""
@@ -92,6 +107,16 @@ class FileAnalysis:
         self._run(self._caller_relevance, names)
 
     def _run(self, relevance: Relevance, names: frozenset[str] | None) -> None:
+        self._runs.append((relevance, names))
+        try:
+            self._run_roots(relevance, names)
+        except Tangled:
+            self.__dict__.pop("_base", None)
+            self._begin(None)
+            for earlier in self._runs:
+                self._run_roots(*earlier)
+
+    def _run_roots(self, relevance: Relevance, names: frozenset[str] | None) -> None:
         body = self.module.body
         if relevance.owes(body) if names is None else not names.isdisjoint(body.callees):
             _ = self._base
@@ -100,11 +125,22 @@ class FileAnalysis:
         for function in sorted(roots, key=called.__contains__):  # callers first: a call may show all there is to see
             self._done.add(function)
             if not self._is_covered(function):
-                self._run_root(function, None, self._start(function, function.cls), function.cls)
+                self._run_or_recall(function, function.cls)
         if names is None:
             for cls in self.module.classes:
                 self._run_templates(cls, relevance)
         self._machine.recorder.conclude()
+        if self._memory is not None:
+            self._memory.finish(self._machine)
+
+    def _run_or_recall(self, function: FunctionInfo, cls: ClassInfo | None) -> None:
+        """Run `function`, a method of `cls` if that is given, unless what it does is known from an earlier version."""
+        _ = self._base  # whatever is run first, the top level was before it
+        if self._memory is None:
+            self._run_root(function, None, self._start(function, cls), cls)
+        elif not self._memory.recall(self._machine, (function, cls)):
+            run = partial(self._run_root, function, None, cls=cls)
+            self._memory.watched(self._machine, (function, cls), lambda: run(state=self._start(function, cls)))
 
     def _is_root(self, function: FunctionInfo, relevance: Relevance, names: frozenset[str] | None) -> bool:
         outer = function.parent
@@ -130,7 +166,7 @@ class FileAnalysis:
                 if method.name in cls.methods or method.name == "__init__" or method.callees.isdisjoint(cls.methods):
                     continue
                 if relevance.is_root(method) or any(relevance.is_root(m) for m in cls.methods.values()):
-                    self._run_root(method, None, self._start(method, cls), cls)
+                    self._run_or_recall(method, cls)
 
     # -- starting points -----------------------------------------------------------------------------------
 

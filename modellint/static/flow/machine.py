@@ -138,6 +138,19 @@ class Machine:
             self._numbers[key] = next(_NUMBERS)
         return self._numbers[key]
 
+    def seed(self, numbers: Mapping[Any, int]) -> None:
+        """Let these keys have these numbers."""
+        self._numbers.update(numbers)
+
+    def keys(self) -> dict[int, Any]:
+        """Return the key of every number."""
+        return {number: key for key, number in self._numbers.items()}
+
+    @property
+    def loaded(self) -> frozenset[ModuleInfo]:
+        """The other modules whose top level was run."""
+        return frozenset(self._globals)
+
     @property
     def frame(self) -> Frame:
         """The running activation."""

@@ -185,6 +185,20 @@ class FunctionInfo:
         """Whether reading the attribute calls it."""
         return "property" in self._decorators or "cached_property" in self._decorators
 
+    def move(self, module: ModuleInfo, fresh: FunctionInfo) -> None:
+        """Become a part of the next version of its file, in which `fresh` is the same function."""
+        if self.parent is self.module.body:
+            self.parent = module.body
+        self.module = module
+        self.memo = {}
+        self._node, self._calls, self._statements = fresh._node, fresh._calls, fresh._statements
+
+    @property
+    def row(self) -> int:
+        """Where its definition begins, behind the decorators; 1 for the body of a module."""
+        node = self.node
+        return 1 if node is None else node.lineno
+
     def take_node(self, node: FunctionNode | None) -> None:
         """Take over the definition in a fresh tree; None lets go of it."""
         self.memo = {}
@@ -235,6 +249,12 @@ class ClassInfo:
         records = "dataclass" in self.decorators or "NamedTuple" in self.bases
         annotated = [s.target for s in node.body if isinstance(s, ast.AnnAssign)] if records else []
         self.fields = tuple(target.id for target in annotated if isinstance(target, ast.Name))
+
+    def move(self, module: ModuleInfo, fresh: ClassInfo) -> None:
+        """Become a part of the next version of its file, in which `fresh` is the same class."""
+        if self.scope is self.module.body:
+            self.scope = module.body
+        self.module, self.row = module, fresh.row
 
 
 class ModuleInfo:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from modellint.sources import Read, SourceError, SourceFile, discover, from_disk, read_source
 from modellint.sources.notebook import code_of, without_broken_cells
+from modellint.static.project.adopting import Shifts, adopt
 from modellint.static.project.facts import (
     ClassInfo,
     FunctionInfo,
@@ -58,7 +59,8 @@ class Project:
     """The files below `root`, parsed on demand. Not safe for concurrent use.
 
     `trails` tell which file led to which other one. `version` counts how often a file got another
-    text: what was derived from the old one is void then. `deep` makes,
+    text: what was derived from the old one is void then. `edits` are, where they are watched, the files that did since
+    somebody emptied the list, with the new version and what stayed of the one before. `deep` makes,
     when first needed, what finds names in installed packages; without it they stay outside. `read` gives the content of
     a file: an editor's, where that is newer than the disk's.
     """
@@ -78,6 +80,21 @@ class Project:
         self._words: Mentions | None = None
         self._mentions: dict[str, tuple[Path, ...]] = {}
         self.trails = Trails()
+        self.edits: list[tuple[Path, ModuleInfo | None, Shifts | None]] | None = None
+
+    def watch_edits(self) -> None:
+        """Keep what stays of a file that gets another text, and note in `edits` which ones did."""
+        self.edits = []
+
+    def take_edits(self) -> list[tuple[Path, ModuleInfo | None, Shifts | None]]:
+        """Return `edits`, and begin a new list."""
+        edits, self.edits = self.edits or [], []
+        return edits
+
+    @property
+    def loaded(self) -> Iterator[ModuleInfo]:
+        """The files that were read so far."""
+        return (module for module in self._modules.values() if module is not None)
 
     @property
     def folders(self) -> Iterable[Path]:
@@ -97,7 +114,7 @@ class Project:
             return known
         module = scan(source.path, source.text, parse_text(source.text, source.path))
         if known is not None:  # the old one may be known under any name
-            self._replaced(source.path, source.text.encode(errors="replace"))
+            self._replaced(source.path, source.text.encode(errors="replace"), known, module)
         self._modules[source.path] = module
         return module
 
@@ -116,7 +133,7 @@ class Project:
             self._modules[path] = known
         fresh = self._modules[path]
         if fresh is not known:
-            self._replaced(path, fresh.text.encode(errors="replace") if fresh is not None else b"")
+            self._replaced(path, fresh.text.encode(errors="replace") if fresh is not None else b"", known, fresh)
 
     def _text(self, path: Path) -> str | None:
         try:
@@ -124,7 +141,10 @@ class Project:
         except (SourceError, OSError):
             return None
 
-    def _replaced(self, path: Path, text: bytes) -> None:
+    def _replaced(self, path: Path, text: bytes, old: ModuleInfo | None, new: ModuleInfo | None) -> None:
+        if self.edits is not None:
+            shifts = adopt(old, new) if old is not None and new is not None else None
+            self.edits.append((path, new, shifts))
         self._names.clear()
         self._resolved.clear()
         self._mention(path, text)
