@@ -47,7 +47,7 @@ class Shifts:
 
 def adopt(old: ModuleInfo, new: ModuleInfo) -> Shifts:
     """Give `new` the functions and classes of `old` whose top-level statement is the same; `old` is of no use then."""
-    if not old.has_tree:
+    if old.held < old.size:
         return Shifts((), (), ())
     before, after = statements(old), statements(new)
     pairs = _paired([s.text for s in before], [s.text for s in after])

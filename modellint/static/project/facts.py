@@ -191,13 +191,13 @@ class FunctionInfo:
             self.parent = module.body
         self.module = module
         self.memo = {}
+        self._rows, self.words, self.callees = fresh._rows, fresh.words, fresh.callees  # imports count for both
         self._node, self._calls, self._statements = fresh._node, fresh._calls, fresh._statements
 
     @property
     def row(self) -> int:
-        """Where its definition begins, behind the decorators; 1 for the body of a module."""
-        node = self.node
-        return 1 if node is None else node.lineno
+        """Where its definition begins."""
+        return self._rows[0]
 
     def take_node(self, node: FunctionNode | None) -> None:
         """Take over the definition in a fresh tree; None lets go of it."""
