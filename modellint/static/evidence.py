@@ -168,7 +168,7 @@ def is_inference(event: Event, snapshot: Snapshot) -> bool:
     if event.training or event.wants_gradient:
         return False
     predicts = not PREDICTS.isdisjoint(event.uses)
-    if _CRITERION.search(event.text) or event.asks_evaluation:
+    if CRITERION.search(event.text) or event.asks_evaluation:
         return False
     if wants_randomness(event) or (acts(event) and not has_loaded_weights(snapshot)):
         return False
@@ -195,7 +195,7 @@ def is_inference(event: Event, snapshot: Snapshot) -> bool:
     return named and (predicts or "returned" in event.uses)
 
 
-_CRITERION = re.compile(r"(^|[._])(criterion|criteria|loss(es)?(_?(fn|func|function))?)(_?\w{1,3})?$")
+CRITERION = re.compile(r"(^|[._])(criterion|criteria|loss(es)?(_?(fn|func|function))?)(_?\w{1,3})?$")
 """How a loss is called, which measures the same in every mode."""
 
 

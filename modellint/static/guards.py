@@ -12,7 +12,7 @@ from modellint.static.project.facts import parameters, walk
 
 MODE_NAME = re.compile(
     r"(^|_)(is_)?train(ing|_mode)?($|_)|^(deterministic|inference|mode|stochastic|sample|sampling)$|dropout_switch|_switch$|"
-    r"^(use|with|apply|enable)_dropout$"
+    r"^(use|with|apply|enable)_dropout$|_sampl(e|ing)$"
 )
 _INNER = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef})
 

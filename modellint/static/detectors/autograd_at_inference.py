@@ -60,7 +60,12 @@ def _switch(event: Event, snapshot: Snapshot) -> Site | None:
     if event.leaves:
         if {"returned with its graph", "passed"} & event.uses or not predicts or len(event.leaves) > 1:
             return None
+        if not _DIFFERENTIATES.isdisjoint(event.function.callees):
+            return None  # of another result, with respect to the same input
         return next(iter(event.leaves))
     if snapshot.grad.state == ON and snapshot.grad.site is not None:
         return snapshot.grad.site
     return gradients_asked(event, snapshot) if in_eval(snapshot) and predicts else None
+
+
+_DIFFERENTIATES = frozenset({"grad", "backward"})

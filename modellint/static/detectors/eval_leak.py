@@ -35,7 +35,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             facts = _leaked(event, evaluated)
             if not event.training or not facts or not _steps(event):
                 continue
-            facts = [fact for fact in facts if not _put_back_by_a_hook(fact, context)]
+            facts = [fact for fact in facts if not (_put_back_by_a_hook(fact, context) or _put_back(fact, context))]
             if not facts:
                 continue
             pure = any(kinds(s.modes) == {EVAL} for s in event.snapshots)
@@ -85,6 +85,45 @@ def _put_back_by_a_hook(fact: ModeFact, context: FileContext) -> bool:
                 if ".train()" in own and _ASKS_FOR_TRAINING.search(other):
                     return True
     return False
+
+
+def _put_back(fact: ModeFact, context: FileContext) -> bool:
+    """Tell whether the function with an eval() calls train() on the same object, too.
+
+    Behind it, where a list of modes says so, or in the other branch of the same condition: what is frozen stays so.
+    """
+    if fact.site is None:
+        return False
+    module = context.project.load(Path(fact.site.path), context.module.path, "judged")
+    for function in module.functions if module is not None else ():
+        node = function.node
+        if node is None or not node.lineno <= fact.site.row <= (node.end_lineno or 0):
+            continue
+        switched = [call for call in function.calls if call.lineno == fact.site.row and _switches(call, "eval")]
+        for outer in walk_own(function):
+            if not isinstance(outer, ast.If) or not switched:
+                continue
+            own = ast.unparse(switched[0].func).removesuffix("eval") + "train()"
+            body, other = ("\n".join(map(ast.unparse, part)) for part in (outer.body, outer.orelse))
+            within = outer.lineno <= fact.site.row <= (outer.end_lineno or 0)
+            if own in body and (
+                (within and own not in other and outer.orelse) or _stored_mode(outer.test, outer, fact)
+            ):
+                return True
+    return False
+
+
+def _stored_mode(test: ast.expr, outer: ast.If, fact: ModeFact) -> bool:
+    """Tell whether a condition behind the eval() asks for a mode that was kept."""
+    behind = fact.site is not None and outer.lineno > fact.site.row
+    return behind and any(isinstance(n, ast.Name) and _MODE.search(n.id) is not None for n in ast.walk(test))
+
+
+_MODE = re.compile(r"train|mode", re.I)
+
+
+def _switches(call: ast.Call, name: str) -> bool:
+    return isinstance(call.func, ast.Attribute) and call.func.attr == name
 
 
 _ASKS_FOR_TRAINING = re.compile(r"""\w\(.*["']\w*train\w*["']""")
@@ -156,7 +195,8 @@ def _trains_in_train_mode(place: Place, forwards: list[Event]) -> bool:
 
 
 def _left_in_eval(fact: ModeFact) -> bool:
-    return fact.mode == EVAL and fact.site is not None
+    """Tell whether code calls eval(), or the like; what a loader returns so was not left so by an evaluation."""
+    return fact.mode == EVAL and fact.site is not None and not fact.how.endswith((".from_pretrained()", ".load()"))
 
 
 def _leaked(event: Event, evaluated: set[tuple[int, ModeFact]]) -> list[ModeFact]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 
@@ -9,6 +10,7 @@ from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
 from modellint.static.flow.events import ACCUMULATE, Event
+from modellint.static.guards import own
 from modellint.static.merge import merged
 from modellint.static.naming import snake
 from modellint.static.sites import places
@@ -29,12 +31,25 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 continue
             if collected and (not source.training or "passed" in event.uses):
                 continue
-            if _counts(event) or _is_step_of_module(event, context):
+            if _begins_anew(event) or _counts(event) or _is_step_of_module(event, context):
                 continue
             confidence = Confidence.CERTAIN if source.training else Confidence.LIKELY
             details = {"sum": event.text, "model": source.text, "adds": "collects" if collected else "adds up"}
             found.append(((place.site,), Finding(place.site, details, confidence)))
     yield from merged(found)
+
+
+def _begins_anew(event: Event) -> bool:
+    """Tell whether an inner loop adds up parts of one result, and the sum is set anew before it."""
+    source = event.source
+    around = source.loops if source is not None else ()
+    if len(event.loops) <= len(around) or event.loops[: len(around)] != around:
+        return False
+    first = around[-1].row if around else 0
+    return any(
+        first < node.lineno < event.site.row and any(ast.unparse(target) == event.text for target in node.targets)
+        for node in own(event.function, ast.Assign)
+    )
 
 
 def _trains_here(event: Event) -> bool:

@@ -15,7 +15,7 @@ _POSITIVE = frozenset({"exp", "exp_", "softplus"})
 
 _SPREAD = re.compile(r"(^|_)(std\w*|sigmas?|scale|sd|stdev|spread|log_?var|log_?std|log_?scale)(_|$)|sigma$|std$")
 _TIMES = frozenset({"mul", "mul_", "multiply", "addcmul"})
-_BY_CHANCES = frozenset({"bernoulli", "multinomial", "poisson"})
+_BY_CHANCES = frozenset({"bernoulli", "multinomial", "poisson", "gumbel_softmax"})
 _TAKES_BOTH = frozenset({"normal"})
 
 

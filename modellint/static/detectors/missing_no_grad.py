@@ -11,6 +11,7 @@ from modellint.diagnostic import Confidence
 from modellint.static.classes import WITHOUT_LAYERS
 from modellint.static.context import FileContext, Finding
 from modellint.static.evidence import (
+    CRITERION,
     PREDICTS,
     called_for_inference,
     gradients_asked,
@@ -18,6 +19,7 @@ from modellint.static.evidence import (
     in_eval,
     in_train,
     is_handed_over,
+    is_shape_check,
     is_test_code,
     means_inference,
     over_held_out_data,
@@ -69,7 +71,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
 
 def _confidence(event: Event, snapshot: Snapshot) -> Confidence | None:
     """Return how sure it is that this forward is inference and needs no graph; None without evidence."""
-    if event.training or event.wants_gradient or snapshot.obj.frozen:
+    if event.training or event.wants_gradient or snapshot.obj.frozen or CRITERION.search(event.text):
         return None
     if event.result_dropped and not has_loaded_weights(snapshot):
         return None
@@ -77,7 +79,7 @@ def _confidence(event: Event, snapshot: Snapshot) -> Confidence | None:
     named = means_inference(event)
     if "volatile" in event.uses:
         return Confidence.CERTAIN
-    if is_test_code(event):
+    if is_test_code(event) or is_shape_check(event, snapshot):
         return None
     sets_eval = in_eval(snapshot) and any(fact.site is not None for fact in snapshot.modes)
     if sets_eval and (predicts or (named and {"returned", "passed"} & event.uses)):
@@ -170,14 +172,18 @@ _DOES_IT_ALL = re.compile(r"^(score|generate|sample|translate|transcribe|synthes
 _ANYTHING = frozenset({"torch.hub.load", "torch.load"})
 """What gives an object of any class, a forecaster or a pipeline around a model too."""
 
-_SWITCHES = frozenset({"no_grad", "inference_mode"})
-_OFFERS = re.compile(r"(^|_)(encode|decode|extract|embed(dings?)?)(_|$)|^_?forward")
+_SWITCHES = frozenset({"no_grad", "inference_mode", "set_grad_enabled", "enable_grad"})
+_OFFERS = re.compile(
+    r"(^|_)(encode|decode|extract|embed(dings?)?|encoder_out(puts?)?|hidden|features?)(_|$)|^_?forward"
+)
 
 
 def _for_callers(event: Event) -> bool:
-    """Tell whether a class offers features that its callers may train on: they know whether a graph is wanted."""
+    """Tell whether a function, or a method of a module, gives what its callers may train on: they know best."""
     root = event.root
-    return root.cls is not None and not event.key.chain and _OFFERS.search(root.name) is not None
+    if event.key.chain or root.is_body:
+        return False
+    return _OFFERS.search(root.name) is not None or (root.cls is not None and "forward" in root.cls.methods)
 
 
 def _finding(event: Event, snapshot: Snapshot, site: Site, confidence: Confidence) -> Finding:

@@ -10,7 +10,7 @@ from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
 from modellint.static.detectors.latent_draws import draws_latent
-from modellint.static.guards import assignments, conditions, never_reached, path_to, speaks_of_mode, tied_to_mode
+from modellint.static.guards import assignments, conditions, never_reached, own, path_to, speaks_of_mode, tied_to_mode
 from modellint.static.naming import is_test_file
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import last_name, parameters, walk
@@ -19,13 +19,13 @@ _JOB = re.compile(
     r"Diffus|DDPM|DDIM|Ddpm|Ddim|SDE|Langevin|Sampler|Sampling|Generator|Polic|Actor|Agent|Augment|Random[A-Z]|^Random$|"
     r"Jitter|Crop|Flip|Mix[Uu]p|CutMix|Cutmix|Cutout|Bayes|MonteCarlo|^MC|Loss|Criterion|Flow|Discriminator|Env|EBM|"
     r"LSH|MAE|Mask|Target|MIM|Pretrain|Contrast|Penalty|Regulari[sz]|CLR|MoCo|BYOL|Distribution|Prior|Latent|Denois|Initiali[sz]|Memory|Schedul|"
-    r"Explain|Sample|Resize|Transform$|Dummy|Gumbel|Quanti[sz]|Codebook"
+    r"Explain|Sample|Resize|Transform$|Dummy|Gumbel|Quanti[sz]|Codebook|Warp|Aug(?![a-z])"
 )
 _JOB_FOLDER = re.compile(
-    r"^(augment\w*|data_aug\w*|transforms?|\w*_transforms|diffusion\w*|samplers?|sampling|explain\w*)$"
+    r"^(augment\w*|data_aug\w*|spec_?aug\w*|loss(es)?|transforms?|\w*_transforms|diffusion\w*|samplers?|sampling|explain\w*)$"
 )
 _JOB_METHOD = re.compile(
-    r"sampl|generat|random|mask|augment|loss|negative|shuffle|init(?!_?(hidden|state|h0|lstm|gru|rnn))|reset|select_action|act$|permut"
+    r"sampl|generat|random|few_?shot|mask|augment|loss|negative|shuffle|init(?!_?(hidden|state|h0|lstm|gru|rnn))|reset|select_action|act$|permut"
 )
 _CORRUPTS = re.compile(r"(^|_)(neg\w*|corrupt\w*|shuffled?|perm\w*|\w*seed)(_|$)")
 _WORK = re.compile(r"loss|criterion|cross_entropy|nll")
@@ -48,10 +48,23 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
         for method in _run_by_forward(cls):
             for call in method.calls:
                 what = _draws(context, method, call, functions, methods)
-                if what and not _guarded(method, call):
+                if what and not _guarded(method, call) and not _is_placeholder(method, call):
                     meant = draws_latent(method, call) or _announces_draws(cls, method)
                     sure = Confidence.POSSIBLE if meant else Confidence.LIKELY
                     yield Finding(context.site(call), {"draw": what, "class": cls.name}, sure)
+
+
+def _is_placeholder(method: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether a forward hands back what was drawn as it is: it stands for a model that is yet to be written."""
+    if method.name != "forward" or any(isinstance(argument, ast.Name) for argument in call.args):
+        return False
+    drawn = {name for name, value in assignments(method) if value is call}
+    returned = [node.value for node in own(method, ast.Return) if node.value is not None]
+    return any(
+        part is call or (isinstance(part, ast.Name) and part.id in drawn)
+        for value in returned
+        for part in (value.elts if isinstance(value, ast.Tuple) else [value])
+    )
 
 
 _ANNOUNCED = re.compile(

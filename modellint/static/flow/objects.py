@@ -240,7 +240,8 @@ def _modes_of_what_runs(obj: Obj, forward: FunctionInfo, state: State) -> Modes:
     parts = [state.heap[part] for value in held for part in value.refs]
     if not parts or len(held) < len(called_attributes(forward)):
         return obj.modes
-    if all(part.kind == MODEL and kinds(part.modes) == {EVAL} for part in parts):
+    by_hand = all(fact.how == "eval()" for part in parts for fact in part.modes)
+    if by_hand and kinds(obj.modes) == {TRAIN} and all(part.kind == MODEL for part in parts):
         return frozenset().union(*(part.modes for part in parts))
     return obj.modes
 

@@ -24,7 +24,7 @@ from modellint.static.flow.values import (
     Value,
     join,
 )
-from modellint.static.project import ClassInfo
+from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import last_name
 
 MAX_LAPS = 3
@@ -75,9 +75,19 @@ def _assign(machine: Machine, node: ast.Assign, state: State) -> list[State]:
         value = value.with_taint(data.accumulated(machine, node, ast.unparse(node.targets[0]), added, state))
     for target in node.targets:
         assign(machine, target, value, state)
-    if isinstance(node.targets[0], ast.Name) and node.targets[0].id == "_" and machine.recorder.events:
+    target = node.targets[0]
+    if machine.recorder.events and isinstance(target, ast.Name) and not _is_read(machine.frame.function, target.id):
         machine.recorder.drop(machine.site(node.value), value.taint)
     return [state]
+
+
+def _is_read(function: FunctionInfo, name: str) -> bool:
+    """Tell whether a local variable of a function is read anywhere; what a file or a notebook holds may be."""
+    known: frozenset[str] | None = function.memo.get(_is_read)
+    if known is None and function.node is not None:
+        names = (node for node in ast.walk(function.node) if isinstance(node, ast.Name))
+        known = function.memo[_is_read] = frozenset(node.id for node in names if not isinstance(node.ctx, ast.Store))
+    return name != "_" and (known is None or name in known)
 
 
 def _adds_to_itself(node: ast.Assign) -> bool:

@@ -468,12 +468,165 @@ DIFFUSION = """
     """
 
 
+CLASSES = """
+    import torch.nn.functional as F
+
+    def train(loader, model, optimizer, count):
+        distance = 0.0
+        {before}
+        for x, y in loader:
+            optimizer.zero_grad()
+            scores = model(x)
+            F.cross_entropy(scores, y).backward()
+            optimizer.step()
+            {inside}
+            for label in range(count):
+                part += 2 * F.nll_loss(scores[label], y)  # ML204
+        print(part)
+    """
+AVERAGED = """
+    import torch
+
+    def average(model, loader):
+        model.load_state_dict(torch.load("a.pt", weights_only=True))
+        with torch.no_grad():
+            model.train()
+            for x, y in loader:
+                {use}  # ML101
+        return model
+    """
+SALIENCY = """
+    def attack(model, images, other):
+        model.eval()
+        images.requires_grad_()  # ML202
+        print(model(images).argmax(-1).tolist())
+        {then}
+    """
+MATCHING = """
+    from files import load
+
+    def rank(path, samples):
+        model = load(path)
+        model.eval()
+        print(model.forward_itm(samples).tolist())  # ML201
+    """
+MATCHER = """
+    import torch
+    from torch import nn
+
+    class Matcher(nn.Module):
+        def forward_itm(self, samples):
+            {context}:
+                return self(samples)
+    """
+CAPTIONS = """
+    from torch import nn
+
+    class Captions(nn.Module):
+        def __init__(self, vision):
+            super().__init__()
+            self.vision = vision.eval()
+
+        def predict_answers(self, samples):
+            embedded = self.vision(samples)  # ML201
+            return {result}
+
+        def forward(self, samples):
+            return self.predict_answers(samples)
+    """
+DRAWN = """
+    import torch
+    from torch import nn
+
+    class {name}(nn.Module):
+        def forward(self, x):
+            shift = torch.randint(0, 5, (1,))  # ML108
+            return {result}
+    """
+TOKENS = """
+    import torch.nn.functional as F
+    from torch import nn
+
+    class Tokens(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.encoder = nn.Linear(4, 4)
+            self.logits = nn.Parameter(self.encoder.weight)
+
+        def forward(self, x):
+            chosen = {logits}
+            return F.gumbel_softmax(chosen, dim=-1)  # ML108
+    """
+REDUCED = """
+    def reduce(results, {name}):
+        {name}.eval()
+        print({name}(results).item())  # ML201
+    """
+RUNNER = """
+    import torch
+
+    class Runner:
+        def train(self, loader, optimizer):
+            for x, y in loader:
+                optimizer.zero_grad()
+                self.model(x).backward()  # ML103
+                optimizer.step()
+                self.evaluate(loader)
+
+        def evaluate(self, loader):
+            {kept}
+            self.model.eval()
+            with torch.no_grad():
+                for x, y in loader:
+                    print(self.model(x).argmax(-1).tolist())
+            {restored}
+
+        def prepare(self):
+            self.model = torch.load("a.pt", weights_only=False)
+            self.model.train()
+    """
+TRIED = """
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc = nn.Linear(4, 4)
+
+        def forward(self, x):
+            return self.fc(x)
+
+    if __name__ == "__main__":
+        net = Net()
+        {load}
+        net.eval()
+        print((net(torch.ones(4)) - 1).sum().item())  # ML201
+    """
+CLASSIFIER = """
+    import pytorch_lightning as pl
+    from transformers import CanineForSequenceClassification
+
+    class Classifier(pl.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.model = CanineForSequenceClassification.from_pretrained("google/canine-s")
+
+        def forward(self, batch):
+            return self.model(**batch)
+
+        def common_step(self, batch):
+            logits = self(batch).logits
+            return (logits.argmax(-1) == batch["labels"]).sum().item()
+    """
+
+
 def silent(text: str) -> str:
     """Return a program without its marks."""
     return re.sub(r"  # ML\d+$", "", text, flags=re.M)
 
 
-RULES = ["ML101", "ML104", "ML106", "ML108", "ML201", "ML204"]
+RULES = ["ML101", "ML103", "ML104", "ML106", "ML108", "ML201", "ML202", "ML204"]
 SILENT: dict[str, str | dict[str, str]] = {
     "a helper that does one thing with a model that its callers have readied": silent(GENERATION),
     "a method that is called under no_grad by somebody whose model is unknown": {
@@ -515,6 +668,25 @@ SILENT: dict[str, str | dict[str, str]] = {
         "app.py": silent(REFINERS.format(points="points")),
         "config.py": "class Configurable:\n    pass\n",
     },
+    "a sum of the parts of one batch": silent(CLASSES.format(before="pass", inside="part = 0")),
+    "statistics gathered with results that nobody reads": silent(AVERAGED.format(use="scores = model(x)")),
+    "an input that another result is differentiated by": silent(SALIENCY.format(then="other(images).backward()")),
+    "a method that switches autograd on itself": {
+        "app.py": silent(MATCHING),
+        "matcher.py": MATCHER.format(context="with torch.set_grad_enabled(True)"),
+    },
+    "a method of a module whose callers decide": silent(CAPTIONS.format(result="embedded.mean()")),
+    "an augmentation": silent(DRAWN.format(name="TimeWarp", result="x + shift")),
+    "a placeholder": silent(DRAWN.format(name="Net", result="shift")),
+    "a sample of what was predicted": silent(TOKENS.format(logits="self.encoder(x)")),
+    "a loss that was put into evaluation mode": silent(REDUCED.format(name="logit_loss")),
+    "modes put back from where they were kept": silent(
+        RUNNER.format(
+            kept="trainings = [self.model.training]", restored="if trainings[0]:\n                self.model.train()"
+        )
+    ),
+    "a check at the bottom of the file that defines the module": silent(TRIED.format(load="pass")),
+    "a step of Lightning around a model of transformers": CLASSIFIER,
     "a step that the base class runs under no_grad": {
         "solver.py": SOLVER.format(context="torch.no_grad()"),
         "app.py": silent(DIFFUSION),
@@ -563,6 +735,21 @@ FOUND: dict[str, str | dict[str, str]] = {
     "a chance that is fixed": TEACHER.format(chance="0.5"),
     "code that is reached": UNREACHABLE.format(first="x = x.flatten()"),
     "a network from a hub": HUB.format(repository="pytorch/vision", method="eval"),
+    "a sum over all batches": CLASSES.format(before="part = 0", inside="pass"),
+    "results that are read": AVERAGED.format(use="print(model(x).argmax(-1).tolist())"),
+    "an input that nothing is differentiated by": SALIENCY.format(then="return images"),
+    "a method that does not switch autograd": {
+        "app.py": MATCHING,
+        "matcher.py": MATCHER.format(context="with torch.autocast('cpu')"),
+    },
+    "a method of a module that gives predictions": CAPTIONS.format(result="embedded.argmax(-1).tolist()"),
+    "a draw that is no augmentation": DRAWN.format(name="Encoder", result="x + shift"),
+    "a sample of parameters": TOKENS.format(logits="self.logits"),
+    "a model that was put into evaluation mode": REDUCED.format(name="scorer"),
+    "modes that are not put back": RUNNER.format(kept="pass", restored="print(loader)"),
+    "a model with weights at the bottom of a file": TRIED.format(
+        load='net.load_state_dict(torch.load("a.pt", weights_only=True))'
+    ),
     "a step that the base class runs under a context of its own": {
         "solver.py": SOLVER.format(context="self.swap_best_state()"),
         "app.py": DIFFUSION,
