@@ -129,6 +129,7 @@ class ActiveRule:
         return cls(rule, rule.severity, MappingProxyType(options))
 
 
+@cache
 def rules_folder() -> Path:
     """Return the catalogue's folder: inside the wheel, or beside the package in a checkout."""
     package = Path(__file__).resolve().parent.parent

@@ -18,10 +18,12 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from modellint._version import __version__
+from modellint.catalog import Framework, Rule, rules_folder
 from modellint.diagnostic import Diagnostic
 from modellint.files import replace_file
 from modellint.linting.engine import Engine, FileReport, language_of
@@ -300,18 +302,26 @@ def _up_to(folder: Path, root: Path) -> Iterator[Path]:
 
 def _sources() -> str:
     """Return a digest of this package's own files in a checkout, where they change without a new version."""
-    package = Path(__file__).resolve().parent.parent
-    if package.parent.name in ("site-packages", "dist-packages"):
+    package = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))  # noqa: PTH120 - hundreds of files
+    if os.path.basename(os.path.dirname(package)) in ("site-packages", "dist-packages"):  # noqa: PTH119, PTH120
         return ""
-    states = []
-    for path in sorted(package.rglob("*.py")):
-        status = path.stat()
-        states.append(f"{path} {status.st_size} {status.st_mtime_ns}")
-    return _digest("\n".join(states).encode("utf-8", "surrogateescape"))
+    states: list[str] = []
+    folders = [package]
+    while folders:
+        with os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                if entry.name.endswith(".py"):
+                    status = entry.stat()
+                    states.append(f"{entry.path} {status.st_size} {status.st_mtime_ns}")
+                elif "." not in entry.name and entry.name != "__pycache__":
+                    folders.append(entry.path)
+    return _digest("\n".join(sorted(states)).encode("utf-8", "surrogateescape"))
 
 
 def _plain(value: Any) -> Any:
-    """Return settings in a form that is the same in every process."""
+    """Return settings in a form that is the same in every process; what is shipped is known by its file."""
+    if isinstance(value, Rule | Framework) and rules_folder() in value.path.parents:
+        return _shipped(value.path)
     if dataclasses.is_dataclass(value):
         return [_plain(getattr(value, field.name)) for field in dataclasses.fields(value) if field.repr]
     if isinstance(value, Mapping):
@@ -323,6 +333,12 @@ def _plain(value: Any) -> Any:
     if isinstance(value, enum.Enum):
         return value.value
     return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+@cache
+def _shipped(path: Path) -> list[Any]:
+    status = path.stat()
+    return [str(path), status.st_size, status.st_mtime_ns]
 
 
 def _digest(data: bytes) -> str:

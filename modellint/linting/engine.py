@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import platform
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
@@ -23,7 +23,6 @@ from modellint.sources import (
     read_source,
     shown,
 )
-from modellint.sources.notebook import without_broken_cells
 from modellint.sources.suppressions import find_suppressions, has_suppressions
 
 if TYPE_CHECKING:
@@ -264,6 +263,8 @@ class Engine:
         try:
             return checker.check(source)
         except SyntaxError:
+            from modellint.sources.notebook import without_broken_cells
+
             readable, errors = without_broken_cells(source)
             if not errors:
                 raise
@@ -356,7 +357,7 @@ def _cannot_parse(path: Path, settings: Settings, reason: str, row: int = 1, col
     active = settings.rules.get(CANNOT_PARSE)
     if active is None:
         return []
-    version = "Python " + ".".join(platform.python_version_tuple()[:2])
+    version = f"Python {sys.version_info.major}.{sys.version_info.minor}"
     parser = "tree-sitter" if language_of(path) == "rust" else version  # Rust comes here with bytes that are no text
     row, column = max(row, 1), max(column, 1)
     return [

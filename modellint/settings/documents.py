@@ -15,7 +15,7 @@ from modellint.catalog.document import (
     suggestion,
     validate,
 )
-from modellint.settings.toml import load_toml, sub_document
+from modellint.settings import compiled
 
 SCHEMA = Path(__file__).parent / "schema.json"
 NAMES = (".modellint.yaml", ".modellint.yml", "pyproject.toml")
@@ -45,6 +45,10 @@ def _has_table(path: Path) -> bool:
     try:
         if b"modellint" not in path.read_bytes():
             return False
+        if (kept := compiled.known(path, SCHEMA)) is not None and kept.data:
+            return True
+        from modellint.settings.toml import load_toml  # most runs read none
+
         data = load_toml(path).data
     except OSError:
         return False
@@ -63,12 +67,16 @@ def read_chain(path: Path) -> Chain:
 
 def _read(path: Path, chain: Chain, above: tuple[Path, ...], asked: Problem | None) -> None:
     """Add `path` to `chain`; `above` are the files that led here, `asked` the place of the last `extends`."""
-    try:
-        document = _load(path)
-    except DocumentError as error:
-        chain.problems += error.problems if asked is None or path.is_file() else [asked]
-        return
-    problems = validate(document, SCHEMA)
+    problems: list[Problem] = []
+    if (document := compiled.known(path, SCHEMA)) is None:
+        try:
+            document = _load(path)
+        except DocumentError as error:
+            chain.problems += error.problems if asked is None or path.is_file() else [asked]
+            return
+        problems = validate(document, SCHEMA)
+        if not problems:
+            compiled.keep(document, SCHEMA)
     chain.problems += problems
     broken = {problem.key for problem in problems}
     if not isinstance(document.data, dict):
@@ -98,6 +106,8 @@ def _extended(document: Document) -> Iterator[tuple[KeyPath, str]]:
 
 def _load(path: Path) -> Document:
     if path.suffix == ".toml":
+        from modellint.settings.toml import load_toml, sub_document
+
         document = load_toml(path)
         if path.name == "pyproject.toml" or "tool" in document.data:
             document = sub_document(document, "tool", "modellint")

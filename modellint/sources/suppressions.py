@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-import io
 import re
-import tokenize
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -119,6 +116,9 @@ def _in_rust(text: str) -> Iterator[Suppression]:
 
 
 def _suppressions(text: str) -> Iterator[Suppression]:
+    import io
+    import tokenize  # most files suppress nothing
+
     waiting: list[tuple[str, tuple[int, int], str]] = []
     first = last = 0
     lines = text.split("\n")
@@ -148,6 +148,8 @@ def _parse_all(comments: list[tuple[str, tuple[int, int], str]], rows: tuple[int
 
 
 def _parse(comment: str, row: int, offset: int, rows: tuple[int, int], line: str) -> Iterator[Suppression]:
+    import difflib
+
     for match in _OURS.finditer(comment):
         kind: Literal["ignore", "ignore-file", "noqa", "malformed"] = "malformed"
         named = match["kind"].lower()

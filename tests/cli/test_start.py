@@ -41,13 +41,29 @@ def test_a_plain_run_imports_nothing_that_it_does_not_need(tmp_path: Path, argum
     assert not names & set(HEAVY)
 
 
-def test_yaml_is_imported_where_a_configuration_is_yaml(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [(".modellint.yaml", "ignore: [ML101]\n"), ("pyproject.toml", "[tool.modellint]\nignore = ['ML101']\n")],
+)
+def test_a_configuration_is_read_and_judged_once(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / "defect.py").write_text(DEFECT)
+    (tmp_path / name).write_text(text)
+    status, names = imported(tmp_path, tmp_path / "cache", "check", "defect.py")
+    assert {"yaml", "jsonschema"} <= names  # the catalogue is made, too
+    again, names = imported(tmp_path, tmp_path / "cache", "check", "defect.py")
+    assert again == status
+    assert not names & {*HEAVY, "tomllib"}
+    (tmp_path / name).write_text(text.replace("ML101", "ML102"))  # the same size, in the same moment
+    changed, names = imported(tmp_path, tmp_path / "cache", "check", "defect.py")
+    assert (changed, "jsonschema" in names) == (1, True)
+
+
+def test_a_configuration_that_is_wrong_is_told_each_time(tmp_path: Path) -> None:
     (tmp_path / "clean.py").write_text("x = 1\n")
-    (tmp_path / ".modellint.yaml").write_text("ignore: [ML101]\n")
-    status, names = imported(tmp_path, tmp_path / "cache", "check", "clean.py")
-    assert status == 0
-    assert "yaml" in names
-    assert "click" not in names
+    (tmp_path / ".modellint.yaml").write_text("ignore: 5\n")
+    runs = [imported(tmp_path, tmp_path / "cache", "check", "clean.py") for _ in range(2)]
+    assert [status for status, _ in runs] == [2, 2]
+    assert all("ignore:" in names for _, names in runs)
 
 
 def test_a_damaged_or_foreign_catalogue_in_the_cache_is_made_again(tmp_path: Path) -> None:
