@@ -13,7 +13,7 @@ from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
 from modellint.static.evidence import functions_around
 from modellint.static.flow.events import EVAL_AGAIN, FORWARD, CallSite, Event
-from modellint.static.flow.values import ENTRY, EVAL, TRAIN, ModeFact, kinds
+from modellint.static.flow.values import ENTRY, EVAL, TRAIN, ModeFact, Modes, kinds
 from modellint.static.guards import walk_own
 from modellint.static.merge import merged
 from modellint.static.sites import Place, from_other_files, places
@@ -201,7 +201,13 @@ def _left_in_eval(fact: ModeFact) -> bool:
 
 def _leaked(event: Event, evaluated: set[tuple[int, ModeFact]]) -> list[ModeFact]:
     """Return the eval() calls whose effect arrives at a training forward that also runs in another mode."""
-    every = {fact for snapshot in event.snapshots for fact in snapshot.modes}
+    every = {fact for snapshot in event.snapshots for fact in _told_apart(snapshot.modes)}
     if not {fact.mode for fact in every} & {TRAIN, ENTRY}:
         return []  # always in evaluation mode: frozen on purpose
     return [fact for fact in every if _left_in_eval(fact) and (event.key.oid, fact) in evaluated]
+
+
+def _told_apart(modes: Modes) -> Modes:
+    """Return those of `modes` that one call does not set both ways: the flag of `train(flag)` is right."""
+    switched = {fact.site for fact in modes if fact.mode == TRAIN}
+    return frozenset(fact for fact in modes if fact.mode != EVAL or fact.site not in switched)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.static.conftest import Lint
 
-RULES = ("ML101", "ML201")
+RULES = ("ML101", "ML103", "ML201")
 NET = """
     import torch
     from torch import nn
@@ -95,6 +95,43 @@ def machines(switch: str, mark: str = "") -> dict[str, str]:
     return {"net.py": NET, "app.py": MACHINES.format(switch=switch.replace("\n", "\n        "), mark=mark)}
 
 
+SPLITS = """
+    import torch
+    import torch.nn.functional as F
+    from net import Net
+
+    class Trainer:
+        def __init__(self, loaders):
+            self.model = Net()
+            self.optimizer = torch.optim.AdamW(self.model.parameters())
+            self.loaders = loaders
+
+        def prepare(self, train):
+            {prepare}
+            torch.set_grad_enabled(train)
+
+        def epoch(self, split):
+            is_train = split == "train"
+            self.prepare(is_train)
+            for x, y in self.loaders[split]:
+                loss = F.cross_entropy(self.model(x), y){mark}
+                if is_train:
+                    self.optimizer.zero_grad()
+                    loss.backward()
+                    self.optimizer.step()
+
+        def run(self, epochs):
+            for _ in range(epochs):
+                for split in ("train", "val"):
+                    self.epoch(split)
+    """
+
+
+def splits(prepare: str, mark: str = "") -> dict[str, str]:
+    text = SPLITS.format(prepare=prepare.replace("\n", "\n            "), mark=mark)
+    return {"net.py": NET, "trainer.py": text}
+
+
 BOTH = "  # ML101, ML201"
 SILENT = {
     "a second pass over the data that is trained on": stages(
@@ -109,6 +146,7 @@ SILENT = {
         parameter="other",
         trains="other is True",
     ),
+    "a mode that is set by a flag in a helper": splits("self.model.train(train)"),
     "an ensemble whose members are all switched": ensemble("[first] + rest", ready=".eval()"),
     "an eval of its own on every kind of machine": machines(
         "if args.cuda:\n    net.cuda().eval()\nelse:\n    net.eval()"
@@ -120,6 +158,7 @@ SILENT = {
     "an eval after a condition on the machine": machines("if args.cuda:\n    net.cuda()\nnet.eval()"),
 }
 FOUND = {
+    "a helper that only ever calls eval": splits("if not train:\n    self.model.eval()", "  # ML103"),
     "a stage that is named by a text": stages(
         'model, first, optimizer, "train"', 'model, second, None, "val"', "  # ML101, ML201"
     ),
