@@ -141,6 +141,8 @@ class Classes:
             found = self.of_call(call, function, arguments if builds else set())
             if found.answer == YES:
                 where = _owner_of(function, call)
+                if where and _never_runs(function, where):
+                    continue
                 answers.append(Dependence(YES, found.detail + (f" in {where}" if where else "")))
                 break
             if found.answer == UNKNOWN and (_may_build(function) or _owner_of(function, call)):
@@ -305,6 +307,29 @@ _BUILDS = re.compile(r"init|make|build|create|setup|set_up|get_|construct|config
 def _may_build(function: FunctionInfo) -> bool:
     """Tell whether what a function constructs may become a part of a model: in most methods, it is used and dropped."""
     return function.cls is None or "nn" in function.words or _BUILDS.search(function.name) is not None
+
+
+def _never_runs(init: FunctionInfo, attribute: str) -> bool:
+    """Tell whether a class stores a part that no method of it mentions: a classifier beside what gives feature maps."""
+    cls = init.cls
+    if init.name != "__init__" or cls is None or "forward" not in cls.methods or cls.bases not in _PLAIN_MODULE:
+        return False
+    if any(cls.name in other.bases for other in cls.module.classes):
+        return False
+    for method in cls.methods.values():
+        nodes = [node for node in walk(method.node) if isinstance(node, ast.Attribute)] if method.node else []
+        if any(node.attr == attribute and isinstance(node.ctx, ast.Load) for node in nodes):
+            return False
+        if not _SETS_UP.search(method.name):
+            whole = {node.value.id for node in nodes if node.attr in _LISTS_PARTS and isinstance(node.value, ast.Name)}
+            if "getattr" in method.callees or method.self_name in whole:
+                return False
+    return True
+
+
+_PLAIN_MODULE = (("nn.Module",), ("torch.nn.Module",))
+_LISTS_PARTS = frozenset({"children", "modules", "named_children", "named_modules", "_modules"})
+_SETS_UP = re.compile(r"init|reset|freez|load|weights|param")
 
 
 def _owner_of(function: FunctionInfo, call: ast.Call) -> str:

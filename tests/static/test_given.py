@@ -278,3 +278,38 @@ class Net(nn.Module):
 
 def test_a_model_of_a_library_most_likely_depends_on_the_mode(lint: Lint) -> None:
     lint(USE.format(imports="import timm", classes=IN_BACKBONE, built="Net('a')", severity=""), rules=["ML101"])
+
+
+FEATURES = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.features = nn.Sequential(nn.Linear(4, 4))
+        self.classifier = nn.Sequential(nn.Dropout(0.5), nn.Linear(4, 4))
+        {more}
+
+    def init_weights(self):
+        for module in self.modules():
+            module.reset_parameters()
+
+    def forward(self, x):
+        for name, module in self.{source}():
+            x = module(x)
+        return x
+"""
+
+
+def features(more: str, source: str, severity: str) -> str:
+    return USE.format(imports="", classes=FEATURES.format(more=more, source=source), built="Net()", severity=severity)
+
+
+def test_a_part_that_the_class_never_runs(lint: Lint) -> None:
+    lint(features("self.width = 4", "features.named_children", ":info"), rules=["ML101"])
+
+
+def test_a_part_that_another_part_is_made_of(lint: Lint) -> None:
+    lint(features("self.features.append(self.classifier)", "features.named_children", ":error"), rules=["ML101"])
+
+
+def test_all_parts_in_turn(lint: Lint) -> None:
+    lint(features("self.width = 4", "named_children", ":error"), rules=["ML101"])

@@ -24,8 +24,16 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     """Report where a torch module stores modules with weights, or modules that depend on the mode, unregistered."""
     for cls in context.module_classes():
         reader = _ClassReader(context, cls)
-        if not reader.registers_by_hand:
+        if not reader.registers_by_hand and not _only_shows(context, cls):
             yield from reader.findings()
+
+
+def _only_shows(context: FileContext, cls: ClassInfo) -> bool:
+    """Tell whether a class of a notebook computes nothing: it shows what a container does."""
+    methods = [method for name, method in cls.methods.items() if name != "__init__" and method.node is not None]
+    if context.module.path.suffix != ".ipynb" or context.project.ancestry(cls)[0][1:]:
+        return False
+    return all(isinstance(node, ast.Pass) for method in methods for node in method.body)
 
 
 class _ClassReader:

@@ -34,6 +34,7 @@ from modellint.static.flow.values import (
     Partial,
     SuperProxy,
     Value,
+    constant,
     join_all,
     only_constant,
 )
@@ -281,6 +282,17 @@ def _nothing(machine: Machine, args: Args, node: ast.Call, state: State) -> Valu
     return Value(taint=args.taint)
 
 
+def _are_modules(args: Args, state: State) -> bool:
+    """Tell whether `isinstance(model, nn.Module)` holds for certain."""
+    if len(args.positional) != 2:
+        return False
+    asked, classes = args.positional
+    module = {symbol.dotted for symbol in classes.symbols if isinstance(symbol, External)} == {"torch.nn.Module"}
+    objects = [state.heap[oid] for oid in asked.refs]
+    known = bool(objects) and all(obj.kind == MODEL and obj.proven and obj.how for obj in objects)
+    return known and module and len(classes.symbols) == 1 and asked.consts is None
+
+
 _BUILTINS: dict[str, Handler] = {
     "map": _map,
     "filter": lambda m, a, n, s: a.positional[1] if len(a.positional) > 1 else NOTHING,
@@ -305,7 +317,7 @@ _BUILTINS: dict[str, Handler] = {
     "round": _number,
     "len": lambda m, a, n, s: NOTHING,
     "range": _nothing,
-    "isinstance": lambda m, a, n, s: NOTHING,
+    "isinstance": lambda m, a, n, s: constant(True) if _are_modules(a, s) else NOTHING,
     "hasattr": lambda m, a, n, s: NOTHING,
     "callable": lambda m, a, n, s: NOTHING,
     "sum": lambda m, a, n, s: Value(taint=join_all(a.positional).taint),

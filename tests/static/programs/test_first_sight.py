@@ -621,12 +621,56 @@ CLASSIFIER = """
     """
 
 
+EITHER = """
+    import torch
+    from torch import nn
+
+    def accuracy(net, loader):
+        for x, y in loader:
+            if isinstance(net, {asked}):
+                net.eval()
+                print(net(x).argmax(-1).tolist())
+                net.train()
+            else:
+                print(net(x).argmax(-1).tolist())  # ML101
+    {call}
+    """
+TRAINED = """
+    def train(loader, optimizer):
+        net = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.1))
+        net.load_state_dict(torch.load("a.pt", weights_only=True))
+        with torch.no_grad():
+            accuracy(net, loader)
+    """
+
+
 def silent(text: str) -> str:
     """Return a program without its marks."""
     return re.sub(r"  # ML\d+$", "", text, flags=re.M)
 
 
 RULES = ["ML101", "ML103", "ML104", "ML106", "ML108", "ML201", "ML202", "ML204"]
+LISTS = """
+    from torch import nn
+
+    class Lists(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.list = [nn.Linear(3, 4)]
+            self.module_list = nn.ModuleList([nn.Conv2d(3, 3, 3)])
+
+        def forward(self{body}
+    """
+
+
+@pytest.mark.parametrize(
+    ("body", "codes"), [("):\n            pass", []), (", x):\n            return self.list[0](x)", ["ML106"])]
+)
+def test_a_notebook_shows_what_a_list_does(tmp_path: Path, body: str, codes: list[str]) -> None:
+    paths = write(tmp_path, {"book.ipynb": notebook(LISTS.format(body=body))})
+    assert [d.code for d in analyzer(tmp_path, paths, ["ML106"]).check(read_source(paths[0]))] == codes
+
+
 SILENT: dict[str, str | dict[str, str]] = {
     "a helper that does one thing with a model that its callers have readied": silent(GENERATION),
     "a method that is called under no_grad by somebody whose model is unknown": {
@@ -687,6 +731,7 @@ SILENT: dict[str, str | dict[str, str]] = {
     ),
     "a check at the bottom of the file that defines the module": silent(TRIED.format(load="pass")),
     "a step of Lightning around a model of transformers": CLASSIFIER,
+    "a branch for what is no module": silent(EITHER.format(asked="nn.Module", call=TRAINED)),
     "a step that the base class runs under no_grad": {
         "solver.py": SOLVER.format(context="torch.no_grad()"),
         "app.py": silent(DIFFUSION),
@@ -750,6 +795,7 @@ FOUND: dict[str, str | dict[str, str]] = {
     "a model with weights at the bottom of a file": TRIED.format(
         load='net.load_state_dict(torch.load("a.pt", weights_only=True))'
     ),
+    "a branch for other modules": EITHER.format(asked="nn.Linear", call=TRAINED),
     "a step that the base class runs under a context of its own": {
         "solver.py": SOLVER.format(context="self.swap_best_state()"),
         "app.py": DIFFUSION,
