@@ -28,6 +28,7 @@ _JOB_METHOD = re.compile(
     r"sampl|generat|random|few_?shot|mask|augment|loss|negative|shuffle|init(?!_?(hidden|state|h0|lstm|gru|rnn))|reset|select_action|act$|permut"
 )
 _CORRUPTS = re.compile(r"(^|_)(neg\w*|corrupt\w*|shuffled?|perm\w*|\w*seed)(_|$)")
+_CONTRASTS = re.compile(r"(^|_)(negatives?|corrupt\w*|shuf\w*)(_|$)")
 _WORK = re.compile(r"loss|criterion|cross_entropy|nll")
 
 
@@ -85,6 +86,8 @@ def _run_by_forward(cls: ClassInfo) -> list[FunctionInfo]:
     start = cls.methods.get("forward")
     if start is None or start.node is None or any(_WORK.search(name) for name in start.callees):
         return []
+    if any(_CONTRASTS.search(name) for name, _ in assignments(start)):
+        return []  # it makes negative examples beside the positive ones
     if "grad" in start.callees:
         return []  # it differentiates by itself: a term of a loss
     found = [start]

@@ -644,6 +644,22 @@ TRAINED = """
     """
 
 
+INFOMAX = """
+    import torch
+    from torch import nn
+
+    class Infomax(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.encoder = nn.Linear(4, 4)
+
+        def forward(self, x):
+            index = torch.randperm(len(x))  # ML108
+            {name} = x[index]
+            return self.encoder(x) - self.encoder({name})
+    """
+
+
 def silent(text: str) -> str:
     """Return a program without its marks."""
     return re.sub(r"  # ML\d+$", "", text, flags=re.M)
@@ -732,6 +748,7 @@ SILENT: dict[str, str | dict[str, str]] = {
     "a check at the bottom of the file that defines the module": silent(TRIED.format(load="pass")),
     "a step of Lightning around a model of transformers": CLASSIFIER,
     "a branch for what is no module": silent(EITHER.format(asked="nn.Module", call=TRAINED)),
+    "negative examples beside the positive ones": silent(INFOMAX.format(name="shuf_features")),
     "a step that the base class runs under no_grad": {
         "solver.py": SOLVER.format(context="torch.no_grad()"),
         "app.py": silent(DIFFUSION),
@@ -796,6 +813,7 @@ FOUND: dict[str, str | dict[str, str]] = {
         load='net.load_state_dict(torch.load("a.pt", weights_only=True))'
     ),
     "a branch for other modules": EITHER.format(asked="nn.Linear", call=TRAINED),
+    "the input in another order": INFOMAX.format(name="features"),
     "a step that the base class runs under a context of its own": {
         "solver.py": SOLVER.format(context="self.swap_best_state()"),
         "app.py": DIFFUSION,
