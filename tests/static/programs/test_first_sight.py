@@ -660,6 +660,25 @@ INFOMAX = """
     """
 
 
+MEASURED = """
+    from sklearn.metrics import f1_score
+
+    def measure(scores, y):
+        return f1_score(y.cpu(), scores.argmax(1).cpu())
+
+    def train(loader, model, optimizer, loss_function):
+        total_{name} = 0
+        for x, y in loader:
+            optimizer.zero_grad()
+            scores = model(x)
+            loss = loss_function(scores, y)
+            loss.backward()
+            optimizer.step()
+            total_{name} += {added}  # ML204
+        return total_{name} / len(loader)
+    """
+
+
 def silent(text: str) -> str:
     """Return a program without its marks."""
     return re.sub(r"  # ML\d+$", "", text, flags=re.M)
@@ -749,6 +768,7 @@ SILENT: dict[str, str | dict[str, str]] = {
     "a step of Lightning around a model of transformers": CLASSIFIER,
     "a branch for what is no module": silent(EITHER.format(asked="nn.Module", call=TRAINED)),
     "negative examples beside the positive ones": silent(INFOMAX.format(name="shuf_features")),
+    "a metric added up": silent(MEASURED.format(name="f1", added="measure(scores, y)")),
     "a step that the base class runs under no_grad": {
         "solver.py": SOLVER.format(context="torch.no_grad()"),
         "app.py": silent(DIFFUSION),
@@ -814,6 +834,7 @@ FOUND: dict[str, str | dict[str, str]] = {
     ),
     "a branch for other modules": EITHER.format(asked="nn.Linear", call=TRAINED),
     "the input in another order": INFOMAX.format(name="features"),
+    "the loss added up": MEASURED.format(name="cost", added="loss"),
     "a step that the base class runs under a context of its own": {
         "solver.py": SOLVER.format(context="self.swap_best_state()"),
         "app.py": DIFFUSION,
