@@ -208,6 +208,8 @@ class Classes:
             number = f"(p={chance.value!r})" if isinstance(chance, ast.Constant) else ""
             return Dependence(YES, f"{name}{number}")
         switches = self.knowledge.dependent_with.get(dotted)
+        if switches is not None and name in _RECURRENT and _is_one(_argument(call, ("num_layers",), 2)):
+            return Dependence(NO)  # dropout stands between layers
         if switches is not None:
             chances = [_argument(call, switch.names, switch.position) for switch in switches]
             found = [
@@ -244,6 +246,13 @@ def _argument(call: ast.Call | None, names: tuple[str, ...], position: int | Non
 
 def _is_zero(node: ast.expr | None) -> bool:
     return isinstance(node, ast.Constant) and node.value in (0, None, False)
+
+
+_RECURRENT = frozenset({"LSTM", "GRU", "RNN"})
+
+
+def _is_one(node: ast.expr | None) -> bool:
+    return node is None or (isinstance(node, ast.Constant) and node.value == 1)
 
 
 def _attributes(method: FunctionInfo) -> Iterator[str]:

@@ -42,6 +42,10 @@ class Finding:
 _LOADING = frozenset({"load_state_dict", "from_pretrained", "load", "create_model", "hub", "export", "jit"})
 
 
+_LOOKS_ALIKE = frozenset("paddle paddlenlp mxnet mindspore jittor oneflow megengine chainer".split())
+"""Libraries whose models have `train()`, `eval()` and a `no_grad` of their own."""
+
+
 class Analyses:
     """The flow analyses of the last files, since a file and its callers ask for the same ones again and again."""
 
@@ -131,9 +135,16 @@ class FileContext:
     def flow(self) -> FileAnalysis:
         """The flow analysis of this file."""
         analysis = self._analyses.of(self.module)
-        if not (is_test_file(self.module.path) and _LOADING.isdisjoint(self.module.body.words)):
+        is_test = is_test_file(self.module.path) and _LOADING.isdisjoint(self.module.body.words)
+        if not is_test and not self._is_of_another_library:
             analysis.run()  # test code shows no inference, unless it loads weights
         return analysis
+
+    @property
+    def _is_of_another_library(self) -> bool:
+        """Whether a file imports a library whose models look like those of torch, and not torch itself."""
+        roots = {imported.module.split(".")[0] for imported in self.module.imports.values() if not imported.level}
+        return not _LOOKS_ALIKE.isdisjoint(roots) and self.knowledge.roots.isdisjoint(roots)
 
     @cached_property
     def _forwards(self) -> frozenset[Site]:

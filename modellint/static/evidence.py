@@ -45,6 +45,8 @@ def is_test_code(event: Event) -> bool:
     module = event.root.module
     if is_test_file(module.path):
         return True
+    if any(cls is not None and "unittest.TestCase" in cls.bases for cls in (f.cls for f in functions_around(event))):
+        return True
     names = list(names_around(event))
     return "_test" in names or ("pytest" in module.imports and any(name.startswith("test_") for name in names))
 

@@ -313,3 +313,26 @@ def test_a_part_that_another_part_is_made_of(lint: Lint) -> None:
 
 def test_all_parts_in_turn(lint: Lint) -> None:
     lint(features("self.width = 4", "named_children", ":error"), rules=["ML101"])
+
+
+RECURRENT = """
+class Net(nn.Module):
+    def __init__(self, layers):
+        super().__init__()
+        self.rnn = nn.GRU({arguments})
+
+    def forward(self, x):
+        return self.rnn(x)[0]
+"""
+
+
+@pytest.mark.parametrize("arguments", ["4, 4, dropout=0.5", "4, 4, 1, dropout=0.5"])
+def test_dropout_between_the_layers_of_one(lint: Lint, arguments: str) -> None:
+    classes = RECURRENT.format(arguments=arguments)
+    lint(USE.format(imports="", classes=classes, built="Net(2)", severity=":info"), rules=["ML101"])
+
+
+@pytest.mark.parametrize("arguments", ["4, 4, 2, dropout=0.5", "4, 4, dropout=0.5, num_layers=layers"])
+def test_dropout_between_layers(lint: Lint, arguments: str) -> None:
+    classes = RECURRENT.format(arguments=arguments)
+    lint(USE.format(imports="", classes=classes, built="Net(2)", severity=":error"), rules=["ML101"])

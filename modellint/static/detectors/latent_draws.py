@@ -25,6 +25,8 @@ def draws_latent(method: FunctionInfo, call: ast.Call) -> bool:
     That is the model's definition (a variational autoencoder, a stochastic policy), where noise of a fixed size
     is a regulariser.
     """
+    if "reparam" in method.name.lower():
+        return True
     name = last_name(call.func)
     if name == "rsample" and isinstance(call.func, ast.Attribute):
         return any(_from_input(method, given) for given in _parameters_of(method, call.func.value))
@@ -32,7 +34,7 @@ def draws_latent(method: FunctionInfo, call: ast.Call) -> bool:
         return _is_computed(method, call.args[0])
     if name in _TAKES_BOTH and len(call.args) > 1:
         return _from_input(method, call.args[1])
-    if "reparam" in method.name.lower() or _decides(method, call):
+    if _decides(method, call):
         return True
     return any(_is_spread(method, factor) for factor in _factors(method, call))
 

@@ -79,7 +79,7 @@ def _confidence(event: Event, snapshot: Snapshot) -> Confidence | None:
     named = means_inference(event)
     if "volatile" in event.uses:
         return Confidence.CERTAIN
-    if is_test_code(event) or is_shape_check(event, snapshot):
+    if is_test_code(event) or (is_shape_check(event, snapshot) and not event.model_trained):
         return None
     sets_eval = in_eval(snapshot) and any(fact.site is not None for fact in snapshot.modes)
     if sets_eval and (predicts or (named and {"returned", "passed"} & event.uses)):

@@ -295,7 +295,7 @@ VARIATIONAL = """
             self.mu = nn.Linear(4, 4)
 
         def {name}(self, mu):
-            return mu + torch.randn(mu.shape)  # ML108
+            return mu + torch.normal(0, 1, mu.shape)  # ML108
 
         def forward(self, x):
             mu = self.mu(x)
@@ -679,6 +679,53 @@ MEASURED = """
     """
 
 
+COMPARED = """
+    import torch
+    import unittest
+
+    class Comparison({base}):
+        def set_up(self):
+            self.net = torch.load("a.pt", weights_only=False)
+            self.net.eval()
+
+        def predict(self, x):
+            print(self.net(x).argmax(-1).tolist())  # ML201
+    """
+LEARNED = """
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc = nn.Linear(4, 4)
+
+        def forward(self, x):
+            return self.fc(x)
+
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters())
+    for x, y in torch.load("data.pt", weights_only=True):
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(net(x), y).backward()
+        optimizer.step()
+    net.eval()
+    print(net(x).argmax(-1).tolist())  # ML201
+    """
+
+
+PADDLE = """
+    import {library}
+    from models import build
+
+    def evaluate(path, loader):
+        model = build(path)
+        model.eval()
+        for x in loader:
+            print(model(x).argmax(-1).tolist())  # ML201
+    """
+
+
 def silent(text: str) -> str:
     """Return a program without its marks."""
     return re.sub(r"  # ML\d+$", "", text, flags=re.M)
@@ -769,6 +816,8 @@ SILENT: dict[str, str | dict[str, str]] = {
     "a branch for what is no module": silent(EITHER.format(asked="nn.Module", call=TRAINED)),
     "negative examples beside the positive ones": silent(INFOMAX.format(name="shuf_features")),
     "a metric added up": silent(MEASURED.format(name="f1", added="measure(scores, y)")),
+    "a test of unittest": silent(COMPARED.format(base="unittest.TestCase")),
+    "a model of another library": silent(PADDLE.format(library="paddle")),
     "a step that the base class runs under no_grad": {
         "solver.py": SOLVER.format(context="torch.no_grad()"),
         "app.py": silent(DIFFUSION),
@@ -835,6 +884,9 @@ FOUND: dict[str, str | dict[str, str]] = {
     "a branch for other modules": EITHER.format(asked="nn.Linear", call=TRAINED),
     "the input in another order": INFOMAX.format(name="features"),
     "the loss added up": MEASURED.format(name="cost", added="loss"),
+    "a class that is no test": COMPARED.format(base="object"),
+    "a model that learned at the bottom of a file": LEARNED,
+    "a model of the project beside another library": PADDLE.format(library="torch, paddle"),
     "a step that the base class runs under a context of its own": {
         "solver.py": SOLVER.format(context="self.swap_best_state()"),
         "app.py": DIFFUSION,
