@@ -273,14 +273,22 @@ def is_handed_over(root: FunctionInfo, project: Project) -> bool:
     if root.is_body or (root.parent is not None and not root.parent.is_body):
         return False
     if root.cls is None:
-        return any(_gives_away(scope, root) for scope in (root.module.body, *root.module.functions))
+        return any(_gives_away(scope, root, project) for scope in (root.module.body, *root.module.functions))
     family = project.ancestry(root.cls)[0]
-    return any(_gives_away(method, root) for cls in family for method in cls.methods.values())
+    return any(_gives_away(method, root, project) for cls in family for method in cls.methods.values())
 
 
-def _gives_away(scope: FunctionInfo, function: FunctionInfo) -> bool:
-    """Tell whether `scope` names `function` without calling it."""
+_SERVERS = frozenset({"gradio", "streamlit", "fastapi", "flask", "starlette"})
+"""Packages that call a function for each request, and know nothing of gradients."""
+
+
+def _gives_away(scope: FunctionInfo, function: FunctionInfo, project: Project) -> bool:
+    """Tell whether `scope` names `function` without calling it, for others than a server."""
     called = {id(call.func) for call in scope.calls}
+    for call in scope.calls:
+        symbol = project.resolve_in(scope, call.func) if call.args or call.keywords else None
+        if symbol is not None and symbol.dotted.split(".", 1)[0] in _SERVERS:
+            called.update(id(value) for value in (*call.args, *(keyword.value for keyword in call.keywords)))
     for node in walk_own(scope):
         if function.cls is None:
             named = isinstance(node, ast.Name) and node.id == function.name

@@ -100,11 +100,18 @@ def _built(context: FileContext, method: FunctionInfo, call: ast.Call, parametri
             if context.classes.dependence(symbol.target).answer == YES:
                 return "is in training mode every time"
             if _has_weights(context, symbol.target, parametrised, set()):
-                return "has new random weights every time"
+                return "has new, untrained weights every time"
         return ""
     if context.classes.of_external(symbol.dotted, call).answer == YES:
         return "is in training mode every time, whatever eval() says"
-    return "has new random weights every time" if symbol.dotted in parametrised else ""
+    learns = symbol.dotted in parametrised and not any(_leaves_weights_out(keyword) for keyword in call.keywords)
+    return "has new, untrained weights every time" if learns else ""
+
+
+def _leaves_weights_out(keyword: ast.keyword) -> bool:
+    """Tell whether an argument asks a norm for no weights of its own."""
+    off = isinstance(keyword.value, ast.Constant) and keyword.value.value is False
+    return off and keyword.arg in ("affine", "elementwise_affine")
 
 
 def _has_weights(context: FileContext, cls: ClassInfo, parametrised: set[str], seen: set[ClassInfo]) -> bool:

@@ -82,6 +82,9 @@ def _confidence(event: Event, snapshot: Snapshot) -> Confidence | None:
     if is_test_code(event) or (is_shape_check(event, snapshot) and not event.model_trained):
         return None
     sets_eval = in_eval(snapshot) and any(fact.site is not None for fact in snapshot.modes)
+    kept = {"returned with its graph", "passed"} & event.uses
+    if sets_eval and "detached" in event.uses and not kept and not event.feeds_training:
+        return Confidence.LIKELY
     if sets_eval and (predicts or (named and {"returned", "passed"} & event.uses)):
         return Confidence.CERTAIN if predicts else Confidence.POSSIBLE if _for_callers(event) else Confidence.LIKELY
     ready = has_loaded_weights(snapshot) and (in_train(snapshot) or named)

@@ -48,7 +48,8 @@ def _is(assign: ast.Assign, wanted: object) -> bool:
 
 
 def _is_true(call: ast.Call, name: str) -> bool:
-    return any(k.arg == name and isinstance(k.value, ast.Constant) and k.value.value is True for k in call.keywords)
+    given = (k.value for k in call.keywords if k.arg == name and isinstance(k.value, ast.Constant))
+    return any(value.value is True or value.value == "warn" for value in given)
 
 
 def _switched(

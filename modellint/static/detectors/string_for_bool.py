@@ -16,6 +16,8 @@ from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import called_name, last_name, parameters, walk
 
 _WORD = re.compile(r"^\s*(true|false|yes|no|on|off|0|1|t|f|y|n)\s*$", re.I)
+_ENVIRONMENT = re.compile(r"(^|\.)(environ\.get|getenv)$")
+"""What reads a variable of the environment, always a text."""
 _NONE = re.compile(r"^\s*(none|null)\s*$", re.I)
 _FLAG = re.compile(
     r"(^|_)(pretrain\w*|imagenet|eval|evaluate|train|training|test|infer\w*|freeze|frozen|resume|determin\w*|strict|"
@@ -92,16 +94,18 @@ def _judge(context: FileContext, scope: FunctionInfo, call: ast.Call, name: str,
 
 
 def _text(scope: FunctionInfo, value: ast.expr) -> str | None:
-    """Return the text that `value` is, itself or through a variable that is assigned once."""
+    """Return the text that `value` is, itself, by default, or through a variable that is assigned once."""
     if isinstance(value, ast.Constant):
         return value.value if isinstance(value.value, str) else None
+    if isinstance(value, ast.Call) and len(value.args) == 2 and _ENVIRONMENT.search(ast.unparse(value.func)):
+        return _text(scope, value.args[1])
     if isinstance(value, ast.Name):
         own = {argument.arg for argument, _ in parameters(scope)}
         for function in (scope, scope.module.body):
             given = values_of(function, value.id)
             if given:
                 only = given[0] if len(given) == 1 else None
-                return only.value if isinstance(only, ast.Constant) and isinstance(only.value, str) else None
+                return None if only is None or isinstance(only, ast.Name) else _text(function, only)
             if value.id in own:
                 return None
     return None

@@ -79,19 +79,21 @@ def result_of(machine: Machine, number: int | None, args: Args, state: State) ->
 
 
 def backward(machine: Machine, taint: frozenset[int]) -> None:
-    """A gradient is computed from `taint`; if it is not in sight what from, from any forward of this function.
+    """A gradient is computed from `taint`; if it is not in sight what from, from any forward of this analysis.
 
     Of those only the ones in the same turn of the loops around: what ran before a training loop is not trained in it.
+    Methods of one class may leave to each other what they compute.
     """
     recorder = machine.recorder
     if any(number >= 0 for number in taint):
         recorder.mark_training(taint)
         return
-    chain = machine.frame.chain
+    chain, root = machine.frame.chain, machine.frames[0].function
     loops = tuple(loop for frame in machine.frames for loop in frame.loops)
     for event in recorder.events:
         inner = len(event.key.chain) > len(chain)
-        here = event.key.chain[: len(chain)] == chain and event.loops[: len(loops)] == loops
+        mine = event.root is root or (root.cls is not None and event.root.cls is root.cls)
+        here = mine and event.key.chain[: len(chain)] == chain and event.loops[: len(loops)] == loops
         if here and not (inner and _in_eval(event)):
             recorder.mark_training(frozenset({recorder.events.index(event)}))
 
@@ -249,6 +251,16 @@ def _collected(machine: Machine, node: ast.Call, item: Value, state: State) -> f
     if any(number >= 0 and events[number].key.kind == ACCUMULATE for number in item.taint):
         return frozenset()  # the sum that is collected was noted before
     return accumulated(machine, node, ast.unparse(node.func.value), item, state, "collected")
+
+
+def with_elements(args: Args, state: State) -> frozenset[int]:
+    """Return the forwards that arguments, or what lists among them hold, were computed from."""
+    taint = args.taint
+    for value in args.every():
+        for oid in value.refs:
+            if state.heap[oid].kind == CONTAINER:
+                taint = taint.union(*(held.taint for held in state.heap[oid].attrs.values()))
+    return taint
 
 
 def container_method(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, state: State) -> Value:

@@ -95,7 +95,7 @@ def call_external(machine: Machine, dotted: str, args: Args, node: ast.Call, sta
                 data.backward(machine, machine.call_value(value, Args(args.positional[1:]), node, state).taint)
         return Value(taint=args.taint | _graph_made(machine, args, node, state))
     if dotted.startswith(("torch.", "numpy.", "math.")) and not dotted.startswith("torch.optim"):
-        taint = args.taint
+        taint = data.with_elements(args, state)
         if _PREDICTION.match(dotted):
             machine.recorder.use(taint, "prediction")
             taint |= {CUT}
