@@ -224,14 +224,16 @@ def _within_training(event: Event) -> bool:
 
 
 _MONTE_CARLO = re.compile(
-    r"(^|_)(mc|monte|carlo|uncertaint\w+|dropout|stochastic|bayes\w*|epistemic|attack\w*|adversar\w*)(_|$)"
+    r"(^|_)(mc|monte|carlo|uncertaint\w+|dropout|stochastic|bayes\w*|epistemic|attack\w*|adversar\w*|"
+    r"fast_adapt|maml|meta_(train|test|val\w*))(_|$)"
 )
 
 
 def wants_randomness(event: Event) -> bool:
     """Tell whether the code, or a loop around it, is named for what dropout at inference is good for.
 
-    An attack goes by the model as it stands: recurrent layers give gradients in training mode only.
+    An attack goes by the model as it stands: recurrent layers give gradients in training mode only. A model that is
+    adapted to a few examples learns in the same turn.
     """
     turns = (name for loop in event.loops for name in loop.given | loop.over)
     return any(_MONTE_CARLO.search(snake(name)) for name in (*names_around(event), *turns))

@@ -195,7 +195,7 @@ class _ClassReader:
         items = _elements(value)
         if items is None:
             return isinstance(value, ast.Name) and value.id in self.registered
-        if len(items) != 1 or isinstance(value, (ast.Dict, ast.ListComp)):
+        if len(items) != 1 or isinstance(value, ast.ListComp):
             return False
         return _hides_on_purpose(items[0]) or self.makers.is_from_library(method, items[0])
 

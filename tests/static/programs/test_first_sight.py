@@ -726,6 +726,32 @@ PADDLE = """
     """
 
 
+FEW_SHOTS = """
+    import torch
+
+    def {name}(learner, optimizer, loss, shots, queries):
+        learner.load_state_dict(loss.state)
+        learner.train()
+        optimizer.zero_grad()
+        loss(learner(shots)).backward()
+        optimizer.step()
+        with torch.no_grad():
+            print(learner(queries).argmax(-1).tolist())  # ML101
+    """
+POINTER = """
+    from torch import nn
+
+    class Optimizer(nn.Module):
+        def __init__(self, model):
+            super().__init__()
+            assert isinstance(model, nn.Module)
+            self.info = {{"model": {kept}}}  # ML106
+
+        def forward(self, x):
+            return self.info["model"](x)
+    """
+
+
 def silent(text: str) -> str:
     """Return a program without its marks."""
     return re.sub(r"  # ML\d+$", "", text, flags=re.M)
@@ -818,6 +844,8 @@ SILENT: dict[str, str | dict[str, str]] = {
     "a metric added up": silent(MEASURED.format(name="f1", added="measure(scores, y)")),
     "a test of unittest": silent(COMPARED.format(base="unittest.TestCase")),
     "a model of another library": silent(PADDLE.format(library="paddle")),
+    "a model that is kept in a dict so that it is not registered": silent(POINTER.format(kept="model")),
+    "a model that is adapted to a few examples": silent(FEW_SHOTS.format(name="fast_adapt")),
     "a step that the base class runs under no_grad": {
         "solver.py": SOLVER.format(context="torch.no_grad()"),
         "app.py": silent(DIFFUSION),
@@ -887,6 +915,7 @@ FOUND: dict[str, str | dict[str, str]] = {
     "a class that is no test": COMPARED.format(base="object"),
     "a model that learned at the bottom of a file": LEARNED,
     "a model of the project beside another library": PADDLE.format(library="torch, paddle"),
+    "a model that is built in a dict": POINTER.format(kept="nn.Linear(4, 4)"),
     "a step that the base class runs under a context of its own": {
         "solver.py": SOLVER.format(context="self.swap_best_state()"),
         "app.py": DIFFUSION,
