@@ -82,11 +82,11 @@ def _assign(machine: Machine, node: ast.Assign, state: State) -> list[State]:
 
 
 def _is_read(function: FunctionInfo, name: str) -> bool:
-    """Tell whether a local variable of a function is read anywhere; what a file or a notebook holds may be."""
+    """Tell whether a variable of a function, or of a script, is read anywhere; what a notebook holds is looked at."""
     known: frozenset[str] | None = function.memo.get(_is_read)
-    if known is None and function.node is not None:
-        names = (node for node in ast.walk(function.node) if isinstance(node, ast.Name))
-        known = function.memo[_is_read] = frozenset(node.id for node in names if not isinstance(node.ctx, ast.Store))
+    if known is None and function.module.path.suffix != ".ipynb":
+        nodes = (node for statement in function.body for node in ast.walk(statement) if isinstance(node, ast.Name))
+        known = function.memo[_is_read] = frozenset(node.id for node in nodes if not isinstance(node.ctx, ast.Store))
     return name != "_" and (known is None or name in known)
 
 
