@@ -130,6 +130,7 @@ class FileAnalysis:
             for cls in self.module.classes:
                 self._run_templates(cls, relevance)
         self._machine.recorder.conclude()
+        self._machine.forget()
         if self._memory is not None:
             self._memory.finish(self._machine)
 

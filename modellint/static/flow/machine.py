@@ -294,6 +294,12 @@ class Machine:
         finally:
             self.limit = limit
 
+    def forget(self) -> None:
+        """Drop what is quickly worked out again, and large: an analysis is kept for the files that ask for it later."""
+        self._globals.clear()
+        self._loop_facts.clear()
+        self.conditions.clear()
+
     def uncover(self, count: int) -> None:
         """Keep only the first `count` functions that calls covered: what was seen of the others is forgotten."""
         while len(self.covered) > count:

@@ -21,7 +21,7 @@ MAX_DEPTH = 24
 MAX_ORIGINS = 24
 MAX_NESTED = 12
 MAX_STEPS = 1_500
-MAX_FUNCTIONS = 4_000
+MAX_FUNCTIONS = 1_000
 SPLIT = re.compile(
     r"(?:\b|_)(train\w*|aug\w*|split\w*|phase|mode|stage|subset|partition|part|eval\w*|val|valid\w*|test\w*|infer\w*|pred\w*"
     r"|shuffle\w*|random\w*|tta)(?:\b|_)",

@@ -418,6 +418,11 @@ def scan(path: Path, text: str, tree: ast.Module) -> ModuleInfo:
         if function.parent is not None:
             function.parent.words |= function.words
             function.parent.callees |= function.callees
+    shared: dict[frozenset[str], set[str]] = {}
+    for function in module.functions:  # many are alike, and nothing is added from here on
+        function.words = shared.setdefault(frozenset(function.words), function.words)
+        function.callees = shared.setdefault(frozenset(function.callees), function.callees)
+        function.stores = shared.setdefault(frozenset(function.stores), function.stores)
     return module
 
 

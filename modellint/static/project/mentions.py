@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 _WORD = re.compile(rb"[A-Za-z0-9_\x80-\xff]+")
@@ -15,7 +16,7 @@ class Mentions:
     def __init__(self, paths: Iterable[Path], read: Callable[[Path], bytes]) -> None:
         self._read = read
         self._numbers: dict[Path, int] = {}
-        self._holders: dict[bytes, list[int]] = {}
+        self._holders: dict[bytes, int | array[int]] = {}  # most words are in one file
         self._replaced: dict[int, bytes] = {}
         for path in paths:
             try:
@@ -24,7 +25,11 @@ class Mentions:
                 continue
             number = self._numbers[path] = len(self._numbers)
             for word in words:
-                self._holders.setdefault(word, []).append(number)
+                holders = self._holders.setdefault(word, number)
+                if isinstance(holders, array):
+                    holders.append(number)
+                elif holders != number:
+                    self._holders[word] = array("I", (holders, number))
         self._vocabulary = b"\n%s\n" % b"\n".join(self._holders)
 
     def __contains__(self, path: Path) -> bool:
@@ -40,7 +45,7 @@ class Mentions:
         parts = _WORD.findall(needle)
         found = set(self._numbers.values())
         for part in parts:
-            found &= {number for word in self._words_with(part) for number in self._holders[word]}
+            found &= {number for word in self._words_with(part) for number in self._files(word)}
         found -= self._replaced.keys()
         found |= {number for number, new in self._replaced.items() if needle in new}
         in_one_word = parts == [needle]
@@ -49,6 +54,10 @@ class Mentions:
             for path, number in self._numbers.items()
             if number in found and (in_one_word or number in self._replaced or self._holds(path, needle))
         )
+
+    def _files(self, word: bytes) -> Sequence[int]:
+        holders = self._holders[word]
+        return holders if isinstance(holders, array) else (holders,)
 
     def _words_with(self, part: bytes) -> Iterator[bytes]:
         """Yield the words that `part` stands in."""
