@@ -187,6 +187,8 @@ def is_inference(event: Event, snapshot: Snapshot) -> bool:
     if snapshot.grad.state == OFF:
         if event.result_dropped and speaks_of_inference(event.function.name) is not True:
             return False  # a dummy forward: to build lazy layers, to warm up, to gather statistics
+        if not event.uses and _put_into_training(snapshot):
+            return False  # nobody reads the result: batch norms gather their statistics anew
         return named or not _within_training(event)
     if "volatile" in event.uses:
         return True

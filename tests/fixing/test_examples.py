@@ -20,6 +20,7 @@ RULES = [rule for rule in load_rules().values() if rule.fix is not None and rule
 # What a fixer rightly leaves alone: a person has to decide.
 BY_HAND = {
     ("ML104", "The caller hands the probability on as it is"),
+    ("ML101", "Nothing in this model depends on the mode today"),
     ("ML104", "One caller of two follows the mode"),
     ("ML105", "A module whose part has weights"),
     ("ML105", "New random weights in every call"),

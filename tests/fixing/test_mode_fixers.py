@@ -510,3 +510,58 @@ class TestMissingEval:
                     return resnet18(weights="DEFAULT")(x).argmax(1)
             """
         assert 'resnet18(weights="DEFAULT").eval()(x)' in fixed(code, "ML101")
+
+
+class TestWhatAReviewerWouldSendBack:
+    def test_what_needs_no_mode_gets_no_eval(self, fixed: Fixed) -> None:
+        assert same(
+            fixed,
+            """
+            import torch
+            from torch import nn
+
+            class Line(nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.fc = nn.Linear(4, 2)
+
+                def forward(self, x):
+                    return self.fc(x)
+
+            def main(x):
+                net = Line()
+                net.load_state_dict(torch.load("line.pt", weights_only=True))
+                with torch.no_grad():
+                    print(net(x).argmax(-1))
+            """,
+            "ML101",
+        )
+
+    def test_an_attack_keeps_its_gradients(self, fixed: Fixed) -> None:
+        code = """
+            import torch
+
+            def robustness(model, loader, adversary):
+                model.eval()
+                hits = 0
+                for x, y in loader:
+                    out = model(x)
+                    hits += (out.argmax(1) == y).sum().item()
+                    x = adversary.perturb(x, y)
+                return hits
+            """
+        assert fixed(code, "ML201") == dedent(code).replace(
+            "        out = model(x)", "        with torch.no_grad():\n            out = model(x)"
+        )
+
+    def test_train_becomes_eval_where_it_stands_right_before(self, fixed: Fixed) -> None:
+        code = """
+            import torch
+
+            @torch.no_grad()
+            def test(model, loader):
+                model.train()  # copied
+                for x, y in loader:
+                    print((model(x).argmax(1) == y).sum().item())
+            """
+        assert fixed(code, "ML101") == dedent(code).replace("model.train()", "model.eval()")

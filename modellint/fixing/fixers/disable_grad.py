@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from modellint.catalog import Rule
@@ -11,6 +13,8 @@ from modellint.fixing.classes import is_in_model
 from modellint.fixing.document import Change, Document, Replacement, Statement
 from modellint.fixing.names import GRADIENTS, TRAINING, holds, own, spelled, words
 
+_DIFFERENTIATES = re.compile(r"adv(ersar|_|$)|attack|perturb|pgd|fgsm|captum|attribut|salien|grad_?cam", re.I)
+"""Names of what computes gradients with respect to an input, out of sight."""
 _NO_DECORATION = frozenset({"jit", "script", "property", "setter", "overload", "fixture"})
 
 
@@ -43,7 +47,8 @@ def _is_inference(function: cst.FunctionDef) -> bool:
         return False
     if function.name.value.startswith(("forward", "__")) or words(*function.decorators) & _NO_DECORATION:
         return False
-    return not words(function) & (TRAINING | GRADIENTS | {"train"})
+    names = words(function)
+    return not names & (TRAINING | GRADIENTS | {"train"}) and not any(map(_DIFFERENTIATES.search, names))
 
 
 def _statements(document: Document, node: cst.BaseExpression) -> list[Statement]:

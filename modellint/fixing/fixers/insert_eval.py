@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from modellint.catalog import Rule
-from modellint.diagnostic import Diagnostic
+from modellint.diagnostic import Diagnostic, Severity
 from modellint.fixing.classes import is_in_model
 from modellint.fixing.document import Change, Document, Rewrite, Statement, before, behind
 from modellint.fixing.names import TRAINING, dotted, last_name, own, targets, words
@@ -19,7 +19,7 @@ _SETS_UP = frozenset({"to", "cuda", "cpu", "half", "float", "double", "bfloat16"
 def fix(document: Document, finding: Diagnostic, rule: Rule) -> Change | None:
     """Put the model of the forward that the finding marks into evaluation mode, in the scope that made it."""
     node = document.at(finding.span, cst.BaseExpression)
-    if node is None or is_in_model(document, node):
+    if node is None or is_in_model(document, node) or finding.severity is Severity.INFO:
         return None
     name = _model(document, node, finding)
     if name is None:
@@ -30,9 +30,25 @@ def fix(document: Document, finding: Diagnostic, rule: Rule) -> Change | None:
     owner, statement, ahead = place
     if _is_mentioned(document.scope(statement), owner):
         return None  # the slip is what there is to repair
+    if ahead and (opposite := _training_before(document, statement, owner)) is not None:
+        switch = cst.Call(cst.Attribute(cst.ensure_type(opposite.func, cst.Attribute).value, cst.Name("eval")))
+        return Change(document.replaced(opposite, switch), f"Call `{owner}.eval()` instead")
     code = document.parse(f"{owner}.eval()\n")
     rewrite: Rewrite = before(code) if ahead else behind(code)
     return Change(document.rewritten({statement: rewrite}), f"Insert `{owner}.eval()`")
+
+
+def _training_before(document: Document, statement: Statement, owner: str) -> cst.Call | None:
+    """Return the call `owner.train()` that stands alone right before `statement`."""
+    block = document.block(statement)
+    body = list(block.body) if block is not None else []
+    at = next((number for number, inner in enumerate(body) if inner is statement), 0)
+    earlier = body[at - 1] if at else None
+    if not isinstance(earlier, cst.SimpleStatementLine) or len(earlier.body) != 1:
+        return None
+    alone = earlier.body[0]
+    call = alone.value if isinstance(alone, cst.Expr) else None
+    return call if isinstance(call, cst.Call) and dotted(call.func) == f"{owner}.train" and not call.args else None
 
 
 def _model(document: Document, node: cst.BaseExpression, finding: Diagnostic) -> str | None:

@@ -42,6 +42,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
     unclear = False
     for event in place.events:
         relevant = [s for s in event.snapshots if is_inference(event, s) and not _follows_owner(event, s, context)]
+        relevant = [s for s in relevant if not _is_function(s, context)]
         wrong = [s for s in relevant if in_train(s) or _switched_on_some(event, s.modes, context)]
         if wrong:
             bad.append((event, wrong[0]))
@@ -77,6 +78,15 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
         confidence = Confidence.LIKELY
     finding = _finding(event, snapshot, place.site, confidence, place.outside)
     yield _cause(event, snapshot), _with_callers(finding, place)
+
+
+def _is_function(snapshot: Snapshot, context: FileContext) -> bool:
+    """Tell whether a module of the project has neither a mode nor weights: a loss, a metric, a transform."""
+    obj = snapshot.obj
+    if obj.depends != NO or not isinstance(obj.cls, ClassInfo):
+        return False
+    made = context.weights.of(obj.cls)
+    return not (made.learns or made.may_load or made.loads_parts)
 
 
 def _readies_itself(event: Event, context: FileContext) -> bool:
