@@ -131,7 +131,7 @@ class Desk:
     async def _check(self, document: Open) -> None:
         async with self._turn:
             # others may have waited for the same
-            if self.documents.get(document.uri) is not document or self._known(document) is not None:
+            if not self._is_current(document) or self._known(document) is not None:
                 return
             epoch, previous = self.epoch, self.results.get(document.uri)
             self._checking = document
@@ -141,26 +141,32 @@ class Desk:
                 return
             finally:
                 self._checking = None
-            if self.documents.get(document.uri) is document:
+            if self._is_current(document):
                 self.results[document.uri] = found
             self._say(found.problems)
 
     def _checkpoint(self) -> None:
         """End the check of a text that is no longer the one in the editor."""
-        document = self._checking
-        if document is not None and self.documents.get(document.uri) is not document:
+        if self._checking is not None and not self._is_current(self._checking):
             raise Superseded
+
+    def _is_current(self, document: Open) -> bool:
+        return self.documents.get(document.uri) is document
 
     def _result(self, document: Open, epoch: int, previous: Result | None) -> Result:
         folder = self.folder(document.path)
         traced: tuple[Diagnostic, ...] = ()
+        self._checkpoint()
+        is_open = self._is_current(document)
         try:
-            is_open = document.uri in self.documents
             report = folder.check(document.path, document.data if is_open else None)
             if isinstance(document, Document):
                 traced = folder.traced(document.path)
         except ConfigurationError as error:
             report = FileReport(document.path, errors=(str(error),))
+        finally:
+            if is_open and not self._is_current(document):
+                self._touched.add(document.path)  # what was checked is not what other files go by
         return result(document, epoch, report, previous, traced, lambda found: self._items(document, found))
 
     def _items(self, document: Open, found: tuple[Diagnostic, ...]) -> Items:

@@ -81,16 +81,18 @@ def items(
     """
     shown: dict[str, list[dict[str, Any]]] = {uri: [] for uri in document.uris}
     names = {str(document.path), *(place.filename for finding in findings for place in finding.related)}
-    sources = {name: _source(opened[Path(name)]) for name in names if Path(name) in opened} if findings else {}
+    # one look at each: the editor may close files meanwhile
+    known = {name: opened.get(Path(name)) for name in names} if findings else {}
+    sources = {name: _source(other) for name, other in known.items() if other is not None}
     report = Report(diagnostics=findings, checked=[], sources=sources)
     for finding in findings:
         item = lsp_diagnostic(finding, report, encoding)
         for place, related in zip(finding.related, item.get("relatedInformation", ()), strict=False):
             if (other := opened.get(Path(place.filename))) is not None:
                 related["location"]["uri"] = other.cell_uri(place.cell)
-        known = rule(finding.code)
-        if "codeDescription" not in item and known is not None and known.references:
-            item["codeDescription"] = {"href": known.references[0][1]}
+        about = rule(finding.code)
+        if "codeDescription" not in item and about is not None and about.references:
+            item["codeDescription"] = {"href": about.references[0][1]}
         shown.setdefault(document.cell_uri(finding.cell), []).append(item)
     return shown
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from modellint.server.folders import Folder
 from modellint.server.results import Result
 from modellint.server.texts import Text
 from modellint.settings import Overrides
-from tests.server.programs import DEFECT, FINE, FORGOTTEN
+from tests.server.programs import DEFECT, FINE, FORGOTTEN, MODEL, SCRIPT
 
 Checks = list[int | None]
 
@@ -40,8 +41,8 @@ async def begun(root: Path, shown: list[Result]) -> Desk:
     return desk
 
 
-def document(root: Path, text: str, version: int = 1) -> Document:
-    path = root / "predict.py"
+def document(root: Path, text: str, version: int = 1, name: str = "predict.py") -> Document:
+    path = root / name
     return Document(path.as_uri(), path, version, Text.of(text))
 
 
@@ -104,3 +105,29 @@ def test_a_check_ends_at_the_next_rule_once_its_text_is_old(tmp_path: Path, monk
     monkeypatch.setattr(analyzer, "detector", typing)
     assert codes(asyncio.run(session())) == DEFECT
     assert rules[:4] == [1, 1, 1, 2]
+
+
+def test_a_text_that_was_replaced_while_it_waited_never_counts_for_other_files(tmp_path: Path) -> None:
+    forgetful = MODEL.replace("    net.eval()\n", "")
+    (tmp_path / "model.py").write_text(MODEL)
+
+    async def session() -> Result | None:
+        desk = await begun(tmp_path, [])
+        script = document(tmp_path, SCRIPT)
+        for opened in (document(tmp_path, MODEL, 1, "model.py"), script):
+            desk.put(opened)
+            await desk.fresh(opened.uri)
+        while desk._pushing:
+            await asyncio.sleep(0)
+        free = threading.Event()
+        desk._worker._thread.submit(free.wait)  # a busy machine
+        desk.put(document(tmp_path, forgetful, 2, "model.py"))
+        waiting = [asyncio.create_task(desk.fresh((tmp_path / name).as_uri())) for name in ("model.py", "predict.py")]
+        while desk._checking is None:
+            await asyncio.sleep(0)
+        desk.put(document(tmp_path, MODEL, 3, "model.py"))
+        free.set()
+        await asyncio.gather(*waiting)
+        return await desk.fresh(script.uri)
+
+    assert codes(asyncio.run(session())) == []
