@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from modellint.static.flow import data
@@ -85,9 +85,23 @@ def _is_read(function: FunctionInfo, name: str) -> bool:
     """Tell whether a variable of a function, or of a script, is read anywhere; what a notebook holds is looked at."""
     known: frozenset[str] | None = function.memo.get(_is_read)
     if known is None and function.module.path.suffix != ".ipynb":
-        nodes = (node for statement in function.body for node in ast.walk(statement) if isinstance(node, ast.Name))
-        known = function.memo[_is_read] = frozenset(node.id for node in nodes if not isinstance(node.ctx, ast.Store))
+        known = _reads([function.node] if function.node is not None else _outside_functions(function.body))
+        for inner in function.module.functions if function.is_body else ():
+            known |= _reads([inner.node] if inner.node is not None else []) - inner.stores
+        function.memo[_is_read] = known
     return name != "_" and (known is None or name in known)
+
+
+def _reads(nodes: Iterable[ast.AST]) -> frozenset[str]:
+    names = (name for node in nodes for name in ast.walk(node) if isinstance(name, ast.Name))
+    return frozenset(name.id for name in names if not isinstance(name.ctx, ast.Store))
+
+
+def _outside_functions(body: Iterable[ast.stmt]) -> Iterable[ast.stmt]:
+    return (statement for statement in body if not isinstance(statement, _DEFINES))
+
+
+_DEFINES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def _adds_to_itself(node: ast.Assign) -> bool:

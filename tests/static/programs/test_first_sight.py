@@ -763,6 +763,10 @@ SCRIPT = """
         for x in torch.load("data.pt", weights_only=True):
             {use}  # ML101
     torch.save(model.state_dict(), "b.pt")
+
+    def other():
+        out = {elsewhere}
+        return out
     """
 
 
@@ -860,7 +864,7 @@ SILENT: dict[str, str | dict[str, str]] = {
     "a model of another library": silent(PADDLE.format(library="paddle")),
     "a model that is kept in a dict so that it is not registered": silent(POINTER.format(kept="model")),
     "a model that is adapted to a few examples": silent(FEW_SHOTS.format(name="fast_adapt")),
-    "a script that gathers statistics": silent(SCRIPT.format(use="out = model(x)")),
+    "a script that gathers statistics": silent(SCRIPT.format(use="out = model(x)", elsewhere="0")),
     "a step that the base class runs under no_grad": {
         "solver.py": SOLVER.format(context="torch.no_grad()"),
         "app.py": silent(DIFFUSION),
@@ -931,7 +935,7 @@ FOUND: dict[str, str | dict[str, str]] = {
     "a model that learned at the bottom of a file": LEARNED,
     "a model of the project beside another library": PADDLE.format(library="torch, paddle"),
     "a model that is built in a dict": POINTER.format(kept="nn.Linear(4, 4)"),
-    "a script that prints predictions": SCRIPT.format(use="print(model(x).argmax(-1).tolist())"),
+    "a script that prints predictions": SCRIPT.format(use="print(model(x).argmax(-1).tolist())", elsewhere="0"),
     "a step that the base class runs under a context of its own": {
         "solver.py": SOLVER.format(context="self.swap_best_state()"),
         "app.py": DIFFUSION,
