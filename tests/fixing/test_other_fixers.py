@@ -312,3 +312,26 @@ class TestLoadersAndPreprocesses:
                     return model.encode_image(augment(image).unsqueeze(0))
             """
         assert fixed(code, "ML305") == dedent(code).replace("augment(image)", "prepare(image)")
+
+
+class TestWhatHoldsNoWeights:
+    def test_a_file_of_data_is_left_to_a_person(self, fixed: Fixed) -> None:
+        code = """
+            import torch
+
+            def cached(folder, dev_dataset_path):
+                parts = {"train": torch.load(folder / "train_dataset"), "dev": torch.load(dev_dataset_path)}
+                data = torch.load("numbers.pt")
+                return parts, data
+            """
+        assert fixed(code, "ML403") == dedent(code)
+
+    def test_weights_below_a_folder_of_data(self, fixed: Fixed) -> None:
+        code = """
+            import torch
+
+            def restore(model, data_dir):
+                state = torch.load(data_dir / "best.pt")
+                model.load_state_dict(state)
+            """
+        assert fixed(code, "ML403") == dedent(code).replace('"best.pt")', '"best.pt", weights_only=True)')

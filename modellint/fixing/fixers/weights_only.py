@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
+import libcst.matchers as m
 
 from modellint.catalog import Rule
 from modellint.diagnostic import Diagnostic
 from modellint.fixing.arguments import argument, has_stars, with_argument
 from modellint.fixing.document import Change, Document
-from modellint.fixing.names import dotted, own, targets
+from modellint.fixing.names import dotted, own, targets, words
 
 _OF_MODELS = frozenset(
     {"eval", "train", "to", "cuda", "half", "float", "parameters", "state_dict", "modules", "forward"}
@@ -22,10 +25,29 @@ def fix(document: Document, finding: Diagnostic, rule: Rule) -> Change | None:
         return None
     if document.enclosing(call, cst.ExceptHandler) is not None:
         return None  # the way out for a torch that does not know the argument
+    if _is_named_for_data(document, call):
+        return None
     if _is_whole_model(document, call) and "safe_globals" not in document.source.text:
         return None
     fresh = with_argument(call, "weights_only", cst.Name("True"))
     return Change(document.replaced(call, fresh), "Set `weights_only=True`")
+
+
+_DATA = re.compile(r"(^|_)(datasets?|vocab\w*|tokenizer|corpus)(_|$)")
+_NAMED = re.compile(rf"{_DATA.pattern}|(^|_)(data|traindata|testdata|samples|examples|names)$")
+"""Names of what is saved as objects of other classes than tensors: it does not load with `weights_only=True`."""
+
+
+def _is_named_for_data(document: Document, call: cst.Call) -> bool:
+    """Tell whether what is loaded, or the file that holds it, is named for data."""
+    parent = document.parent(call)
+    texts = [text.raw_value for text in m.findall(call, m.SimpleString()) if isinstance(text, cst.SimpleString)]
+    named = (*(name.rpartition(".")[2] for name in targets(parent)), *map(_stem, texts))
+    return any(map(_NAMED.search, named)) or any(map(_DATA.search, words(call)))
+
+
+def _stem(path: str) -> str:
+    return path.rsplit("/", 1)[-1].split(".", 1)[0]
 
 
 def _is_whole_model(document: Document, call: cst.Call) -> bool:

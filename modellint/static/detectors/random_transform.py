@@ -20,7 +20,7 @@ from modellint.static.naming import snake
 from modellint.static.origins import Origin
 from modellint.static.project.facts import called_name
 
-Found = tuple[Randomness, Site | None, Confidence]
+Found = tuple[Randomness, Site, Confidence]
 
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
@@ -41,7 +41,8 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     for scope in context.scopes_calling(makers):
         for call in scope.calls:
             name = called_name(context.module, call)
-            if name in makers and transforms.knows(context.qualified(scope, call.func) or ""):
+            fits = name in makers and transforms.knows(context.qualified(scope, call.func) or "")  # equivalent: faster
+            if fits:  # equivalent: spares the search
                 makes = True
                 names |= enclosing_names(scope, call, context.resolver)
     if not makes:  # equivalent: spares the search
@@ -52,7 +53,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
         *_direct(context, transforms, names),
     ]:
         site = site_of(found.scope.module, found.node)
-        related = ((use, "reaches the model here"),) if use is not None and use.row != site.row else ()
+        related = ((use, "reaches the model here"),) if use.row != site.row else ()
         known = best.get(site)
         if known is None or confidence.rank < known.confidence.rank:
             best[site] = Finding(site, {"what": found.what}, confidence, related=related)
@@ -62,8 +63,8 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
 @cache
 def _first_cut(words: tuple[str, ...]) -> Callable[[str], bool]:
     """Return what tells cheaply whether a last name may be one of `words`, which may end in `*`."""
-    exact = frozenset(word for word in words if not word.endswith("*"))
-    beginnings = tuple(word[:-1] for word in words if word.endswith("*"))
+    exact = frozenset(words)
+    beginnings = tuple(word[:-1] for word in words if word.endswith("*"))  # equivalent: a first cut may keep more
     return lambda name: name in exact or name.startswith(beginnings)
 
 
@@ -78,7 +79,7 @@ def _through_loaders(
         if not uses:
             continue
         use = next((u for u in uses if u.sure), uses[0])
-        site = site_of(use.scope.module, use.place) if hasattr(use.place, "lineno") else None
+        site = site_of(use.scope.module, use.place)
         dataset = loader.view.argument("dataset", 0)
         within = transforms.within(dataset) if dataset is not None else ()
         for found in [*transforms.flagged(loader.view), *within]:

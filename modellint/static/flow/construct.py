@@ -125,6 +125,8 @@ def construct_external(machine: Machine, dotted: str, args: Args, node: ast.Call
             if inner:
                 attrs[str(index)] = Value(refs=frozenset(inner))
         depends = _with_parts(depends, attrs, args, state)
+        if dotted == "torch.nn.Sequential" and depends.answer == NO and len(attrs) < len(args.positional):
+            depends = Dependence(UNKNOWN)  # a part out of sight
     site = machine.site(node)
     name = dotted.rsplit(".", 1)[-1]
     obj = Obj(
