@@ -11,11 +11,13 @@ from pathlib import Path
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
+from modellint.static.dependence import NO, UNKNOWN
 from modellint.static.evidence import functions_around
 from modellint.static.flow.events import EVAL_AGAIN, FORWARD, CallSite, Event
 from modellint.static.flow.values import ENTRY, EVAL, TRAIN, ModeFact, Modes, kinds
 from modellint.static.guards import walk_own
 from modellint.static.merge import merged
+from modellint.static.project import ClassInfo
 from modellint.static.sites import Place, from_other_files, places
 
 
@@ -36,7 +38,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             if not event.training or not facts or not _steps(event):
                 continue
             facts = [fact for fact in facts if not (_put_back_by_a_hook(fact, context) or _put_back(fact, context))]
-            if not facts:
+            if not facts or all(snapshot.obj.depends == NO for snapshot in event.snapshots):
                 continue
             pure = any(kinds(s.modes) == {EVAL} for s in event.snapshots)
             fact = min(facts, key=lambda f: f.site or event.site)
@@ -44,7 +46,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             finding = Finding(
                 place.site,
                 {"model": event.text, "line": fact.site.row},
-                Confidence.CERTAIN if pure and not event.key.chain else Confidence.LIKELY,
+                _confidence(event, pure, context),
                 related=(
                     (fact.site, "put into evaluation mode here, and never back"),
                     *(
@@ -65,6 +67,14 @@ def _steps(event: Event) -> bool:
     if not event.root.is_body or event.key.chain:
         return True
     return any(_STEPS.search(name) for scope in scopes for name in scope.callees)
+
+
+def _confidence(event: Event, pure: bool, context: FileContext) -> Confidence:
+    """Return how sure it is that the mode matters: nothing may be known of what the model is made of."""
+    classes = [snapshot.obj.cls for snapshot in event.snapshots if snapshot.obj.depends == UNKNOWN]
+    if classes and all(isinstance(c, ClassInfo) and not context.classes.dependence(c).hints for c in classes):
+        return Confidence.POSSIBLE
+    return Confidence.CERTAIN if pure and not event.key.chain else Confidence.LIKELY
 
 
 _STEPS = re.compile(r"^step$|_step$|^step_|optimi[sz]e|update|minimi[sz]e|train|fit$")

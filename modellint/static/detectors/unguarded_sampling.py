@@ -19,7 +19,7 @@ _JOB = re.compile(
     r"Diffus|DDPM|DDIM|Ddpm|Ddim|SDE|Langevin|Sampler|Sampling|Generator|Polic|Actor|Agent|Augment|Random[A-Z]|^Random$|"
     r"Jitter|Crop|Flip|Mix[Uu]p|CutMix|Cutmix|Cutout|Bayes|MonteCarlo|^MC|Loss|Criterion|Flow|Discriminator|Env|EBM|"
     r"LSH|MAE|Mask|Target|MIM|Pretrain|Contrast|Penalty|Regulari[sz]|CLR|MoCo|BYOL|Distribution|Prior|Latent|Denois|Initiali[sz]|Memory|Schedul|"
-    r"Explain|Sample|Resize|Transform$|Dummy|Gumbel|Quanti[sz]|Codebook|Warp|Aug(?![a-z])"
+    r"Explain|Sample|Resize|Transform$|Dummy|Gumbel|Quanti[sz]|Codebook|Warp|Aug(?![a-z])|Mine(?![a-z])|Estimator"
 )
 _JOB_FOLDER = re.compile(
     r"^(augment\w*|data_aug\w*|spec_?aug\w*|loss(es)?|transforms?|\w*_transforms|diffusion\w*|samplers?|sampling|explain\w*)$"

@@ -770,6 +770,32 @@ SCRIPT = """
     """
 
 
+EPOCHS = """
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc = nn.Sequential(nn.Linear(4, 4), {layer})
+
+        def forward(self, x):
+            return self.fc(x)
+
+    def main(loader, held_out, optimizer, loss_function):
+        net = Net()
+        for epoch in range(9):
+            for x, y in loader:
+                loss_function(net(x), y).backward()  # ML103
+                optimizer.step()
+                optimizer.zero_grad()
+            net.eval()
+            with torch.no_grad():
+                for x, y in held_out:
+                    print(loss_function(net(x), y).item())
+    """
+
+
 def silent(text: str) -> str:
     """Return a program without its marks."""
     return re.sub(r"  # ML\d+$", "", text, flags=re.M)
@@ -865,6 +891,7 @@ SILENT: dict[str, str | dict[str, str]] = {
     "a model that is kept in a dict so that it is not registered": silent(POINTER.format(kept="model")),
     "a model that is adapted to a few examples": silent(FEW_SHOTS.format(name="fast_adapt")),
     "a script that gathers statistics": silent(SCRIPT.format(use="out = model(x)", elsewhere="0")),
+    "a mode that leaks into a model without any": silent(EPOCHS.format(layer="nn.ReLU()")),
     "a step that the base class runs under no_grad": {
         "solver.py": SOLVER.format(context="torch.no_grad()"),
         "app.py": silent(DIFFUSION),
@@ -936,6 +963,7 @@ FOUND: dict[str, str | dict[str, str]] = {
     "a model of the project beside another library": PADDLE.format(library="torch, paddle"),
     "a model that is built in a dict": POINTER.format(kept="nn.Linear(4, 4)"),
     "a script that prints predictions": SCRIPT.format(use="print(model(x).argmax(-1).tolist())", elsewhere="0"),
+    "a mode that leaks into a model with dropout": EPOCHS.format(layer="nn.Dropout(0.1)"),
     "a step that the base class runs under a context of its own": {
         "solver.py": SOLVER.format(context="self.swap_best_state()"),
         "app.py": DIFFUSION,
