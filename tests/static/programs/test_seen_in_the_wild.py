@@ -166,7 +166,7 @@ SILENT = {
         def evaluate(loader):
             compute_stft = STFT()
             with torch.no_grad():
-                return [compute_stft(x).abs().tolist() for x in loader]  # ML101:info
+                return [compute_stft(x).abs().tolist() for x in loader]
         """,
     "an encoder that is given its activation": """
         import torch
