@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from modellint.static.datapath.evidence import (
     REPEATS,
     evaluates_by_name,
     infers,
-    is_forward,
     is_test_scope,
     looks_at_samples,
     trains,
@@ -23,8 +22,10 @@ from modellint.static.project.facts import last_name, walk
 MAX_STEPS = 300
 
 
-def inference_forwards(resolver: Resolver, module: ModuleInfo) -> Iterator[tuple[ast.Call, FunctionInfo, Activation]]:
-    """Yield the forwards of a file that are inference, as the code around them shows."""
+def inference_forwards(
+    resolver: Resolver, module: ModuleInfo, is_forward: Callable[[ast.Call], bool]
+) -> Iterator[tuple[ast.Call, FunctionInfo, Activation]]:
+    """Yield the forwards of a file, told by `is_forward`, that are inference, as the code around them shows."""
     for scope in [module.body, *module.functions]:
         if is_test_scope(scope) or looks_at_samples(scope):
             continue

@@ -18,6 +18,7 @@ _KEEPS = frozenset(
     "detach cpu numpy float double half to cuda clone squeeze unsqueeze flatten view reshape contiguous".split()
 )
 _OUTPUTS = frozenset({"logits", "last_hidden_state", "pooler_output", "sample", "data", "T", "out", "features"})
+_JOINS = frozenset({"cat", "concat", "concatenate", "stack", "vstack", "hstack"})
 _DETERMINISTIC = ("use_deterministic_algorithms(True", "enable_full_determinism(")
 MAX_DEPTH = 12
 
@@ -87,6 +88,8 @@ def _forwards(context: FileContext, origin: Origin, depth: int) -> dict[int, ast
         plain = isinstance(func, ast.Name) or (isinstance(func, ast.Attribute) and not _makes_labels(func.attr))
         if plain and bool(node.args or node.keywords) and context.is_forward(node):
             return {id(node): node}
+        if last_name(func) in _JOINS and node.args and _is_of_tensors(context, origin.scope, func):
+            return _all_forwards(context, origin.at(node.args[0]), depth)
         if isinstance(func, ast.Attribute) and func.attr == "run" and len(node.args) > 1 and _is_session(func.value):
             return {id(node): node}
         inner = [one for one in context.resolver.origins(origin) if one.node is not node]
@@ -105,6 +108,24 @@ def _forwards(context: FileContext, origin: Origin, depth: int) -> dict[int, ast
             found = [origin.at(given[0])] if len(given) == 1 else []
         return _all_of(context, [one.at(one.node) for one in found], depth)
     return {}
+
+
+def _is_of_tensors(context: FileContext, scope: FunctionInfo, func: ast.expr) -> bool:
+    name = context.qualified(scope, func)
+    return name is not None and name.startswith(("torch.", "numpy."))
+
+
+def _all_forwards(context: FileContext, parts: Origin, depth: int) -> dict[int, ast.Call]:
+    """Return the forwards whose results are the elements of a list; empty where there is anything else in it."""
+    node = parts.node
+    if isinstance(node, ast.Call) and last_name(node) in ("list", "tuple") and len(node.args) == 1:
+        node = node.args[0]
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return _all_of(context, [parts.at(element) for element in node.elts], depth)
+    if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
+        return _forwards(context, parts.at(node.elt), depth + 1)
+    given = values_of(parts.scope, node.id) if isinstance(node, ast.Name) else []
+    return _all_forwards(context, parts.at(given[0]), depth + 1) if len(given) == 1 and depth <= MAX_DEPTH else {}
 
 
 def _all_of(context: FileContext, found: list[Origin], depth: int) -> dict[int, ast.Call]:

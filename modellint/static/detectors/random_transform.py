@@ -10,7 +10,7 @@ from typing import Any
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
-from modellint.static.datapath.evidence import REPEATS
+from modellint.static.datapath.evidence import REPEATS, is_forward
 from modellint.static.datapath.inputs import applied, inference_forwards
 from modellint.static.datapath.loaders import enclosing_names, loaders
 from modellint.static.datapath.transforms import Randomness, Transforms
@@ -88,7 +88,8 @@ def _through_loaders(
 
 def _direct(context: FileContext, transforms: Transforms, names: set[str]) -> Iterator[Found]:
     for module in context.consumptions.files_around(context.module, names):
-        for call, scope, activation in inference_forwards(context.resolver, module):
+        known = context.is_forward if module is context.module else is_forward
+        for call, scope, activation in inference_forwards(context.resolver, module, known):
             if scope.name == "forward" and scope.cls is not None and context.classes.is_module(scope.cls):
                 continue  # views for a teacher: whether the whole module infers, its callers tell
             for given in [*call.args, *(keyword.value for keyword in call.keywords)]:
