@@ -102,9 +102,9 @@ def _is_random(snapshot: Snapshot) -> bool:
 
 def _is_inference(context: FileContext, event: Event) -> bool:
     """Tell whether a forward is inference whose result somebody believes in."""
-    if event.training or event.wants_gradient or event.feeds_training or event.model_trained or event.beside_training:
+    if event.wants_gradient or event.feeds_training or event.model_trained or event.beside_training:
         return False
-    if event.result_dropped or is_test_code(event) or wants_randomness(event) or acts(event):
+    if is_test_code(event) or wants_randomness(event) or acts(event):
         return False
     if not event.key.chain and any(is_shape_check(event, snapshot) for snapshot in event.snapshots):
         return False
@@ -126,8 +126,6 @@ def _holds_random_weights(context: FileContext, event: Event, snapshot: Snapshot
     obj = snapshot.obj
     if any(_MEANT_RANDOM.search(snake(name)) for name in (obj.name, *event.text.split("."))):
         return False
-    if new_layer(obj) is not None:
-        return True
     if isinstance(obj.cls, ClassInfo):
         if _MEANT_RANDOM.search(snake(obj.cls.name)):
             return False
