@@ -18,7 +18,7 @@ class Links:
     """The trails of a project by the names of files: see `modellint.static.project.trails`.
 
     `words` are those that were searched for, with the files that hold them. `tables` are digests of what looking up a
-    name in a file goes by.
+    name in a file goes by, and of its code.
     """
 
     reads: Graph = field(default_factory=dict)
@@ -60,13 +60,19 @@ class Links:
     def follow(self, changed: Mapping[str, bytes], tables: Mapping[str, str]) -> set[str]:
         """Return the files whose findings may be other ones now that files have the contents `changed`.
 
-        `tables` are the digests of names in these files. What was noted of the files concerned is forgotten.
+        `tables` are the digests of names and code in these files. What was noted of the files concerned is forgotten.
         """
-        renamed = {name for name in changed if self.tables.get(name) != tables.get(name)}
+        renamed, code = set[str](), set[str]()
+        for name in changed:
+            old, new = (known.get(name, "").partition(" ") for known in (self.tables, tables))
+            if old[0] != new[0]:
+                renamed.add(name)
+            if not new[2] or old[2] != new[2]:  # no program: whatever it is, it is another one
+                code.add(name)
         renamed |= _reaching(renamed, self.names)
-        code = renamed | changed.keys()
+        code |= renamed
         code |= _reaching(code, self.reads)
-        values, report = set(code), set(code)
+        values, report = set(code), code | changed.keys()
         for name, text in changed.items():
             for word, holders in self.words.items() if name.endswith(".py") else ():
                 if (name in holders) != (word.encode(errors="surrogateescape") in text):

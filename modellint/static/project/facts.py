@@ -276,6 +276,7 @@ class ModuleInfo:
         self.classes: list[ClassInfo] = []
         self.body = FunctionInfo(self, BODY, None, None, None)
         self._tree: ast.Module | None = tree
+        self._last = max((node.end_lineno or 0 for node in tree.body[-1:]), default=0)
         self.turn = next(_TURNS)
         self._lines: list[str] = []
         self._sliced = 0  # characters, about, of the functions that were parsed by themselves
@@ -298,11 +299,15 @@ class ModuleInfo:
         return 0 < sum(name is not None and "regist" in name for name in names) <= _MAX_REGISTERED
 
     def table(self) -> str:
-        """Return a digest of all that looking up a name in the file goes by."""
+        """Return digests of all that looking up a name in the file goes by, and of its text up to the last statement.
+
+        What stands behind that, comments and empty lines, is of no consequence for other files.
+        """
         body = self.body
         own = [sorted(body.classes), sorted(body.functions), sorted(body.stores), sorted(self.aliases.items())]
         names = [*own, sorted(map(repr, self.imports.items())), self.stars, self.registers]
-        return hashlib.blake2b(repr(names).encode(errors="surrogateescape"), digest_size=8).hexdigest()
+        code = "\n".join(self.text.split("\n")[: self._last])
+        return f"{_digest(repr(names))} {_digest(code)}"
 
     @property
     def tree(self) -> ast.Module:
@@ -357,6 +362,10 @@ class ModuleInfo:
             self._text = ""
         for function in [self.body, *self.functions]:
             function.take_node(None)
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).hexdigest()
 
 
 BODY = "<module>"
