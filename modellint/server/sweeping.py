@@ -10,7 +10,8 @@ import asyncio
 import gc
 from collections.abc import Callable
 
-SOON = 0.01  # seconds after an answer, which has been written by then
+SOON = 0.05  # seconds after an answer: whoever types on waits for no sweep
+MOST = 30  # answers without one
 LATER = 5.0  # seconds without a message
 
 
@@ -26,19 +27,23 @@ class Sweeper:
         self._soon: asyncio.TimerHandle | None = None
         self._later: asyncio.TimerHandle | None = None
         self._sweeps = 0
+        self._answers = 0
 
     def answered(self) -> None:
         """Take notice that an answer has been worked out."""
         gc.disable()
         loop = asyncio.get_running_loop()
-        if self._soon is None:
+        self._answers += 1
+        if self._soon is None or self._answers < MOST:
+            if self._soon is not None:
+                self._soon.cancel()
             self._soon = loop.call_later(SOON, self._sweep)
         if self._later is not None:
             self._later.cancel()
         self._later = loop.call_later(LATER, self._run, _settle)
 
     def _sweep(self) -> None:
-        self._soon = None
+        self._soon, self._answers = None, 0
         self._run(_collect if self._sweeps else _settle)
         self._sweeps += 1
 

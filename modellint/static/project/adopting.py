@@ -67,6 +67,8 @@ def adopt(old: ModuleInfo, new: ModuleInfo) -> Shifts:
     body.nested = [_kept(kept, function) for function in body.nested]
     body.functions = {name: _kept(kept, function) for name, function in body.functions.items()}
     body.classes = {name: _kept(kept, cls) for name, cls in body.classes.items()}
+    old.functions, old.classes = [], []
+    old.let_go()  # at once: the old version is in circles of references
     stayed = [(before[was].first, before[was].last, after[now].first - before[was].first) for was, now in pairs]
     return Shifts(*zip(*stayed, strict=True)) if stayed else Shifts((), (), ())
 
