@@ -26,5 +26,17 @@
 (add-to-list 'eglot-server-programs
              '((python-mode python-ts-mode rust-mode rust-ts-mode) . modellint-contact))
 
+;;;###autoload
+(defun modellint-trace ()
+  "Trace the models of the configuration.
+What is found is shown in the lines of the models, in all buffers of the project."
+  (interactive)
+  (let ((server (or (eglot-current-server) (user-error "This buffer has no server: M-x eglot"))))
+    (jsonrpc-async-request server :workspace/executeCommand '(:command "modellint.trace")
+                           :success-fn #'ignore
+                           :error-fn (lambda (problem) (message "modellint: %s" (plist-get problem :message)))
+                           :timeout nil)
+    (message "modellint: tracing")))
+
 (provide 'modellint)
 ;;; modellint.el ends here
