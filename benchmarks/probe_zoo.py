@@ -53,7 +53,10 @@ def build():
 _JUDGED = {
     "nystromformer": "true: the convolution over the values looks under the mask",
     "yoso": "true: the hashed attention counts what stands under the mask",
-    "fastspeech2_conformer": "ML707 true: convolutions look under the mask; ML607 not judged yet",
+    "fastspeech2_conformer": (
+        "true, both: convolutions look under the mask (ML707); in evaluation mode the decoder gets no mask for the "
+        "frames of shorter samples, and the sum of all durations decides whether a sample without any gets one (ML607)"
+    ),
     "vit_mae": "true: the pretraining model masks random patches in evaluation mode too",
 }
 """What the findings were found to be, read in the source of each model."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from modellint.runtime.probes.batch import NoBatch
+from modellint.runtime.probes.batch import NoBatch, one_sample
 from modellint.runtime.probes.bench import Bench, OutOfTime
 from modellint.runtime.probes.compare import Difference, difference, to_the_shorter, tolerance_of
 from modellint.runtime.probes.double import is_rounding
@@ -73,6 +73,8 @@ def alone(bench: Bench) -> ProbeResult:
         cause = "TF32" if _tf32(bench) else "reduction order"
         why = "rounding, which the model makes larger than the tolerance; in double precision it is gone"
         return replace(result, reason=why, cause=cause)
+    if why := one_sample(bench, samples.batch):
+        return ProbeResult("alone", VACUOUS, why, details=details)
     return replace(
         result,
         verdict=FAILED,

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from modellint.runtime.capture.operands import storage
 from modellint.runtime.capture.subject import Subject
 from modellint.runtime.probes.tree import leaves, rebuilt
 
@@ -230,8 +231,52 @@ def takes_sequence_first(model: nn.Module) -> bool:
     return any(isinstance(module, kinds) and not module.batch_first for module in model.modules())
 
 
-def unbatched(bench: Any, batch: Batch) -> bool:
-    """Tell whether a layer that takes sequences with and without a batch was called on one without."""
+def one_sample(bench: Any, batch: Batch) -> str:
+    """Return why the rows of the inputs are no samples, where the model shows it; otherwise nothing. Two forwards.
+
+    Either a layer that takes sequences with and without a batch is called on one without, or the first thing that is
+    done to the inputs is to give them a leading axis of one.
+    """
+    if _without_batch(bench, batch):
+        return "a layer was called on one sequence without a batch (two axes)"
+    if _is_given_a_leading_axis(bench, batch):
+        return "the model gives its input a leading axis of one: what it is given is one sample"
+    return ""
+
+
+_RESHAPING = {
+    *("alias", "clone", "contiguous", "detach", "expand", "permute", "reshape", "t", "to", "_to_copy", "transpose"),
+    *("unsqueeze", "view", "_unsafe_view", "lift_fresh"),
+}
+"""Operations after which the values are still the input's."""
+
+
+def _is_given_a_leading_axis(bench: Any, batch: Batch) -> bool:
+    if batch.stacked or batch.axis:
+        return False
+    held = rebuilt((batch.args, batch.kwargs), lambda _, tensor: tensor.clone())
+    inputs = {storage(tensor): tensor.dim() for path, tensor in leaves(held) if path in batch.paths}
+    tape = bench.tape()
+    bench.run(*held, tape=tape, as_they_are=True)
+    waiting: dict[int, int] = {}
+    """The operations that only reshape an input and have not given it such an axis yet: how many axes it had."""
+    met = False
+    for index, entry in enumerate(tape.entries):
+        known = [waiting[parent] for parent in entry.parents if parent in waiting]
+        known += [inputs[place] for place in entry.reads if place in inputs]
+        if not known:
+            continue
+        value = entry.values[0] if entry.values else None
+        if entry.name.split(".")[1] not in _RESHAPING or value is None:
+            return False
+        if value.dim() == known[0] + 1 and value.shape[0] == 1:
+            met = True
+        else:
+            waiting[index] = known[0]
+    return met
+
+
+def _without_batch(bench: Any, batch: Batch) -> bool:
     ranks: list[int] = []
 
     def note(module: nn.Module, args: Any, kwargs: Any) -> None:

@@ -40,6 +40,8 @@ class _Blame:
     layers: tuple[LayerError, ...] = ()
     same_shapes: bool = True
     by_constants: bool = False
+    drawn: bool = False
+    """Whether samples only meet in the stream of random numbers: how many are drawn depends on the values of some."""
 
 
 def judge_leak(bench: Bench, leak: Leak) -> ProbeResult:
@@ -60,6 +62,9 @@ def judge_leak(bench: Bench, leak: Leak) -> ProbeResult:
     blame = _blame(bench, leak)
     if not leak.samples.resized and blame.by_constants:
         why = "the model takes one size only, and joins the rows by a tensor of its own: they are no samples of a batch"
+        return ProbeResult("neighbours", VACUOUS, why, details=details)
+    if blame.drawn:
+        why = "how many random numbers are drawn depends on the neighbours: nothing is proved"
         return ProbeResult("neighbours", VACUOUS, why, details=details)
     if leak.found.relative <= limit.limit and not blame.same_shapes:
         return ProbeResult(
@@ -152,11 +157,13 @@ def _search(bench: Bench, leak: Leak) -> _Blame:
             break
     guilty = sorted(_guilty(masks, found), key=lambda key: found[key])
     entries = [masks.reference.entries[found[key]] for key in guilty]
+    drawn = bool(entries) and all(entry.draws for entry in entries)
+    entries = [entry for entry in entries if not entry.draws]
     culprits = [Culprit(entry.name, entry.module, entry.site, why="mixes samples") for entry in entries]
     if not culprits and decides is not None:
         culprits = [Culprit(decides.name, decides.module, decides.site, why="decides for all samples what is run")]
-    by_constants = bool(guilty) and all(masks.joined_by_a_constant(entry) for entry in entries)
-    return _Blame(tuple(culprits), tuple(by_layer(bench, way, 0.0, guilty)), alike, by_constants)
+    by_constants = bool(entries) and all(masks.joined_by_a_constant(entry) for entry in entries)
+    return _Blame(tuple(culprits), tuple(by_layer(bench, way, 0.0, guilty)), alike, by_constants, drawn)
 
 
 def _guilty(masks: Influence, found: Mapping[Group, int]) -> list[Group]:

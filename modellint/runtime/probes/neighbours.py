@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from modellint.runtime.probes.batch import Batch, NoBatch, find_batch, takes_sequence_first, unbatched
+from modellint.runtime.probes.batch import Batch, NoBatch, find_batch, one_sample, takes_sequence_first
 from modellint.runtime.probes.bench import Bench, OutOfTime
 from modellint.runtime.probes.compare import Difference, difference, to_the_shorter, tolerance_of
 from modellint.runtime.probes.result import FAILED, PASSED, VACUOUS, ProbeResult
@@ -110,8 +110,8 @@ def neighbours(bench: Bench) -> ProbeResult:
             return replace(answer, reason="the samples are counted by the second axis")
     if leak is None:
         return result
-    if unbatched(bench, batch):
-        return ProbeResult("neighbours", VACUOUS, "a layer was called on one sequence without a batch (two axes)")
+    if why := one_sample(bench, batch):
+        return ProbeResult("neighbours", VACUOUS, why)
     from modellint.runtime.probes.mixing import judge_leak
 
     return judge_leak(bench, leak)

@@ -29,6 +29,8 @@ class Entry:
     reads: tuple[int, ...] = ()
     writes: tuple[int, ...] = ()
     """Identities of the storages that it reads from outside the run, and of those that it writes to."""
+    draws: bool = False
+    """Whether it draws random numbers: how many may depend on what is in the batch."""
     inherited: float = 0.0
     own: float = 0.0
     stale: bool = False

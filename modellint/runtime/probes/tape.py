@@ -135,7 +135,10 @@ class Tape:
             inherited=max((mark[2] for mark in known), default=0.0),
         )
         self.entries.append(entry)
+        stream: Any = (kwargs.get("generator") or torch.default_generator) if adapter.is_seeded(func) else None
+        before = None if stream is None else stream.get_state()
         result = func(*args, **kwargs)
+        entry.draws = before is not None and not torch.equal(before, stream.get_state())
         written = [
             tensor
             for position, key in adapter.written(func)

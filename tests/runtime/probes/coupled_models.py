@@ -560,3 +560,10 @@ class MixedByAMatrixOfAnySize(Sequences):
         x = self.enter(x)
         mix = torch.ones(len(x), len(x)).softmax(-1)
         return self.leave(torch.einsum("cb,bpd->cpd", mix, x))  # mixes
+
+
+class LooksAtTheRawInputTwice(Coupled):
+    """One of the two ways to use the input gives it no leading axis."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.leave((x[:, None] - x[None]).abs().amax(1))  # mixes

@@ -444,3 +444,29 @@ class LeavesOneByOneOnceSure(Coupled):
             waiting = waiting & ~sure
             x = self.enter(x).relu()
         return answer
+
+
+class AddsTheBatchAxisItself(Coupled):
+    """Takes one sequence: its rows are steps in time."""
+
+    verdict = VACUOUS
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rnn = nn.GRU(8, 4, batch_first=True, bidirectional=True)
+
+    def inputs(self) -> tuple[Any, ...]:
+        return (torch.randn(5, 8),)
+
+    def forward(self, x: Tensor) -> Tensor:
+        found, _ = self.rnn(x.contiguous().unsqueeze(0))
+        return self.leave(found.squeeze(0))
+
+
+class DrawsAsOftenAsThereAreNegatives(Coupled):
+    """How many numbers the samples before it use decides what a sample draws; no operation brings two together."""
+
+    verdict = VACUOUS
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.leave(F.rrelu(self.enter(x), training=True))
