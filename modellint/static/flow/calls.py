@@ -144,8 +144,15 @@ def attribute(machine: Machine, owner: Value, name: str, state: State, called: b
             parts.append(_class_attribute(machine, symbol, name, state))
         else:
             parts.append(Value(symbols=(BoundMethod(name, Value(symbols=(symbol,), taint=owner.taint)),)))
+    switched: set[int] = set()
     for oid in owner.refs:
-        parts.append(_object_attribute(machine, oid, name, state, called))
+        part = _object_attribute(machine, oid, name, state, called)
+        if name in _MODES and part.symbols == (BoundMethod(name, Value(refs=frozenset({oid}))),):
+            switched.add(oid)  # however many they are: a value holds few symbols
+        else:
+            parts.append(part)
+    if switched:
+        parts.append(Value(symbols=(BoundMethod(name, Value(refs=frozenset(switched))),)))
     if name in _SHAPES and not owner.symbols:
         return NOTHING
     if name == "data" and owner.taint:
@@ -155,6 +162,9 @@ def attribute(machine: Machine, owner: Value, name: str, state: State, called: b
         bound = BoundMethod(name, Value(taint=owner.taint, consts=owner.consts))
         return Value(symbols=(bound,), taint=owner.taint)
     return join_all(parts).with_taint(owner.taint)
+
+
+_MODES = frozenset({"eval", "train"})
 
 
 def _class_attribute(machine: Machine, symbol: ClassValue, name: str, state: State) -> Value:

@@ -796,6 +796,30 @@ EPOCHS = """
     """
 
 
+ZOO = """
+    import torch
+    from torchvision.models import resnet18
+
+    def predict(kind, x):
+        nets = {{}}
+        nets["a"] = resnet18()
+        nets["b"] = resnet18()
+        nets["c"] = resnet18()
+        nets["d"] = resnet18()
+        nets["e"] = resnet18()
+        nets["f"] = resnet18()
+        nets["g"] = resnet18()
+        nets["h"] = resnet18()
+        nets["i"] = resnet18()
+        nets["j"] = resnet18()
+        net = nets[kind]
+        net.load_state_dict(torch.load("a.pt", weights_only=True))
+        net.{switch}()
+        with torch.no_grad():
+            print(net(x).argmax(-1).tolist())  # ML101
+    """
+
+
 def silent(text: str) -> str:
     """Return a program without its marks."""
     return re.sub(r"  # ML\d+$", "", text, flags=re.M)
@@ -892,6 +916,7 @@ SILENT: dict[str, str | dict[str, str]] = {
     "a model that is adapted to a few examples": silent(FEW_SHOTS.format(name="fast_adapt")),
     "a script that gathers statistics": silent(SCRIPT.format(use="out = model(x)", elsewhere="0")),
     "a mode that leaks into a model without any": silent(EPOCHS.format(layer="nn.ReLU()")),
+    "one of ten models": silent(ZOO.format(switch="eval")),
     "a step that the base class runs under no_grad": {
         "solver.py": SOLVER.format(context="torch.no_grad()"),
         "app.py": silent(DIFFUSION),
@@ -964,6 +989,7 @@ FOUND: dict[str, str | dict[str, str]] = {
     "a model that is built in a dict": POINTER.format(kept="nn.Linear(4, 4)"),
     "a script that prints predictions": SCRIPT.format(use="print(model(x).argmax(-1).tolist())", elsewhere="0"),
     "a mode that leaks into a model with dropout": EPOCHS.format(layer="nn.Dropout(0.1)"),
+    "one of ten models in training mode": ZOO.format(switch="train"),
     "a step that the base class runs under a context of its own": {
         "solver.py": SOLVER.format(context="self.swap_best_state()"),
         "app.py": DIFFUSION,
