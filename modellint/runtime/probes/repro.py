@@ -139,20 +139,26 @@ first = next(t for t in tensors([args, kwargs]) if t.dim())
 size = first.shape[0]
 
 
-def alone(value):
+def of_size(value, count):
     if isinstance(value, torch.Tensor):
-        return value[:1] if value.dim() and value.shape[0] == size else value
+        rows = [index % size for index in range(count)]
+        return value[rows] if value.dim() and value.shape[0] == size else value
     if isinstance(value, dict):
-        return {key: alone(item) for key, item in value.items()}
-    return type(value)(alone(item) for item in value) if isinstance(value, (list, tuple)) else value
+        return {key: of_size(item, count) for key, item in value.items()}
+    return type(value)(of_size(item, count) for item in value) if isinstance(value, (list, tuple)) else value
 
 
 before = [t[:1] for t in run(model, args, kwargs) if t.dim() and t.shape[0] == size]
-try:
-    found = gap(before, run(model, alone(args), alone(kwargs)))
-except Exception as error:
-    sys.exit(f"a sample alone stops the forward: {error!r}")
-print(f"a sample alone and in a batch of {size}: the answers differ by {found:.3g} of the largest value")
+found = 0.0
+for count in (1, 2, 3, 8):
+    try:
+        after = run(copy.deepcopy(model), of_size(args, count), of_size(kwargs, count))
+    except Exception as error:
+        if count == 1:
+            sys.exit(f"a sample alone stops the forward: {error!r}")
+        continue
+    found = max(found, gap(before, [t[:1] for t in after if t.dim() and t.shape[0] == count]))
+print(f"a sample in batches of other sizes than {size}: the answers differ by {found:.3g} of the largest value")
 """,
     "reload": """
 fresh = build(seed=1)
@@ -162,16 +168,39 @@ print(f"saved and loaded into a fresh model: the answers differ by {found:.3g} o
 """,
     "layout": """
 
-def transposed(value):
+def laid_out(value, how):
     if isinstance(value, torch.Tensor):
-        return value.transpose(-1, -2).contiguous().transpose(-1, -2) if value.dim() > 1 else value
+        return how(value) if value.dim() else value
     if isinstance(value, dict):
-        return {key: transposed(item) for key, item in value.items()}
-    return type(value)(transposed(item) for item in value) if isinstance(value, (list, tuple)) else value
+        return {{key: laid_out(item, how) for key, item in value.items()}}
+    return type(value)(laid_out(item, how) for item in value) if isinstance(value, (list, tuple)) else value
 
 
-found = gap(run(model, args, kwargs), run(model, transposed(args), transposed(kwargs)))
-print(f"the same values, transposed in memory: the answers differ by {found:.3g} of the largest value")
+def transposed(value):
+    return value.transpose(-1, -2).contiguous().transpose(-1, -2) if value.dim() > 1 else value
+
+
+def every_second(value):
+    return torch.stack([value, value], -1).flatten(-2)[..., ::2]
+
+
+def at_an_offset(value):
+    return torch.cat([value.flatten()[:1], value.flatten()])[1:].view(value.shape)
+
+
+def channels_last(value):
+    return value.contiguous(memory_format=torch.channels_last) if value.dim() == 4 else value
+
+
+found, name, reference = 0.0, "", run(model, args, kwargs)
+call = getattr(model, "{method}") if "{method}" else model
+for how in (transposed, every_second, at_an_offset, channels_last):
+    torch.manual_seed(0)
+    with torch.no_grad():
+        # No copies: they would be laid out anew.
+        answer = tensors(call(*laid_out(args, how), **laid_out(kwargs, how)))
+    found, name = max((found, name), (gap(reference, answer), how.__name__))
+print(f"the same values laid out in another way ({{name}}): the answers differ by {{found:.3g}} of the largest value")
 """,
     "export": """
 exported = torch.export.export(model, args, kwargs, strict=False).module()
@@ -213,7 +242,7 @@ def script(
     if result.probe == "neighbours":
         keep = {"the first": 0, "the second": 1}.get(str(details.get("kept")), -1)
         body = body.format(axis=details.get("axis", 0), keep=keep)
-    if again:
+    if again or result.probe == "layout":
         body = body.format(method=method or "")
     head = _HEAD.format(
         title=f"{target.text}: {result.cause or result.probe}.",

@@ -42,8 +42,10 @@ CASES = {
     "neighbours": "x = self.fc(x); return x / x.abs().amax()",
     "neighbours: in a branch": "x = self.fc(x); return x if x.mean() > 0.5 else -x",
     "alone": "return self.fc(x) / len(x)",
+    "alone: in large batches": "return self.fc(x) * (1.5 if len(x) > 6 else 1.0)",
     "reload": "return self.fc(x) @ self.matrix",
     "layout": "return self.fc(torch.as_strided(x, x.shape, (8, 1)))",
+    "layout: at an offset": "return self.fc(x) + (x.storage_offset() % 4)",
     "export": "x = self.fc(x); return x * 1.01 if torch.compiler.is_compiling() else x",
 }
 
