@@ -9,15 +9,16 @@ from typing import Any, TypeVar
 
 from modellint.diagnostic import Diagnostic
 from modellint.linting import FileReport, FixedFile
-from modellint.linting.kept import Kept, is_kept, keep, kept_file
+from modellint.linting.kept import Kept, is_kept, keep
 from modellint.server.documents import Document, Open
 from modellint.server.folders import ConfigurationError, Folder
 from modellint.server.planning import Target, Work, plan
 from modellint.server.results import Items, Result, items, result
-from modellint.server.stamps import configures, content, stamps
+from modellint.server.stamps import configures, content
 from modellint.server.texts import Text
 from modellint.server.worker import Superseded, Worker
-from modellint.settings import NAMES, Overrides
+from modellint.server.workspace import Workspace
+from modellint.settings import Overrides
 from modellint.sources.discovery import SUFFIXES
 
 PAUSE = 0.2  # seconds without an edit before the other open files are checked again
@@ -40,11 +41,7 @@ class Desk:
         self._deliver = deliver
         self._tell = tell
         self._told: set[str] = set()
-        self._overrides = Overrides()
-        self._folders: list[Folder] = []
-        self._singles = Folder(None, self._overrides, self._read, self._checkpoint)
-        self._buffers: dict[Path, bytes] = {}
-        self._opened: dict[Path, Open] = {}
+        self._space = Workspace(self._checkpoint)
         self._touched: set[Path] = set()
         self._fixable: dict[str, tuple[Open, int, FileReport]] = {}
         self._settled = 0
@@ -54,7 +51,6 @@ class Desk:
         self._pushing: dict[str, asyncio.Task[None]] = {}
         self._resting: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._stamps: dict[Path, int] = {}
         self._worker = Worker()
 
     # -- what is open --------------------------------------------------------------------------------------
@@ -64,8 +60,7 @@ class Desk:
         fresh = document.uri not in self.documents
         self._settled += fresh
         self.documents[document.uri] = document
-        self._opened[document.path] = document
-        self._buffers[document.path] = document.data
+        self._space.put(document)
         self._touched.add(document.path)
         self.epoch += 1
         if fresh:
@@ -86,8 +81,7 @@ class Desk:
             return None
         for known in (self.results, self._fixable):
             known.pop(uri, None)
-        self._opened.pop(document.path, None)
-        data = self._buffers.pop(document.path, None)
+        data = self._space.remove(document)
         self.epoch += 1
         self._settled += 1
         folder = self.folder(document.path)
@@ -105,13 +99,12 @@ class Desk:
 
     def folder(self, path: Path) -> Folder:
         """Return the innermost folder of the workspace around `path`."""
-        around = [folder for folder in self._folders if folder.root is not None and folder.root in path.parents]
-        return max(around, key=lambda folder: len(folder.root.parts) if folder.root else 0, default=self._singles)
+        return self._space.folder(path)
 
     @property
     def folders(self) -> tuple[Folder, ...]:
         """The folders of the workspace."""
-        return tuple(self._folders)
+        return self._space.folders
 
     # -- checking ------------------------------------------------------------------------------------------
 
@@ -171,7 +164,7 @@ class Desk:
 
     def _items(self, document: Open, found: tuple[Diagnostic, ...]) -> Items:
         folder = self.folder(document.path)
-        return items(document, found, self.encoding, self._opened, lambda code: folder.rule(document.path, code))
+        return items(document, found, self.encoding, self._space.opened, lambda code: folder.rule(document.path, code))
 
     async def with_fixes(self, uri: str) -> tuple[Open, FileReport] | None:
         """Return an open file and its findings with the fixes that repair them, None if it is not open."""
@@ -208,14 +201,14 @@ class Desk:
     async def planned(self, targets: list[Target]) -> list[Work]:
         """Return what is to be traced, as `plan` does. Raises one of `ConfigurationError`."""
         async with self._turn:
-            return await self._work(lambda: plan(self._folders or [self._singles], targets))
+            return await self._work(lambda: plan(self._space.folders or [self._space.singles], targets))
 
     async def keep(self, root: Path, kept: Kept) -> None:
         """Show what a trace in the project at `root` has found, and keep it there."""
 
         def work() -> None:
             keep(root, kept)
-            for folder in (*self._folders, self._singles):
+            for folder in self._space.every:
                 folder.hold(root, kept)
 
         async with self._turn:
@@ -276,11 +269,7 @@ class Desk:
 
     async def start(self, roots: Iterable[Path], overrides: Overrides) -> None:
         """Work in the folders `roots` with the options `overrides` from now on."""
-        self._overrides = overrides
-        known = {folder.root: folder for folder in self._folders}
-        self._folders = [
-            known.get(root) or Folder(root, overrides, self._read, self._checkpoint) for root in dict.fromkeys(roots)
-        ]
+        self._space.begin(roots, overrides)
         await self.reload()
 
     async def ready(self) -> None:
@@ -290,18 +279,17 @@ class Desk:
 
     async def reload(self) -> None:
         """Read configuration, rules and lists of files again; where they are broken, what was in force stays."""
-        await self._load([*self._folders, self._singles])
+        await self._load(self._space.every)
 
     async def _load(self, folders: Iterable[Folder]) -> None:
         async with self._turn:
             problems: list[str] = []
             for folder in folders:
-                singles = [path for path in self._opened if self.folder(path).root is None]
                 try:
-                    await self._work(lambda f=folder, s=singles: f.load(self._overrides, s))  # type: ignore[misc]
+                    await self._work(self._space.loading(folder))
                 except ConfigurationError as error:
                     problems.append(str(error))
-            self._stamps = self._current_stamps()
+            self._space.note_stamps()
             if not problems:
                 self._told.clear()  # what breaks again is said again
             self._say(problems)
@@ -327,7 +315,7 @@ class Desk:
             self._renew()
         moved = [p for p in created_or_deleted if not p.suffix or p.suffix in SUFFIXES or configures(p)]
         moved = [p for p in moved if p.exists() != (p in self.folder(p).files) or configures(p)]
-        written = [p for p in written if p not in self._opened or configures(p)]
+        written = [p for p in written if p not in self._space.opened or configures(p)]
         if moved or any(map(configures, written)):
             self._spawn(self.reload())
         elif written:
@@ -343,20 +331,8 @@ class Desk:
         folder = self.folder(document.path)
         unknown = folder.root is not None and document.path not in folder.files
         broken = known is not None and not known.parsed and len(self.documents) > 1
-        if unknown or broken or self._current_stamps() != self._stamps:
+        if unknown or broken or self._space.is_restamped():
             self._spawn(self.reload())
-
-    def _current_stamps(self) -> dict[Path, int]:
-        folders = {parent for path in self._opened for parent in path.parents}
-        folders |= {folder.root for folder in self._folders if folder.root is not None}
-        candidates = {folder / name for folder in folders for name in NAMES}
-        for folder in (*self._folders, self._singles):
-            candidates |= {*folder.sources, kept_file(folder.project)}
-        return stamps(candidates)
-
-    def _read(self, path: Path) -> bytes:
-        data = self._buffers.get(path)
-        return path.read_bytes() if data is None else data
 
     def _spawn(self, work: Any) -> asyncio.Task[Any]:
         task = asyncio.get_running_loop().create_task(work)
