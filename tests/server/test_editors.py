@@ -118,6 +118,22 @@ def test_emacs_shows_a_finding(tmp_path: Path) -> None:
     assert "training mode" in emacs(tmp_path, steps)
 
 
+@pytest.mark.torch
+@pytest.mark.skipif(not _has_eglot(), reason="Emacs with eglot is not installed")
+def test_emacs_traces_and_shows_what_was_found(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    (tmp_path / "model.py").write_text(TRAINING)
+    (tmp_path / ".modellint.yaml").write_text(CONFIGURED)
+    (tmp_path / ".git").mkdir()
+    steps = f"""(progn (setq modellint-command '("{sys.executable}" "-m" "modellint" "server"))
+      (setq eglot-connect-timeout 120) (find-file "model.py") (python-mode)
+      (let ((eglot-sync-connect t)) (call-interactively 'eglot))
+      (modellint-trace)
+      (let ((tries 0)) (while (and (< tries 1200) (null (flymake-diagnostics))) (sit-for 0.1) (setq tries (1+ tries))))
+      (princ (mapconcat #'flymake-diagnostic-text (flymake-diagnostics) "\\n")) (kill-emacs))"""
+    assert "dropout (p=0.5) is active" in emacs(tmp_path, steps)
+
+
 @pytest.mark.skipif(
     not (EDITORS / "vscode/node_modules").is_dir(), reason="the extension's packages are not installed (npm install)"
 )
