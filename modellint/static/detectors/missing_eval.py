@@ -22,6 +22,7 @@ from modellint.static.evidence import (
     wrong_call,
 )
 from modellint.static.flow.events import FORWARD, Event, Snapshot
+from modellint.static.flow.libraries import SAVED_WHOLE
 from modellint.static.flow.values import ENTRY, EVAL, LOADED, MIXED, OFF, TRAIN, Modes, Site, kinds
 from modellint.static.machines import switched_on_some
 from modellint.static.merge import merged
@@ -54,6 +55,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
             trained.append(event)
     if not bad:
         if not good:
+            yield from _judge_saved(place)
             yield from _judge_open(place, context)
         return
     event, snapshot = bad[0]
@@ -148,6 +150,16 @@ def _without_dropout(event: Event) -> bool:
         if any(_SWITCHES_OFF.search(name) for scope in scopes for name in scope.callees):
             return True
     return False
+
+
+def _judge_saved(place: Place) -> Iterator[tuple[object, Finding]]:
+    """A model that was saved as a whole comes back in the mode it was saved in, and training saves it on the way."""
+    for event in place.events:
+        for snapshot in event.snapshots:
+            if all(fact.how == SAVED_WHOLE for fact in snapshot.modes) and is_inference(event, snapshot):
+                finding = _finding(event, snapshot, place.site, Confidence.LIKELY, place.outside)
+                yield _cause(event, snapshot), finding
+                return
 
 
 def _judge_open(place: Place, context: FileContext) -> Iterator[tuple[object, Finding]]:
@@ -294,7 +306,10 @@ def _finding(event: Event, snapshot: Snapshot, site: Site, confidence: Confidenc
             reason = f"eval() on line {fact.site.row} is for some machines only"
             related.append((fact.site, "not every machine comes here"))
             break
-        if fact.how.startswith("train"):
+        if fact.how == SAVED_WHOLE:
+            reason = "torch.load brings it back in the mode it was saved in, and nothing here calls eval()"
+            related.append((fact.site, "loaded here"))
+        elif fact.how.startswith("train"):
             reason = (
                 f"train() on line {fact.site.row} put it there"
                 if fact.site.path == site.path
@@ -322,7 +337,9 @@ def _finding(event: Event, snapshot: Snapshot, site: Site, confidence: Confidenc
         "reason": reason,
         "active": f"{active} still active{no_grad}",
     }
-    message = (
-        f"`{event.text}` runs in training mode ({reason}); nothing in it depends on the mode today" if info else None
-    )
+    message = None
+    if info:
+        message = f"`{event.text}` runs in training mode ({reason}); nothing in it depends on the mode today"
+    elif any(fact.how == SAVED_WHOLE for fact in snapshot.modes):
+        message = f"`{event.text}` may run in training mode ({reason}); {active} still active{no_grad}"
     return Finding(site, details, confidence, Severity.INFO if info else None, message, tuple(related))

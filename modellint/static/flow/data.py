@@ -35,6 +35,7 @@ from modellint.static.flow.values import (
     kinds,
     only_constant,
 )
+from modellint.static.flow.vocabulary import METRIC
 from modellint.static.project import ClassInfo
 
 PREDICTIONS = {
@@ -55,12 +56,6 @@ SETS_MODE = re.compile(r"eval|infer|freeze|unfreeze|set_mode|train_mode|setup|pr
 """Names of functions out of sight that may set the mode of a model they are given."""
 
 LOADS = re.compile(r"load|restore|resume|checkpoint|pretrained|weights", re.I)
-METRIC = re.compile(
-    r"accura|metric|score|\biou|_iou|iou_|miou|f1|auc|precision|recall|bleu|wer\b|psnr|ssim|eval|correct|meter|"
-    r"save|write|dump|imshow|imwrite|plot|draw|visuali|decode|nms|postprocess|report|submit|to_csv|confusion",
-    re.I,
-)
-"""Names of functions that are given predictions, or publish them."""
 
 
 def result_of(machine: Machine, number: int | None, args: Args, state: State) -> Value:

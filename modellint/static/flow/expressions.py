@@ -9,7 +9,7 @@ from modellint.static.flow.conditions import compare, truth, truth_of
 from modellint.static.flow.machine import Expressions, Machine
 from modellint.static.flow.names import name_value
 from modellint.static.flow.state import State, join_states
-from modellint.static.flow.targets import assign, element, elements, index_key, iterate
+from modellint.static.flow.targets import assign, element, elements, index_key, iterate, key_of
 from modellint.static.flow.values import (
     CONTAINER,
     CUT,
@@ -33,8 +33,12 @@ def _attribute(machine: Machine, node: ast.Attribute, state: State) -> Value:
 
 
 def _subscript(machine: Machine, node: ast.Subscript, state: State) -> Value:
-    owner = machine.eval(node.value, state)
-    return element(machine, owner, index_key(machine, node.slice, state), state, node)
+    owner, index = machine.eval(node.value, state), machine.eval(node.slice, state)
+    found = element(machine, owner, key_of(index), state, node)
+    if not index.taint:
+        return found
+    machine.recorder.use(index.taint, "prediction")  # it says which ones are picked
+    return found.with_taint(index.taint | {CUT})
 
 
 def _sequence(machine: Machine, node: ast.Tuple | ast.List | ast.Set, state: State) -> Value:

@@ -51,6 +51,9 @@ HELD = "model"
 SPREAD = "**"
 """The attribute in which such an object keeps arguments of which the names are not known."""
 
+SAVED_WHOLE = "torch.load()"
+"""What left a model in the mode in which it was saved as a whole."""
+
 IDENTITY = "modellint.identity"
 """The outside name of a function that returns its argument."""
 
@@ -129,7 +132,7 @@ def load(
         "",
         site,
         dotted,
-        _modes(machine, effect.mode, dotted, node),
+        frozenset({ModeFact(UNKNOWN, site, SAVED_WHOLE)}) if whole else _modes(machine, effect.mode, dotted, node),
         frozenset({effect.weights}),
         {},
         depends.answer if depends else "unknown",

@@ -53,6 +53,7 @@ from modellint.static.flow.values import (
     Value,
     join_all,
 )
+from modellint.static.flow.vocabulary import METRIC
 from modellint.static.knowledge import Knowledge
 from modellint.static.project import FunctionInfo, ModuleInfo, Project
 
@@ -252,6 +253,9 @@ class Machine:
         function = callee.function
         self.called.add(function)
         if function.name != LAMBDA and self._is_inert(function) and not _hands_over_code(args):
+            self.recorder.use(args.taint, "passed")
+            if METRIC.search(function.name):
+                self.recorder.use(args.taint, "reported")
             return self.out_of_sight(node, args, state, may_write(function))
         if len(self.frames) >= MAX_DEPTH or sum(f.function is function for f in self.frames) > 1:
             return self.out_of_sight(node, args, state)

@@ -178,7 +178,12 @@ def unpacked(value: Value, state: State) -> list[Value] | None:
 
 def index_key(machine: Machine, node: ast.expr, state: State) -> str:
     """Return the key under which a container keeps the element `[node]`."""
-    known = only_constant(machine.eval(node, state))
+    return key_of(machine.eval(node, state))
+
+
+def key_of(index: Value) -> str:
+    """Return the key under which a container keeps the element at `index`."""
+    known = only_constant(index)
     if known is None or not isinstance(known[0], (str, int, bool)):
         return ELEMENT
     return known[0] if isinstance(known[0], str) else str(known[0])

@@ -19,8 +19,15 @@ NO_MODEL_NAME = re.compile(
 """Names that people give to other things that are called."""
 
 FORWARD_METHOD = re.compile(
-    r"^(forward\w*|\w+_forward|encode\w*|decode\w*|predict\w*|infer\w*|generate\w*|sample\w*|embed\w*|extract\w*|"
+    r"^_?(forward\w*|\w+_forward|encode\w*|decode\w*|predict\w*|infer\w*|generate\w*|sample\w*|embed\w*|extract\w*|"
     r"classif\w*|detect\w*|segment\w*|evaluat\w*|transcrib\w*|translat\w*|synthes\w*|reconstruct\w*|score\w*|"
     r"\w+_step|get_\w*(features?|embeddings?|logits|outputs?)|run|act|__call__)$"
 )
 """Methods of a model out of sight that run it, by their names."""
+
+METRIC = re.compile(
+    r"accura|metric|score|\biou|_iou|iou_|miou|f1|auc|precision|recall|bleu|wer\b|psnr|ssim|eval|correct|meter|"
+    r"save|write|dump|imshow|imwrite|plot|draw|visuali|decode|nms|postprocess|report|submit|to_csv|confusion",
+    re.I,
+)
+"""Names of functions that are given predictions, or publish them."""

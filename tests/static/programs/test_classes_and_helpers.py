@@ -389,15 +389,6 @@ SILENT: dict[str, str | Mapping[str, str]] = {
                 for x in loader:
                     print(model(x).argmax(-1), ddp.module(x).argmax(-1))
         """,
-    "torch.load whole model": """
-        import torch
-
-        def main(path, x):
-            model = torch.load(path, weights_only=False)
-            model = model.cuda()
-            with torch.no_grad():
-                print(model(x).argmax(-1))
-        """,
     "k-fold cross validation": """
         import torch
         from torchvision.models import resnet18
