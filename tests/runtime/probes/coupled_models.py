@@ -13,9 +13,10 @@ from torch.nn import functional as F  # noqa: N812
 
 
 class Coupled(nn.Module):
-    """A layer in, a layer out; between them, the defect."""
+    """A layer in, a layer out; between them, the defect. What `draws` never gives the same answer twice."""
 
     width = 8
+    draws = False
 
     def __init__(self) -> None:
         super().__init__()

@@ -467,6 +467,7 @@ class DrawsAsOftenAsThereAreNegatives(Coupled):
     """How many numbers the samples before it use decides what a sample draws; no operation brings two together."""
 
     verdict = VACUOUS
+    draws = True
 
     def forward(self, x: Tensor) -> Tensor:
         return self.leave(F.rrelu(self.enter(x), training=True))
