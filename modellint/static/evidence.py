@@ -257,6 +257,8 @@ def acts(event: Event) -> bool:
 def is_shape_check(event: Event, snapshot: Snapshot) -> bool:
     """A model with random weights, run at the bottom of the file that defines it, is tried out, not used."""
     obj = snapshot.obj
+    if event.model_trained:
+        return False
     if obj.weights != frozenset({RANDOM}) or isinstance(obj.cls, str) or obj.cls is None:
         return event.result_dropped and obj.weights == frozenset({RANDOM})
     return obj.cls.module is event.root.module and event.function.is_body
