@@ -187,7 +187,7 @@ def is_inference(event: Event, snapshot: Snapshot) -> bool:
     if snapshot.grad.state == OFF:
         if event.result_dropped and speaks_of_inference(event.function.name) is not True:
             return False  # a dummy forward: to build lazy layers, to warm up, to gather statistics
-        if not event.uses and _put_into_training(snapshot):
+        if not event.uses and event.key.detail in _PLAIN and _put_into_training(snapshot):
             return False  # nobody reads the result: batch norms gather their statistics anew
         return named or not _within_training(event)
     if "volatile" in event.uses:
@@ -198,6 +198,9 @@ def is_inference(event: Event, snapshot: Snapshot) -> bool:
         return False  # nothing was loaded or learned: another rule's business
     return named and (predicts or "returned" in event.uses)
 
+
+_PLAIN = frozenset({"", "forward", "__call__"})
+"""Forwards that leave nothing behind but their result: other methods may keep it in the object."""
 
 CRITERION = re.compile(r"(^|[._])(criterion|criteria|loss(es)?(_?(fn|func|function))?)(_?\w{1,3})?$")
 """How a loss is called, which measures the same in every mode."""

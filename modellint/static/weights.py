@@ -44,6 +44,7 @@ class Made(NamedTuple):
     may_load: bool = False
     fresh: bool = False
     loads_parts: bool = False
+    foreign: bool = False
 
     def __or__(self, other: Made) -> Made:
         """Return what both do together."""
@@ -141,8 +142,8 @@ class Weights:
             return Made(learns=True)
         if dotted.startswith("torch.nn.") and LEARNED.match(last):
             return Made(learns=True, fresh=True)
-        builds = last[:1].isupper() and dotted.split(".", 1)[0] not in _LAYER_LIBRARIES
-        return Made(may_load=builds)
+        library, built = dotted.split(".", 1)[0], last[:1].isupper()
+        return Made(may_load=built and library not in _LAYER_LIBRARIES, foreign=built and library in _BASES - {"torch"})
 
     def known_random(self, fact: Fact, call: ast.Call) -> bool:
         """Tell whether a library's loader, called as in `call`, leaves the weights random for certain."""

@@ -88,7 +88,7 @@ def _is_function(snapshot: Snapshot, context: FileContext) -> bool:
     if obj.depends != NO or not isinstance(obj.cls, ClassInfo):
         return False
     made = context.weights.of(obj.cls)
-    return not (made.learns or made.may_load or made.loads_parts)
+    return not (made.learns or made.may_load or made.loads_parts or made.foreign)
 
 
 def _readies_itself(event: Event, context: FileContext) -> bool:
