@@ -132,13 +132,13 @@ def test_what_a_killed_process_had_taken_is_checked_all_the_same(
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 def test_an_interruption_leaves_nothing_behind(project: Path) -> None:
     program = (
-        "import sys, time, signal\n"
+        "import os, sys, time, signal\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a background shell ignores it
         "from modellint.linting import engine, running\n"
         "running._WORTH = 1\n"
         "check = engine.Engine.check\n"
         "def slow(self, *rest):\n"
-        "    print('busy', flush=True)\n"
+        "    os.write(1, b'busy\\n')\n"  # in one piece: two processes write
         "    time.sleep(600)\n"
         "engine.Engine.check = slow\n"
         "from modellint.cli import main\n"
