@@ -136,7 +136,6 @@ def test_an_interruption_leaves_nothing_behind(project: Path) -> None:
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a background shell ignores it
         "from modellint.linting import engine, running\n"
         "running._WORTH = 1\n"
-        "check = engine.Engine.check\n"
         "def slow(self, *rest):\n"
         "    os.write(1, b'busy\\n')\n"  # in one piece: two processes write
         "    time.sleep(600)\n"
