@@ -46,8 +46,7 @@ class Team:
         for report in self._sent():
             del left[report.path]
             yield report
-        # what is screened out costs less than the way to a process; one that was killed has left files, too
-        for path in left:
+        for path in left:  # by a process that was killed
             yield self._engine.check(path, None, path in self._named)
 
     def _sent(self) -> Iterator[FileReport]:
@@ -80,9 +79,8 @@ class Team:
 
     def _tasks(self) -> Iterator[_Task]:
         """Yield what goes to one process: each Python file alone, those of Rust together, like their workspaces."""
-        heavy = [path for path, weight in self._weights.items() if weight]
-        yield from ((path,) for path in heavy if language_of(path) != "rust")
-        if rust := tuple(path for path in heavy if language_of(path) == "rust"):
+        yield from ((path,) for path in self._weights if language_of(path) != "rust")
+        if rust := tuple(path for path in self._weights if language_of(path) == "rust"):
             yield rust
 
     def _start(self, workers: list[BaseProcess]) -> list[Connection]:
@@ -92,7 +90,7 @@ class Team:
         caching = isinstance(self._engine.read, Reads)
         ours: list[Connection] = []
         if forking:
-            self._engine.foresee([path for path, weight in self._weights.items() if weight])
+            self._engine.foresee(self._weights)
         try:
             for _ in range(self._count):
                 mine, theirs = multiprocessing.Pipe()

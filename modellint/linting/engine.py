@@ -164,14 +164,15 @@ class Engine:
         """What builds an engine like this one, but for `read` and what it was given to make checkers."""
         return Plan(self._resolver.overrides, self._checked, self._tops, self._trial is not None)
 
-    def weight(self, path: Path) -> int:
-        """Return how many bytes there are to analyse in a file: none where no rule could fire, or it cannot be read."""
+    def screen(self, path: Path, named: bool) -> FileReport | int:
+        """Return the report of a file that needs no analysis, else how many bytes there are to analyse."""
         settings = self._resolver.for_folder(path.parent)
-        try:
-            data = self.read(path)
-        except OSError:
-            return 0
-        return len(data) if self._prefilter(settings, language_of(path)).wants(data) else 0
+        data = self._content(path, settings, named)
+        if isinstance(data, FileReport):
+            return data
+        if self._prefilter(settings, language_of(path)).wants(data):
+            return len(data)
+        return self._screened_out(path, data, settings, fixes=True)
 
     def foresee(self, paths: Iterable[Path]) -> None:
         """Gather the facts of Python files that will be checked."""
@@ -192,20 +193,22 @@ class Engine:
         Without `fixes`, findings come as they are although this engine could repair them.
         """
         settings = self._resolver.for_folder(path.parent)
-        if data is None:
-            try:
-                data = self.read(path)
-            except OSError as error:
-                problem = f"cannot be read: {error.strerror or error}"
-                if named:
-                    return FileReport(path, errors=(f"{shown(path)}: {problem}",))
-                found = visible(_cannot_parse(path, settings, problem), path, settings)
-                return FileReport(path, tuple(found))
-        if self._prefilter(settings, language_of(path)).wants(data):
-            return self._analyse(path, data, settings, named, fixes)
-        if has_suppressions(data):
-            return self._only_suppressions(path, data, settings, fixes)
-        return FileReport(path)
+        content = self._content(path, settings, named) if data is None else data
+        if isinstance(content, FileReport):
+            return content
+        if self._prefilter(settings, language_of(path)).wants(content):
+            return self._analyse(path, content, settings, named, fixes)
+        return self._screened_out(path, content, settings, fixes)
+
+    def _content(self, path: Path, settings: Settings, named: bool) -> bytes | FileReport:
+        """Return what a file holds, or the report of one that cannot be read."""
+        try:
+            return self.read(path)
+        except OSError as error:
+            problem = f"cannot be read: {error.strerror or error}"
+            if named:
+                return FileReport(path, errors=(f"{shown(path)}: {problem}",))
+            return FileReport(path, tuple(visible(_cannot_parse(path, settings, problem), path, settings)))
 
     def _prefilter(self, settings: Settings, language: str) -> Prefilter:
         key = (id(settings), language)
@@ -310,8 +313,10 @@ class Engine:
         self._told_of_rust = True
         return FileReport(path, notes=notes)
 
-    def _only_suppressions(self, path: Path, data: bytes, settings: Settings, fixes: bool) -> FileReport:
+    def _screened_out(self, path: Path, data: bytes, settings: Settings, fixes: bool) -> FileReport:
         """Report the unused comments of a file in which no rule can find anything."""
+        if not has_suppressions(data):
+            return FileReport(path)
         try:
             source = read_source(path, data)
         except SourceError:

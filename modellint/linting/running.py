@@ -13,8 +13,7 @@ from modellint.settings import Resolver
 from modellint.sources import Read, absolute, discover, from_disk, shown
 
 if TYPE_CHECKING:
-    from modellint.linting.cache import Records
-    from modellint.linting.cores import Team
+    from modellint.linting.cache import Notes, Records
 
 # So many bytes that are not screened out are worth one more process: its start, and what it works out once more.
 _WORTH = 100_000
@@ -66,11 +65,11 @@ def check_paths(
         records = Records(prepared.engine, [path for path, _ in prepared.files], fixes)
     known = {path: None if records is None else records.findings(path) for path, _ in prepared.files}
     unknown = [(path, named) for path, named in prepared.files if known[path] is None]
-    team = _team(prepared.engine, unknown, jobs) if make_checker is None else None
     found = {path: FileReport(path, diagnostics) for path, diagnostics in known.items() if diagnostics is not None}
     total = len(prepared.files)
     progress(len(found), total)
-    for report in _alone(prepared.engine, unknown) if team is None else team.reports():
+    notes: list[Notes] = []
+    for report in _reports(prepared.engine, unknown, jobs if make_checker is None else 1, notes):
         found[report.path] = report
         progress(len(found), total)
         if records is not None:
@@ -78,21 +77,31 @@ def check_paths(
     for path, _ in prepared.files:
         yield found[path]
     if records is not None:
-        own = take_notes(prepared.engine, [path for path, _ in unknown])
-        records.save([own, *([] if team is None else team.notes)])
+        records.save([take_notes(prepared.engine, [path for path, _ in unknown]), *notes])
 
 
-def _team(engine: Engine, files: list[tuple[Path, bool]], jobs: int) -> Team | None:
-    """Return processes to check `files`, None where this one is as fast alone."""
+def _reports(engine: Engine, files: list[tuple[Path, bool]], jobs: int, notes: list[Notes]) -> Iterator[FileReport]:
+    """Yield the reports of `files`; `notes` gets what other processes have read for them."""
     if jobs < 2 or len(files) < 2:
-        return None
-    weights = {path: engine.weight(path) for path, _ in files}
-    count = min(jobs, sum(weights.values()) // _WORTH, sum(map(bool, weights.values())))
+        yield from _alone(engine, files)
+        return
+    weights: dict[Path, int] = {}
+    for path, named in files:
+        screened = engine.screen(path, named)
+        if isinstance(screened, FileReport):
+            yield screened
+        else:
+            weights[path] = screened
+    files = [(path, named) for path, named in files if path in weights]
+    count = min(jobs, sum(weights.values()) // _WORTH, len(files))
     if count < 2:
-        return None
+        yield from _alone(engine, files)
+        return
     from modellint.linting.cores import Team
 
-    return Team(engine, weights, {path for path, named in files if named}, count)
+    team = Team(engine, weights, {path for path, named in files if named}, count)
+    yield from team.reports()
+    notes += team.notes
 
 
 def _alone(engine: Engine, files: list[tuple[Path, bool]]) -> Iterator[FileReport]:

@@ -15,24 +15,27 @@ from modellint.files import replace_file, user_cache
 _KEPT = 64  # configuration files of one user
 
 
-def known(path: Path, schema: Path) -> Document | None:
-    """Return the document `path` if its text is one that was found to be right, else None."""
+def known(path: Path, text: str, schema: Path) -> Document | None:
+    """Return the document `path` if `text`, which was read from it, is one that was found to be right, else None."""
     store = _store(path)
     with suppress(OSError, ValueError, KeyError, TypeError):
         kept = json.loads(store.read_bytes()) if store is not None else {}
-        if kept["stamp"] == _stamp(path, schema):
+        if kept["stamp"] == _stamp(path, text, schema):
             return Document(path, kept["data"], {tuple(key): row for key, row in kept["rows"]})
     return None
 
 
-def keep(document: Document, schema: Path) -> None:
-    """Keep a document in which nothing is wrong; one with data that JSON cannot say is read again each time."""
+def keep(document: Document, text: str, schema: Path) -> None:
+    """Keep a document in which nothing is wrong; one with data that JSON cannot say is read again each time.
+
+    `text` is what the document was made of: the file may hold something else by now.
+    """
     store = _store(document.path)
     if store is None:
         return
     with suppress(OSError, ValueError, TypeError):
         rows = [[list(key), row] for key, row in document.rows.items()]
-        kept: dict[str, Any] = {"stamp": _stamp(document.path, schema), "data": document.data, "rows": rows}
+        kept: dict[str, Any] = {"stamp": _stamp(document.path, text, schema), "data": document.data, "rows": rows}
         body = json.dumps(kept, separators=(",", ":"))
         if json.loads(body)["data"] == document.data:
             store.parent.mkdir(parents=True, exist_ok=True)
@@ -48,8 +51,8 @@ def _store(path: Path) -> Path | None:
     return None if folder is None else folder / "settings" / name
 
 
-def _stamp(path: Path, schema: Path) -> list[Any]:
+def _stamp(path: Path, text: str, schema: Path) -> list[Any]:
     """Return what a document and what judges it are known by."""
     judges = (schema, schema.parent / "toml.py", schema.parent.parent / "catalog" / "document.py")
     states = [[file.stat().st_size, file.stat().st_mtime_ns] for file in judges]
-    return [__version__, str(path), *states, path.read_text(encoding="utf-8")]
+    return [__version__, str(path), *states, text]

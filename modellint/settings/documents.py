@@ -12,6 +12,7 @@ from modellint.catalog.document import (
     KeyPath,
     Problem,
     load_yaml,
+    read_document,
     suggestion,
     validate,
 )
@@ -45,13 +46,15 @@ def _has_table(path: Path) -> bool:
     try:
         if b"modellint" not in path.read_bytes():
             return False
-        if (kept := compiled.known(path, SCHEMA)) is not None and kept.data:
+    except OSError:
+        return False
+    try:
+        text = read_document(path)
+        if (kept := compiled.known(path, text, SCHEMA)) is not None and kept.data:
             return True
         from modellint.settings.toml import load_toml  # most runs read none
 
-        data = load_toml(path).data
-    except OSError:
-        return False
+        data = load_toml(path, text).data
     except DocumentError:  # broken, and about us: that is said where it is read
         return True
     tool = data.get("tool")
@@ -68,15 +71,17 @@ def read_chain(path: Path) -> Chain:
 def _read(path: Path, chain: Chain, above: tuple[Path, ...], asked: Problem | None) -> None:
     """Add `path` to `chain`; `above` are the files that led here, `asked` the place of the last `extends`."""
     problems: list[Problem] = []
-    if (document := compiled.known(path, SCHEMA)) is None:
-        try:
-            document = _load(path)
-        except DocumentError as error:
-            chain.problems += error.problems if asked is None or path.is_file() else [asked]
-            return
-        problems = validate(document, SCHEMA)
-        if not problems:
-            compiled.keep(document, SCHEMA)
+    try:
+        text = read_document(path)
+        document = compiled.known(path, text, SCHEMA)
+        if document is None:
+            document = _load(path, text)
+            problems = validate(document, SCHEMA)
+            if not problems:
+                compiled.keep(document, text, SCHEMA)
+    except DocumentError as error:
+        chain.problems += error.problems if asked is None or path.is_file() else [asked]
+        return
     chain.problems += problems
     broken = {problem.key for problem in problems}
     if not isinstance(document.data, dict):
@@ -104,13 +109,13 @@ def _extended(document: Document) -> Iterator[tuple[KeyPath, str]]:
             yield ("extends", index), item
 
 
-def _load(path: Path) -> Document:
+def _load(path: Path, text: str) -> Document:
     if path.suffix == ".toml":
         from modellint.settings.toml import load_toml, sub_document
 
-        document = load_toml(path)
+        document = load_toml(path, text)
         if path.name == "pyproject.toml" or "tool" in document.data:
             document = sub_document(document, "tool", "modellint")
         return document
-    document = load_yaml(path)
+    document = load_yaml(path, text)
     return document if document.data is not None else Document(path, {}, document.rows)

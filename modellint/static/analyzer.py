@@ -17,12 +17,12 @@ from modellint.diagnostic import Confidence, Diagnostic, Position, Related, Span
 from modellint.sources import Read, SourceFile, from_disk
 from modellint.static.classes import Classes
 from modellint.static.context import Analyses, FileContext, Finding
-from modellint.static.flow.earlier import Memories
 from modellint.static.flow.values import Site
 from modellint.static.knowledge import Knowledge
 from modellint.static.project import ModuleInfo, Project
 
 if TYPE_CHECKING:
+    from modellint.static.flow.earlier import Memories
     from modellint.static.project.deep import Deep
 
 Detector: TypeAlias = Callable[[FileContext, ActiveRule], Iterator[Finding]]
@@ -71,8 +71,13 @@ class Analyzer:
         self._knowledge = Knowledge(frameworks)
         self._project = Project(root, (lambda: self._found_deep) if deep else None, read)
         self._checked = None if checked is None else frozenset(checked)
-        self._memories = Memories(self._project) if edited and not deep else None
+        self._memories = self._found_memories() if edited and not deep else None
         self._forget()
+
+    def _found_memories(self) -> Memories:
+        from modellint.static.flow.earlier import Memories  # for an editor alone
+
+        return Memories(self._project)
 
     @property
     def project(self) -> Project:

@@ -7,13 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from modellint.diagnostic import Confidence, Severity
 from modellint.static.classes import Classes
 from modellint.static.datapath.consumption import Consumptions
 from modellint.static.datapath.evidence import is_forward
-from modellint.static.flow.earlier import Memories
 from modellint.static.flow.engine import FileAnalysis
 from modellint.static.flow.events import FORWARD, Event
 from modellint.static.flow.frames import site_of
@@ -25,6 +24,9 @@ from modellint.static.naming import is_test_file
 from modellint.static.origins import Resolver
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo, Project
 from modellint.static.weights import Weights
+
+if TYPE_CHECKING:
+    from modellint.static.flow.earlier import Memories
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 
 from modellint.static.flow.events import CallSite, Event, Snapshot
-from modellint.static.flow.frames import site_of
+from modellint.static.flow.frames import call_at
 from modellint.static.flow.targets import GRADIENTS_ASKED
 from modellint.static.flow.values import ENTRY, EVAL, LOADED, MIXED, OFF, ON, RANDOM, TRAIN, Site, kinds
 from modellint.static.guards import walk_own
@@ -104,8 +104,7 @@ def called_for_inference(event: Event) -> bool:
 
 def _asks_for_inference(step: CallSite) -> bool | None:
     """Tell whether the arguments of a call speak of inference (True), of training (False), or leave it open."""
-    module = step.caller.module
-    call = next((call for call in step.caller.calls if site_of(module, call) == step.site), None)
+    call = call_at(step.caller, step.site)
     if call is None:
         return None
     verdicts = set()

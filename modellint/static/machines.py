@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterable
 
-from modellint.static.flow.frames import site_of
+from modellint.static.flow.frames import call_at
 from modellint.static.flow.values import EVAL, TRAIN, Modes, Site, kinds
 from modellint.static.guards import conditions
 from modellint.static.naming import snake
@@ -35,10 +35,10 @@ def switched_on_some(modes: Modes, modules: Iterable[ModuleInfo]) -> bool:
 def _on_some(module: ModuleInfo, site: Site) -> bool:
     """Tell whether the call at `site` stands under a condition on the machine, and under no other one."""
     for scope in (module.body, *module.functions):
-        for call in scope.calls if "eval" in scope.words else ():
-            if site_of(module, call) == site:
-                tests = [test for test, _ in conditions(scope, call)]
-                return bool(tests) and all(map(_is_about_machines, tests))
+        call = call_at(scope, site) if "eval" in scope.words else None
+        if call is not None:
+            tests = [test for test, _ in conditions(scope, call)]
+            return bool(tests) and all(map(_is_about_machines, tests))
     return False
 
 

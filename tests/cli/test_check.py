@@ -304,7 +304,7 @@ class TestAsAProcess:
             "main(['check'])\n"
         )
         for name in ("a.py", "b.py", "c.py"):
-            (project / name).write_text("")
+            (project / name).write_text("import torch\n\nnet = torch.nn.Linear(2, 2).eval()\n")
         done = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=follower, text=True)
         os.close(follower)
         shown = os.read(leader, 10_000).decode()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 from modellint.static.classes import Classes
 from modellint.static.flow.binding import unknown_arguments
 from modellint.static.flow.calls import call_value
 from modellint.static.flow.construct import initialise
 from modellint.static.flow.decorators import decorate, hides_mode
-from modellint.static.flow.earlier import Memory
 from modellint.static.flow.events import Event
 from modellint.static.flow.expressions import EXPRESSIONS
 from modellint.static.flow.frames import Frame, site_of
@@ -36,9 +36,11 @@ from modellint.static.flow.values import (
     Obj,
     Value,
 )
-from modellint.static.flow.watching import Tangled
 from modellint.static.knowledge import Knowledge
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo, Project
+
+if TYPE_CHECKING:
+    from modellint.static.flow.earlier import Memory
 
 
 class FileAnalysis:
@@ -108,6 +110,11 @@ class FileAnalysis:
 
     def _run(self, relevance: Relevance, names: frozenset[str] | None) -> None:
         self._runs.append((relevance, names))
+        if self._memory is None:
+            self._run_roots(relevance, names)
+            return
+        from modellint.static.flow.watching import Tangled
+
         try:
             self._run_roots(relevance, names)
         except Tangled:

@@ -53,3 +53,13 @@ class Frame:
 def site_of(module: ModuleInfo, node: ast.AST) -> Site:
     """Return where `node` stands in `module`."""
     return Site(str(module.path), node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
+
+
+def call_at(function: FunctionInfo, site: Site) -> ast.Call | None:
+    """Return the call of `function` that stands at `site`, None where there is none."""
+    known: dict[Site, ast.Call] | None = function.memo.get(call_at)
+    if known is None:
+        known = function.memo[call_at] = {}
+        for call in function.calls:
+            known.setdefault(site_of(function.module, call), call)
+    return known.get(site)

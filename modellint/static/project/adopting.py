@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from modellint.static.project.facts import ClassInfo, FunctionInfo, ModuleInfo
+from modellint.static.project.trees import rows_of
 
 _BREAK = re.compile(r"\r\n|\r|\n")
 _Part = TypeVar("_Part", FunctionInfo, ClassInfo)
@@ -78,9 +79,8 @@ def statements(module: ModuleInfo) -> list[Statement]:
     lines = _BREAK.split(module.text)
     found = []
     for node in module.tree.body:
-        first = min((d.lineno for d in getattr(node, "decorator_list", ())), default=node.lineno)
-        last = node.end_lineno or node.lineno
-        found.append(Statement("\n".join(lines[min(first, node.lineno) - 1 : last]), min(first, node.lineno), last))
+        first, last = rows_of(node)
+        found.append(Statement("\n".join(lines[first - 1 : last]), first, last))
     return found
 
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from modellint.sources import Read, SourceError, SourceFile, discover, from_disk, read_source
 from modellint.sources.notebook import code_of, without_broken_cells
-from modellint.static.project.adopting import Shifts, adopt
 from modellint.static.project.facts import (
     ClassInfo,
     FunctionInfo,
@@ -25,6 +24,7 @@ from modellint.static.project.trails import Purpose, Trails
 from modellint.static.project.trees import parse_text
 
 if TYPE_CHECKING:
+    from modellint.static.project.adopting import Shifts
     from modellint.static.project.deep import Deep
 
 Target: TypeAlias = "ClassInfo | FunctionInfo | ModuleInfo | Path"
@@ -143,6 +143,8 @@ class Project:
 
     def _replaced(self, path: Path, text: bytes, old: ModuleInfo | None, new: ModuleInfo | None) -> None:
         if self.edits is not None:
+            from modellint.static.project.adopting import adopt
+
             shifts = adopt(old, new) if old is not None and new is not None else None
             self.edits.append((path, new, shifts))
         self._names.clear()

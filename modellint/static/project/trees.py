@@ -19,9 +19,10 @@ def parse_text(text: str, path: Path) -> ast.Module:
     return tree
 
 
-def rows_of(node: FunctionNode) -> tuple[int, int]:
-    """Return the first row of a definition, its decorators included, and the last."""
-    return min([node.lineno, *(d.lineno for d in node.decorator_list)]), node.end_lineno or node.lineno
+def rows_of(node: ast.stmt) -> tuple[int, int]:
+    """Return the first row of a statement, decorators included, and the last."""
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(d.lineno for d in decorators)]), node.end_lineno or node.lineno
 
 
 def parse_function(lines: Sequence[str], rows: tuple[int, int], path: Path) -> FunctionNode | None:
