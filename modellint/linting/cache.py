@@ -30,7 +30,8 @@ from modellint.linting.engine import Engine, FileReport, language_of
 from modellint.linting.links import Links
 from modellint.linting.stored import pack, unpack
 from modellint.settings import Settings
-from modellint.sources import SourceError, discover, read_source
+from modellint.sources import SourceError, read_source
+from modellint.sources.projects import is_shared, project_files
 
 FOLDER = ".modellint_cache"
 _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is a cache of modellint.\n"
@@ -209,7 +210,7 @@ class Record:
     def save(self, read: Mapping[str, State], noted: Iterable[Noted]) -> None:
         """Write the record with what was added; a folder that cannot be written is left alone."""
         fresh = {name: found for name, found in self._fresh.items() if name in read}
-        if (not fresh and not self._changed) or is_everyones(self._root):
+        if (not fresh and not self._changed) or is_shared(self._root):
             return
         states = {**self._states, **read}
         for name in fresh:
@@ -237,13 +238,6 @@ class Record:
         with suppress(OSError, ValueError):
             prepare_folder(self._file.parent)
             replace_file(self._file, json.dumps(data).encode(), 0o644)
-
-
-def is_everyones(folder: Path) -> bool:
-    """Tell whether a folder is one in which files lie that have nothing to do with each other."""
-    import tempfile
-
-    return str(folder) in (folder.anchor, tempfile.gettempdir(), os.path.expanduser("~"))  # noqa: PTH111
 
 
 def prepare_folder(folder: Path) -> None:
@@ -289,7 +283,7 @@ def _names(folder: str) -> str:
 
 def _tree(root: Path) -> str:
     """Return a digest of the names of the project's Python files."""
-    names = sorted(str(path) for path in discover([root]) if path.suffix == ".py")
+    names = sorted(str(path) for path in project_files(root) if path.suffix == ".py")
     return _digest("\n".join(names).encode("utf-8", "surrogateescape"))
 
 

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from modellint.diagnostic import Diagnostic
 from modellint.files import replace_file
-from modellint.linting.cache import FOLDER, is_everyones, prepare_folder
+from modellint.linting.cache import FOLDER, prepare_folder
 from modellint.linting.stored import pack, unpack
 from modellint.sources import SourceError, read_source
+from modellint.sources.projects import is_shared
 
 NAME = "trace.json"  # no name of a record: those are digests
 _LARGEST = 1_000_000  # bytes of a file whose text is kept
@@ -48,7 +49,7 @@ def is_kept(path: Path) -> bool:
 
 def keep(root: Path, kept: Kept) -> None:
     """Write `kept` into the cache of the project at `root`; a folder that cannot be written is left alone."""
-    if is_everyones(root):
+    if is_shared(root):
         return
     data = {"findings": list(map(pack, kept.findings)), "texts": dict(kept.texts)}
     with suppress(OSError, ValueError, TypeError):  # evidence that is no JSON, a disk that is full

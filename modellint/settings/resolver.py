@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
 from modellint.catalog import load_frameworks, load_rules, rules_folder
@@ -11,8 +10,7 @@ from modellint.settings.build import build
 from modellint.settings.documents import Chain, nearest, read_chain
 from modellint.settings.model import Overrides, Settings
 from modellint.settings.selectors import complaint
-
-_ROOT_MARKS = (".git", ".hg", "pyproject.toml", "setup.py", "setup.cfg")
+from modellint.sources.projects import ROOT_MARKS, is_shared
 
 
 class SettingsError(ValueError):
@@ -76,7 +74,7 @@ class Resolver:
         working directory or one of the `named` folders if `folder` lies in it, else the one above its packages.
         """
         if folder not in self._roots:
-            self._roots[folder] = _project_root(folder, (*_working_project(), *named))
+            self._roots[folder] = _project_root(folder, (top for top in (Path.cwd(), *named) if not is_shared(top)))
         return self._roots[folder]
 
 
@@ -86,21 +84,9 @@ def _own(settings: Settings) -> Iterator[Path]:
     yield from (path for path in paths if shipped not in path.parents)
 
 
-def _working_project() -> Iterator[Path]:
-    """Yield the working directory, unless it is one of those that hold everything, where nobody has a project."""
-    from tempfile import gettempdir
-
-    here = Path.cwd()
-    shared = {Path(here.anchor), Path(gettempdir())}
-    with suppress(RuntimeError):  # a user that the system does not know
-        shared.add(Path.home())
-    if here not in shared:
-        yield here
-
-
 def _project_root(folder: Path, tops: Iterable[Path]) -> Path:
     for parent in (folder, *folder.parents):
-        if any((parent / mark).exists() for mark in _ROOT_MARKS):
+        if any((parent / mark).exists() for mark in ROOT_MARKS):
             return parent
     if (source := nearest(folder)) is not None:
         return source.parent

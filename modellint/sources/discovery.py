@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ def discover(
     excluded: Callable[[Path], bool] = lambda path: False,
     missing: Report = _ignore,
     skipped: Report = _ignore,
+    others: Set[str] = frozenset(),
 ) -> Iterator[Path]:
     """Yield the absolute paths of the files that `paths` mean, folder by folder in sorted order, none twice.
 
@@ -39,12 +40,13 @@ def discover(
     walked: Python files, notebooks and Rust files, without `DEFAULT_EXCLUDES`, folders that call themselves a cache (by
     a `CACHEDIR.TAG`, as Cargo's `target` does), what git ignores and what `excluded` names.
     `missing` hears of named paths that are no file and no folder, `skipped` of such entries met on a walk.
+    A folder met on the walk that holds one of the names `others` is left out.
     """
     seen: set[Path] = set()
     for path in map(absolute, paths):
         kind = _kind(path)
         if kind == "folder":
-            walk = _walk(path, excluded, skipped)
+            walk = _walk(path, excluded, skipped, others | {"CACHEDIR.TAG"})
         elif kind == "file":
             walk = iter((path,))
         else:
@@ -71,7 +73,7 @@ def _kind(path: Path) -> str:
     return "file" if stat.S_ISREG(mode) else "is not a regular file"
 
 
-def _walk(top: Path, excluded: Callable[[Path], bool], skipped: Report) -> Iterator[Path]:
+def _walk(top: Path, excluded: Callable[[Path], bool], skipped: Report, others: Set[str]) -> Iterator[Path]:
     visited: set[tuple[int, int]] = set()
     ignores = _Ignores.above(top)
     stack: list[tuple[Path, _Ignores]] = [(top, ignores)]
@@ -86,7 +88,7 @@ def _walk(top: Path, excluded: Callable[[Path], bool], skipped: Report) -> Itera
         if (status.st_dev, status.st_ino) in visited:  # a link that leads back up
             continue
         visited.add((status.st_dev, status.st_ino))
-        if folder != top and any(entry.name == "CACHEDIR.TAG" for entry in entries):
+        if folder != top and any(entry.name in others for entry in entries):
             continue
         ignores = ignores.inside(folder, any(entry.name == ".gitignore" for entry in entries))
         folders = []

@@ -1,0 +1,36 @@
+"""Which files belong to the project that starts in a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from modellint.sources.discovery import discover
+
+_VERSIONED = (".git", ".hg")
+ROOT_MARKS = frozenset((*_VERSIONED, "pyproject.toml", "setup.py", "setup.cfg"))
+
+
+def is_shared(folder: Path) -> bool:
+    """Return whether a folder is one of those that hold everything, where nobody has a project."""
+    from tempfile import gettempdir  # more than a run in a marked project needs
+
+    shared = {Path(folder.anchor), Path(gettempdir())}
+    with suppress(RuntimeError):  # a user that the system does not know
+        shared.add(Path.home())
+    return folder in shared
+
+
+def project_files(root: Path) -> Iterator[Path]:
+    """Yield the files of the project that starts in `root`, folder by folder in sorted order.
+
+    What lies below and is under version control of its own is another project: a submodule, another clone. Where
+    nothing marks `root` as a project, so is what packaging metadata marks as one; and of a folder that holds
+    everything only the files count that lie in it.
+    """
+    if is_shared(root):
+        yield from discover([root], excluded=Path.is_dir)
+        return
+    marked = any((root / mark).exists() for mark in ROOT_MARKS)
+    yield from discover([root], others=frozenset(_VERSIONED) if marked else ROOT_MARKS)
