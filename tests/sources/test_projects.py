@@ -35,8 +35,9 @@ def test_a_folder_that_nothing_marks_ends_where_a_project_starts(tmp_path: Path)
     assert names(tmp_path) == ["a.py", "lib/b.py"]
 
 
-def test_of_a_home_only_its_own_files_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
+@pytest.mark.parametrize("variable", ["HOME", "TMPDIR"])
+def test_of_a_home_only_its_own_files_count(variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(variable, str(tmp_path))
     lay(tmp_path, "a.py", "experiments/b.py")
     assert names(tmp_path) == ["a.py"]
     assert names(tmp_path / "experiments") == ["b.py"]
