@@ -16,6 +16,10 @@ _PYTHON_CELLS = {"capture", "debug", "ipytest", "prun", "python", "python3", "ti
 _MAGIC = re.compile(r"\s*(?:[%!?]|[\w.]+\s*\?{1,2}\s*$)")
 _ASSIGNED = re.compile(r"(\s*[\w.,\s\[\]'\"]+?=\s*)[%!](?!=)")
 _HELP = re.compile(r"[^#'\"]*\?\s*$")
+# IPython's "automagic": commands of a shell that need no sign in front, where no variable has that name.
+_AUTOMAGIC = re.compile(
+    r"(?:cd|ls|ll|mkdir|rm|rmdir|cp|mv|cat|pip|conda)\s+(?!(?:in|is|and|or|if|for)\b)(?:[\w./~]|--?\w)"
+)
 _AUTOCALL = re.compile(r"\s*[,;/]")
 _TIMED = re.compile(r"(\s*)%time(\s+)(?=[\w(\[{*])")
 # What moves the bracket depth or opens a string; longest alternatives first.
@@ -130,7 +134,7 @@ def _without_magics(rows: list[str]) -> Iterator[str]:
                 continue
             if match := _TIMED.match(row):  # runs the statement behind it, which keeps its column
                 row = f"{match[1]}if 1:{' ' * len(match[2])}{row[match.end() :]}"
-            elif _MAGIC.match(row) or _HELP.match(row) or _AUTOCALL.match(row):
+            elif _MAGIC.match(row) or _HELP.match(row) or _AUTOCALL.match(row) or _AUTOMAGIC.match(row):
                 magic = row.endswith("\\")
                 yield f"{indent}pass"
                 continue

@@ -283,7 +283,15 @@ def is_handed_over(root: FunctionInfo, project: Project) -> bool:
     if root.cls is None:
         return any(_gives_away(scope, root, project) for scope in (root.module.body, *root.module.functions))
     family = project.ancestry(root.cls)[0]
-    return any(_gives_away(method, root, project) for cls in family for method in cls.methods.values())
+    if any(_gives_away(method, root, project) for cls in family for method in cls.methods.values()):
+        return True
+    return any(_is_argument(scope, root.name) for scope in (root.module.body, *root.module.functions))
+
+
+def _is_argument(scope: FunctionInfo, name: str) -> bool:
+    """Tell whether a call in `scope` is given some object's method of that name: `run(loader, self.labeler.label)`."""
+    values = (value for call in scope.calls for value in (*call.args, *(keyword.value for keyword in call.keywords)))
+    return any(isinstance(value, ast.Attribute) and value.attr == name for value in values)
 
 
 _SERVERS = frozenset({"gradio", "streamlit", "fastapi", "flask", "starlette"})

@@ -63,6 +63,8 @@ def test_python_stays_as_it_is(code: str) -> None:
         pytest.param("%time y = f(x)\nif x:\n    %time  g()", "if 1: y = f(x)\nif x:\n    if 1:  g()", id="timed"),
         pytest.param("%time\n%time -n 3", "pass\npass", id="nothing timed"),
         pytest.param(";ls\n,f a b\n/f 1 2\nx = 1", "pass\npass\npass\nx = 1", id="calls without brackets"),
+        pytest.param("cd some-folder\nls -l\nx = 1", "pass\npass\nx = 1", id="magics without a sign"),
+        pytest.param("ls = [1]\nrm - x\ncat in ls", "ls = [1]\nrm - x\ncat in ls", id="variables called like a magic"),
         pytest.param("%%time\nx = 1", "\nx = 1", id="cell magic around Python"),
         pytest.param("\n%%capture out\n!ls\nx = 1", "\n\npass\nx = 1", id="magic inside magic"),
     ],

@@ -123,6 +123,8 @@ class Transforms:
         if not _matches(dotted, self._random) or _matches(dotted, self._deterministic):
             return False
         chance = view.argument("p")
+        if chance is not None and isinstance(chance.node, ast.IfExp):
+            return False  # `p=0.5 if args.flip else 0`: an option asks for it
         known = self._resolver.constant(chance) if chance is not None else None
         if known is not None and known[0] == 0:
             return False

@@ -15,7 +15,7 @@ from modellint.static.dependence import NO, UNKNOWN
 from modellint.static.evidence import functions_around
 from modellint.static.flow.events import EVAL_AGAIN, FORWARD, CallSite, Event
 from modellint.static.flow.values import ENTRY, EVAL, TRAIN, ModeFact, Modes, kinds
-from modellint.static.guards import walk_own
+from modellint.static.guards import conditions, walk_own
 from modellint.static.merge import merged
 from modellint.static.project import ClassInfo
 from modellint.static.sites import Place, from_other_files, places
@@ -37,7 +37,11 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             facts = _leaked(event, evaluated)
             if not event.training or not facts or not _steps(event):
                 continue
-            facts = [fact for fact in facts if not (_put_back_by_a_hook(fact, context) or _put_back(fact, context))]
+            facts = [
+                fact
+                for fact in facts
+                if not (_put_back_by_a_hook(fact, context) or _put_back(fact, context) or _for_testing(fact, context))
+            ]
             if not facts or all(snapshot.obj.depends == NO for snapshot in event.snapshots):
                 continue
             pure = any(kinds(s.modes) == {EVAL} for s in event.snapshots)
@@ -121,6 +125,28 @@ def _put_back(fact: ModeFact, context: FileContext) -> bool:
             ):
                 return True
     return False
+
+
+_TRAINS = re.compile(r"^(is_?)?(train|training)$", re.I)
+
+
+def _for_testing(fact: ModeFact, context: FileContext) -> bool:
+    """Tell whether eval() stands where an option says that nothing trains: `else` of `if self.is_train`."""
+    if fact.site is None:
+        return False
+    module = context.project.load(Path(fact.site.path), context.module.path, "judged")
+    for function in (module.body, *module.functions) if module is not None else ():
+        for call in function.calls:
+            if call.lineno == fact.site.row and _switches(call, "eval"):
+                return any(_says_no_training(test, holds) for test, holds in conditions(function, call))
+    return False
+
+
+def _says_no_training(test: ast.expr, holds: bool) -> bool:
+    """Tell whether `test`, an attribute that is an option, says by its truth or its falsehood that nothing trains."""
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test, holds = test.operand, not holds
+    return isinstance(test, ast.Attribute) and _TRAINS.match(test.attr) is not None and not holds
 
 
 def _stored_mode(test: ast.expr, outer: ast.If, fact: ModeFact) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence, Severity
+from modellint.static.comments import says_mode_is_meant
 from modellint.static.context import FileContext, Finding
 from modellint.static.dependence import NO, UNKNOWN, YES
 from modellint.static.evidence import (
@@ -74,7 +75,12 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
         confidence, snapshot = Confidence.LIKELY, snapshot._replace(modes=modes)
     elif same or (unclear and not event.key.chain) or _readies_itself(event, context):
         confidence = Confidence.POSSIBLE  # the same code, under another condition, is right
-    elif _hides_children(snapshot, context) or _without_dropout(event):
+    elif (
+        _hides_children(snapshot, context)
+        or _without_dropout(event)
+        or _draws_by_dropout(snapshot)
+        or any(says_mode_is_meant(event.function, event.site.row) for event, _ in bad)
+    ):
         confidence = Confidence.POSSIBLE
     elif event.function.cls is not None or event.key.chain or unclear:
         confidence = Confidence.LIKELY
@@ -138,6 +144,24 @@ def _hides_children(snapshot: Snapshot, context: FileContext) -> bool:
 def _is_built(how: str) -> bool:
     """Tell whether a constructor, of the model or of one that it is a part of, put it into training mode."""
     return how.endswith("()") and not how.startswith("train")
+
+
+_TRANSLATES = re.compile(r"Generator")
+_RIVAL = re.compile(r"Discriminator|Critic")
+
+
+def _draws_by_dropout(snapshot: Snapshot) -> bool:
+    """Tell whether dropout alone depends on the mode, in a generator whose file also defines a discriminator.
+
+    Image translation (pix2pix, DualGAN) has no other noise: it samples by dropout, at test time as well.
+    """
+    cls = snapshot.obj.cls
+    if not isinstance(cls, ClassInfo) or not _TRANSLATES.search(cls.name) or "Dropout" not in snapshot.obj.detail:
+        return False
+    if not any(_RIVAL.search(other.name) for other in cls.module.classes):
+        return False
+    own = (f for f in cls.module.functions if f.cls is None or not _RIVAL.search(f.cls.name))
+    return not any(word.startswith("BatchNorm") for function in own for word in function.words)
 
 
 _SWITCHES_OFF = re.compile(r"^(disable|remove|zero|turn_off|switch_off)_(all_)?dropout")

@@ -119,23 +119,46 @@ def _comes_ready(snapshot: Snapshot) -> bool:
 
 
 def _called_without_gradients(event: Event, context: FileContext) -> bool:
-    """Tell whether all calls of a method, by its name, stand under no_grad, on objects that the flow does not know."""
-    root, project, mine = event.root, context.project, context.module.path
-    if root.cls is None or event.key.chain:
-        return False
-    paths = [path for path in project.mentioning(root.name, mine, "judged") if not is_test_file(path)]
+    """Tell whether all calls of a method, by its name, stand under no_grad, on objects that the flow does not know.
+
+    A call in a method that is itself called so only counts, too: a model is asked by a task, the task by a runner.
+    """
+    root = event.root
+    return root.cls is not None and not event.key.chain and _all_under_switch(root, context, 0)
+
+
+_DEEPEST = 2
+
+
+def _all_under_switch(method: FunctionInfo, context: FileContext, depth: int) -> bool:
+    calls = _calls_by_name(method, context)
+    return bool(calls) and all(
+        under_switch(scope, call)
+        or (
+            depth < _DEEPEST
+            and scope.cls is not None
+            and scope.name != method.name
+            and _all_under_switch(scope, context, depth + 1)
+        )
+        for scope, call in calls
+    )
+
+
+def _calls_by_name(method: FunctionInfo, context: FileContext) -> list[tuple[FunctionInfo, ast.Call]]:
+    """Return the calls of anything's method of that name; none where too many files have some."""
+    project, mine, name = context.project, context.module.path, method.name
+    paths = [path for path in project.mentioning(f".{name}(", mine, "judged") if not is_test_file(path)]
     if len(paths) > MAX_FILES:
-        return False
+        return []
     modules = [module for path in paths if (module := project.load(path, mine, "judged")) is not None]
-    calls = [
+    return [
         (scope, call)
         for module in modules
         for scope in (module.body, *module.functions)
-        if root.name in scope.callees
+        if name in scope.callees
         for call in scope.calls
-        if isinstance(call.func, ast.Attribute) and call.func.attr == root.name
+        if isinstance(call.func, ast.Attribute) and call.func.attr == name
     ]
-    return bool(calls) and all(under_switch(scope, call) for scope, call in calls)
 
 
 def _may_switch_itself(event: Event, context: FileContext) -> bool:

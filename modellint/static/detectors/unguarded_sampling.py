@@ -50,7 +50,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             for call in method.calls:
                 what = _draws(context, method, call, functions, methods)
                 if what and not _guarded(method, call) and not _is_placeholder(method, call):
-                    meant = draws_latent(method, call) or _announces_draws(cls, method)
+                    meant = draws_latent(method, call) or _announces_draws(cls, method) or _replaces(method, call)
                     sure = Confidence.POSSIBLE if meant else Confidence.LIKELY
                     yield Finding(context.site(call), {"draw": what, "class": cls.name}, sure)
 
@@ -65,6 +65,23 @@ def _is_placeholder(method: FunctionInfo, call: ast.Call) -> bool:
         part is call or (isinstance(part, ast.Name) and part.id in drawn)
         for value in returned
         for part in (value.elts if isinstance(value, ast.Tuple) else [value])
+    )
+
+
+def _replaces(method: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether a draw stands, as it is, for what the other branch of an `if` computes: an ablation, asked for."""
+    path = path_to(method, call)
+    statement = next((node for node in reversed(path) if isinstance(node, ast.stmt)), None)
+    choice = path[path.index(statement) - 1] if statement in path[1:] else None
+    if not isinstance(statement, ast.Assign) or not isinstance(choice, ast.If):
+        return False
+    value = statement.value
+    while value is not call and isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        value = value.func.value  # `torch.randn(n).to(x)`
+    other = choice.orelse if statement in choice.body else choice.body
+    names = {ast.unparse(target) for target in statement.targets}
+    return value is call and any(
+        isinstance(node, ast.Assign) and not names.isdisjoint(map(ast.unparse, node.targets)) for node in other
     )
 
 

@@ -172,6 +172,14 @@ SILENT = {
             model.eval()
             return torch.stack([model(t(image)) for t in tta_transforms]).mean(0)
         """,
+    "an augmentation that an option asks for": """
+        def features(model, path, args):
+            flip = transforms.RandomHorizontalFlip(p=0.5 if args.flip else 0)
+            loader = DataLoader(Images(path, transform=transforms.Compose([flip, transforms.ToTensor()])))
+            model.eval()
+            with torch.no_grad():
+                return [model(x).tolist() for x in loader]
+        """,
     "a loader of augmented views": """
         def predict(model, root, rounds):
             tta_set = datasets.ImageFolder(root, transforms.RandomRotation(10))

@@ -1,0 +1,26 @@
+"""What comments say that the code cannot: that a mode is meant."""
+
+from __future__ import annotations
+
+import re
+
+from modellint.static.project import FunctionInfo
+
+_MEANT = re.compile(
+    r"#.*?(?:\b(?:do ?n[o']?t|not|never|without|no need)\b.{0,40}?\b(?:eval(?:uation)? ?mode|eval\(\)|\.eval\b)"
+    r"|\b(?:keep|kept|leave|left|stay|remain|want|need|enable|activate)\w*\b.{0,40}?"
+    r"\b(?:train(?:ing)?[ -]mode|dropout|\.train\b))",
+    re.I,
+)
+_ABOVE = 12
+
+
+def says_mode_is_meant(function: FunctionInfo, row: int) -> bool:
+    """Tell whether a comment in `function`, on `row` or a dozen rows above it, says that training mode is meant.
+
+    "don't switch to eval mode because we want losses", "keep dropout on".
+    """
+    node = function.node
+    first = max(node.lineno if node is not None else 1, row - _ABOVE)
+    rows = function.module.text.splitlines()[first - 1 : row]
+    return any("#" in text and _MEANT.search(text) for text in rows)

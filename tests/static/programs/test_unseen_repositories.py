@@ -1,0 +1,279 @@
+"""Programs like those of repositories that nobody had read: what was right in them, and wrong beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from tests.static.conftest import Lint
+
+_RULES = ["ML101", "ML103", "ML108", "ML201", "ML204"]
+
+_TRANSLATION = {
+    "models.py": """
+        from torch import nn
+
+        class UNetGenerator(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.down = nn.Conv2d(3, 8, 4, 2, 1)
+                self.up = nn.Sequential(nn.ConvTranspose2d(8, 3, 4, 2, 1), nn.InstanceNorm2d(3), nn.Dropout(0.5))
+
+            def forward(self, x):
+                return self.up(self.down(x))
+
+        class PatchDiscriminator(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layers = nn.Sequential(nn.Conv2d(6, 8, 4, 2, 1), nn.BatchNorm2d(8))
+
+            def forward(self, a, b):
+                return self.layers(torch.cat((a, b), 1))
+        """,
+    "train.py": """
+        import torch
+        from models import PatchDiscriminator, UNetGenerator
+        from torchvision.utils import save_image
+
+        generator, discriminator = UNetGenerator(), PatchDiscriminator()
+        generator.load_state_dict(torch.load("g.pt", weights_only=True))
+
+        @torch.no_grad()
+        def sample_images(val_loader, step):
+            real = next(iter(val_loader))
+            save_image(generator(real), f"{step}.png")
+
+        def main(loader, val_loader, optimizer, criterion):
+            for step, (a, b) in enumerate(loader):
+                optimizer.zero_grad()
+                fake = generator(a)
+                loss = criterion(discriminator(fake, a))
+                loss.backward()
+                optimizer.step()
+                sample_images(val_loader, step)
+
+        main(*make())
+        """,
+}
+
+_LABELLER = {
+    "labels.py": """
+        import torch
+        from net import Segmenter
+
+        class Labeller:
+            def __init__(self, path):
+                self.net = Segmenter()
+                self.net.load_state_dict(torch.load(path, weights_only=True))
+                self.net.eval()
+
+            def predict(self, image):
+                return self.net(image).argmax(1).tolist()
+
+        class Trainer:
+            def __init__(self, loader):
+                self.labeller = Labeller("l.pt")
+                self.loader = loader
+
+            def collect(self, model):
+                with torch.no_grad():
+                    return model.samples(self.loader, self.labeller.predict)
+        """,
+    "net.py": """
+        from torch import nn
+
+        class Segmenter(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.conv = nn.Conv2d(3, 8, 3)
+
+            def forward(self, x):
+                return self.conv(x)
+        """,
+}
+
+_RUNNER = {
+    "captioner.py": """
+        import torch
+        from encoder import Encoder
+
+        class Captioner:
+            def __init__(self, path):
+                self.encoder = Encoder()
+                self.encoder.load_state_dict(torch.load(path, weights_only=True))
+                self.encoder.eval()
+
+            def predict_captions(self, images):
+                return self.encoder(images).argmax(-1).tolist()
+        """,
+    "encoder.py": _LABELLER["net.py"].replace("Segmenter", "Encoder"),
+    "task.py": """
+        class Task:
+            def valid_step(self, model, batch):
+                return model.predict_captions(batch["image"])
+
+            def evaluation(self, model, loader):
+                return [self.valid_step(model, batch) for batch in loader]
+        """,
+    "runner.py": """
+        import torch
+
+        class Runner:
+            @torch.no_grad()
+            def eval_epoch(self, loader):
+                return self.task.evaluation(self.model, loader)
+        """,
+}
+
+_VALIDATED = """
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8))
+
+        def forward(self, x):
+            return self.layers(x)
+
+    def validation_loss(net, val_loader, criterion):
+        # COMMENT
+        with torch.no_grad():
+            total = 0
+            for x, y in val_loader:
+                out = net(x)MARK
+                total += criterion(out, y).item()
+        print(total)
+
+    def main(loader, val_loader, criterion):
+        net = Net()
+        net.train()
+        optimizer = torch.optim.SGD(net.parameters())
+        for x, y in loader:
+            loss = criterion(net(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        validation_loss(net, val_loader, criterion)
+    """
+
+_METRIC = """
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.drop = nn.Dropout(0.5)
+            self.fc = nn.Linear(8, 2)
+
+        def forward(self, x):
+            return self.fc(self.drop(x))
+
+    class Metric:
+        def __init__(self, path, is_train):
+            self.is_train = is_train
+            self.net = Net()
+            if CONDITION:
+                self.net.eval()
+            if self.is_train:
+                self.optimizer = torch.optim.Adam(self.net.parameters())
+
+        def distance(self, x):
+            with torch.no_grad():
+                return self.net(x).sum().item()
+
+        def step(self, x, y):
+            loss = nn.functional.mse_loss(self.net(x), y)MARK
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+    """
+
+SILENT: dict[str, str | Mapping[str, str]] = {
+    "image translation samples by its dropout": _TRANSLATION,
+    "a method that is given away under no_grad": _LABELLER,
+    "a task asks the model, and a runner the task under no_grad": _RUNNER,
+    "validation in training mode, as a comment says": _VALIDATED.replace(
+        "COMMENT", "Don't switch to eval mode because we want to get losses"
+    ).replace("MARK", ""),
+    "a metric that an option trains, in evaluation mode without it": _METRIC.replace(
+        "CONDITION", "not self.is_train"
+    ).replace("MARK", ""),
+    "an ablation that replaces what a branch computes by noise": """
+        import torch
+        from torch import nn
+
+        class Router(nn.Module):
+            def __init__(self, source):
+                super().__init__()
+                self.source = source
+                self.fc = nn.Linear(8, 2)
+
+            def forward(self, hidden):
+                if "latent" in self.source:
+                    latent = hidden
+                else:
+                    latent = torch.randn(hidden.shape).to(hidden)
+                return self.fc(latent)
+        """,
+}
+
+FOUND: dict[str, str | Mapping[str, str]] = {
+    "image translation with batch norm": _TRANSLATION
+    | {
+        "models.py": _TRANSLATION["models.py"].replace("InstanceNorm2d(3)", "BatchNorm2d(3)"),
+        "train.py": _TRANSLATION["train.py"].replace('f"{step}.png")', 'f"{step}.png")  # ML101'),
+    },
+    "a generator without a discriminator": _TRANSLATION
+    | {
+        "models.py": _TRANSLATION["models.py"].replace("PatchDiscriminator", "PatchEncoder"),
+        "train.py": _TRANSLATION["train.py"]
+        .replace("PatchDiscriminator", "PatchEncoder")
+        .replace('f"{step}.png")', 'f"{step}.png")  # ML101'),
+    },
+    "a method that is called, not given away": _LABELLER
+    | {
+        "labels.py": _LABELLER["labels.py"]
+        .replace("self.labeller.predict)", "self.labeller)")
+        .replace("tolist()", "tolist()  # ML201")
+    },
+    "a runner that leaves gradients on": _RUNNER
+    | {
+        "runner.py": _RUNNER["runner.py"].replace("@torch.no_grad()", "@timed"),
+        "captioner.py": _RUNNER["captioner.py"].replace("tolist()", "tolist()  # ML201"),
+    },
+    "validation in training mode, as no comment says": _VALIDATED.replace(
+        "COMMENT", "the loss in eval mode, without dropout"
+    ).replace("MARK", "  # ML101"),
+    "a metric in evaluation mode that trains": _METRIC.replace("CONDITION", "path").replace("MARK", "  # ML103"),
+    "noise that an option adds": """
+        import torch
+        from torch import nn
+
+        class Router(nn.Module):
+            def __init__(self, noisy):
+                super().__init__()
+                self.noisy = noisy
+                self.fc = nn.Linear(8, 2)
+
+            def forward(self, hidden):
+                if self.noisy:
+                    latent = hidden + torch.randn(hidden.shape)  # ML108
+                else:
+                    latent = hidden
+                return self.fc(latent)
+        """,
+}
+
+
+@pytest.mark.parametrize("name", SILENT)
+def test_right(lint: Lint, name: str) -> None:
+    lint(SILENT[name], rules=_RULES)
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_wrong(lint: Lint, name: str) -> None:
+    lint(FOUND[name], rules=_RULES)
