@@ -180,6 +180,17 @@ def assignments(function: FunctionInfo) -> list[tuple[str, ast.expr]]:
     return known
 
 
+def bindings(function: FunctionInfo) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the variables that `function` assigns, those of an unpacked tuple included, with what is assigned."""
+    yield from assignments(function)
+    for node in walk_own(function):
+        if isinstance(node, ast.Assign) and not isinstance(node.value, ast.Tuple):
+            for target in node.targets:
+                for item in target.elts if isinstance(target, ast.Tuple) else ():
+                    if isinstance(item, ast.Name):
+                        yield item.id, node.value
+
+
 def _assignments(function: FunctionInfo) -> Iterator[tuple[str, ast.expr]]:
     for node in own(function, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr):
         if isinstance(node, ast.Assign):

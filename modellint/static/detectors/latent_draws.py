@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from modellint.static.guards import assignments, path_to, values_of, walk_own
+from modellint.static.guards import assignments, bindings, path_to, values_of, walk_own
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import last_name, parameters, walk
 
@@ -59,7 +59,7 @@ def _decides(method: FunctionInfo, call: ast.Call) -> bool:
 def _is_computed(method: FunctionInfo, chances: ast.expr) -> bool:
     """Tell whether chances come out of a layer of the module: what they decide is its prediction."""
     names = {node.id for node in ast.walk(chances) if isinstance(node, ast.Name)}
-    values = [value for name, value in _bound(method) if name in names]
+    values = [value for name, value in bindings(method) if name in names]
     return any(_is_predicted(method, value) for value in (chances, *values))
 
 
@@ -75,7 +75,7 @@ def _parameters_of(method: FunctionInfo, distribution: ast.expr) -> list[ast.exp
 
 def _from_input(method: FunctionInfo, value: ast.expr) -> bool:
     """Tell whether an expression reads an argument or a variable of the method, or an attribute that it sets."""
-    own = {argument.arg for argument, _ in parameters(method)} | {name for name, _ in _bound(method)}
+    own = {argument.arg for argument, _ in parameters(method)} | {name for name, _ in bindings(method)}
     own.discard(method.self_name or "")
     kept = {
         node.attr for node in walk_own(method) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
@@ -84,17 +84,6 @@ def _from_input(method: FunctionInfo, value: ast.expr) -> bool:
         (isinstance(node, ast.Name) and node.id in own) or (isinstance(node, ast.Attribute) and node.attr in kept)
         for node in walk(value)
     )
-
-
-def _bound(method: FunctionInfo) -> Iterator[tuple[str, ast.expr]]:
-    """Yield the variables that `method` assigns, those of an unpacked tuple included, with what is assigned."""
-    yield from assignments(method)
-    for node in walk_own(method):
-        if isinstance(node, ast.Assign) and not isinstance(node.value, ast.Tuple):
-            for target in node.targets:
-                for item in target.elts if isinstance(target, ast.Tuple) else ():
-                    if isinstance(item, ast.Name):
-                        yield item.id, node.value
 
 
 def _factors(method: FunctionInfo, call: ast.Call) -> Iterator[ast.expr]:
@@ -127,7 +116,7 @@ def _is_spread(method: FunctionInfo, factor: ast.expr) -> bool:
     own = {argument.arg for argument, _ in parameters(method)}
     for node in walk(factor):
         if isinstance(node, ast.Name):
-            values = [value for name, value in _bound(method) if name == node.id]
+            values = [value for name, value in bindings(method) if name == node.id]
             if any(_makes_positive(value) for value in values):
                 return True
             if _SPREAD.search(node.id) and (node.id in own or any(_is_predicted(method, v) for v in values)):

@@ -25,7 +25,7 @@ from modellint.static.evidence import (
 from modellint.static.flow.events import FORWARD, Event, Snapshot
 from modellint.static.flow.newlayers import WEIGHTS_IN_PARTS, new_layer
 from modellint.static.flow.values import OFF, RANDOM, UNKNOWN, Site
-from modellint.static.guards import values_of
+from modellint.static.guards import bindings
 from modellint.static.merge import merged
 from modellint.static.naming import snake
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo
@@ -229,15 +229,18 @@ def _is_synthetic(function: FunctionInfo, value: ast.expr, depth: int) -> bool:
             name = last_name(node)
             if name in _SYNTHETIC or (name in ("tensor", "array", "as_tensor") and _is_literal(node)):
                 return True
+            if name == "next" and any(isinstance(n, ast.Name) and _TRAINING.search(snake(n.id)) for n in walk(node)):
+                return True  # one batch of the training data, to try the network out
         elif isinstance(node, ast.Name) and depth < _HOPS:
             if _MADE_UP.search(snake(node.id)):
                 return True
-            if any(_is_synthetic(function, v, depth + 1) for v in values_of(function, node.id)):
+            if any(_is_synthetic(function, v, depth + 1) for n, v in bindings(function) if n == node.id):
                 return True
     return False
 
 
 _HOPS = 3
+_TRAINING = re.compile(r"(^|_)train(ing)?(_|$)")
 _MADE_UP = re.compile(r"(^|_)(dummy|fake|random|rand|toy|noise|example_input|sample_input|latent|z)(_|$)")
 
 

@@ -23,6 +23,18 @@ class Net(nn.Module):
 """
 
 SILENT = {
+    "tried out on a batch of the training data": """
+        import torch
+        from net import Net
+        from data import train_loader
+
+        images, labels = next(iter(train_loader))
+        first = images[0].unsqueeze(0)
+        net = Net().eval()
+        with torch.no_grad():
+            scores = net(first)
+        print(scores.argmax(-1).tolist(), labels[0])
+        """,
     "the file may be missing: weights arrive under a condition": """
         import os
         import torch
@@ -513,6 +525,18 @@ SILENT = {
 }
 
 FOUND = {
+    "run on a batch of the test data": """
+        import torch
+        from net import Net
+        from data import test_loader
+
+        images, labels = next(iter(test_loader))
+        first = images[0].unsqueeze(0)
+        net = Net().eval()
+        with torch.no_grad():
+            scores = net(first)  # ML401
+        print(scores.argmax(-1).tolist(), labels[0])
+        """,
     "a class of another file": """
         import torch
         from net import Net
