@@ -16,6 +16,7 @@ from modellint.static.evidence import (
     wrong_call,
 )
 from modellint.static.flow.events import EXPORT
+from modellint.static.hidden import hides_children
 from modellint.static.merge import merged
 from modellint.static.sites import Place, places
 
@@ -26,13 +27,13 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     trained = {e.key.oid for e in context.flow.events if e.training}
     found = []
     for place in places(context, EXPORT):
-        finding = _judge(place, exporters, trained)
+        finding = _judge(place, exporters, trained, context)
         if finding is not None:
             found.append(((place.site,), finding))
     yield from merged(found)
 
 
-def _judge(place: Place, exporters: set[str], trained: set[int]) -> Finding | None:
+def _judge(place: Place, exporters: set[str], trained: set[int], context: FileContext) -> Finding | None:
     events = [
         e
         for e in place.events
@@ -56,4 +57,5 @@ def _judge(place: Place, exporters: set[str], trained: set[int]) -> Finding | No
         return None  # scripted for speed: the flag can still be changed
     related = tuple((f.site, f"in training mode since {f.how}") for f in snapshot.modes if f.site is not None)
     severity = Severity.INFO if snapshot.obj.depends == NO else None
-    return Finding(site, {"exporter": event.text}, severity=severity, related=related)
+    sure = Confidence.POSSIBLE if hides_children(snapshot, context.classes) else Confidence.CERTAIN
+    return Finding(site, {"exporter": event.text}, sure, severity, related=related)

@@ -10,7 +10,7 @@ from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence, Severity
 from modellint.static.comments import says_mode_is_meant
 from modellint.static.context import FileContext, Finding
-from modellint.static.dependence import NO, UNKNOWN, YES
+from modellint.static.dependence import NO, YES
 from modellint.static.evidence import (
     PREDICTS,
     functions_around,
@@ -24,7 +24,8 @@ from modellint.static.evidence import (
 )
 from modellint.static.flow.events import FORWARD, Event, Snapshot
 from modellint.static.flow.libraries import SAVED_WHOLE
-from modellint.static.flow.values import ENTRY, EVAL, LOADED, MIXED, OFF, TRAIN, Modes, Site, kinds
+from modellint.static.flow.values import ENTRY, EVAL, MIXED, OFF, TRAIN, Modes, Site, kinds
+from modellint.static.hidden import hides_children
 from modellint.static.machines import switched_on_some
 from modellint.static.merge import merged
 from modellint.static.project import ClassInfo, FunctionInfo
@@ -76,7 +77,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
     elif same or (unclear and not event.key.chain) or _readies_itself(event, context):
         confidence = Confidence.POSSIBLE  # the same code, under another condition, is right
     elif (
-        _hides_children(snapshot, context)
+        hides_children(snapshot, context.classes)
         or _without_dropout(event)
         or _draws_by_dropout(snapshot)
         or any(says_mode_is_meant(event.function, event.site.row) for event, _ in bad)
@@ -124,26 +125,6 @@ def _follows_owner(event: Event, snapshot: Snapshot, context: FileContext) -> bo
     if cls is None or not context.classes.is_module(cls):
         return False
     return all(fact.how.endswith("()") and fact.how[:1].isupper() for fact in snapshot.modes)
-
-
-def _hides_children(snapshot: Snapshot, context: FileContext) -> bool:
-    """Tell whether a model was built from children out of sight, and never switched.
-
-    They may be in evaluation mode, or hold nothing that depends on one; a model of a library most likely does.
-    """
-    obj = snapshot.obj
-    if obj.depends != UNKNOWN:
-        return False
-    if isinstance(obj.cls, ClassInfo) and all(_is_built(fact.how) for fact in snapshot.modes):
-        return obj.weights != frozenset({LOADED}) or not context.classes.dependence(obj.cls).hints
-    filled = isinstance(obj.cls, str) and obj.cls.startswith("torch.nn.") and not obj.touched
-    built = all(fact.how == f"{obj.how}()" for fact in snapshot.modes)
-    return filled and built and obj.weights != frozenset({LOADED})
-
-
-def _is_built(how: str) -> bool:
-    """Tell whether a constructor, of the model or of one that it is a part of, put it into training mode."""
-    return how.endswith("()") and not how.startswith("train")
 
 
 _TRANSLATES = re.compile(r"Generator")

@@ -8,7 +8,7 @@ import pytest
 
 from tests.static.conftest import Lint
 
-_RULES = ["ML101", "ML103", "ML108", "ML201", "ML204"]
+_RULES = ["ML101", "ML103", "ML108", "ML109", "ML201", "ML204"]
 
 _TRANSLATION = {
     "models.py": """
@@ -192,6 +192,27 @@ _METRIC = """
             self.optimizer.step()
     """
 
+_EXPORTED = """
+    import torch
+    from torch import nn
+    from zoo import build
+
+    class Plain(nn.Module):
+        def __init__(self, net):
+            super().__init__()
+            self.net = net
+            self.last = LAST
+
+        def forward(self, x):
+            return self.last(self.net({"image": x})["mask"])
+
+    def main(path):
+        net = build(path)
+        model = Plain(net)
+        traced = torch.jit.trace(model, torch.rand(1, 3, 8, 8))MARK
+        torch.jit.save(traced, path)
+    """
+
 SILENT: dict[str, str | Mapping[str, str]] = {
     "image translation samples by its dropout": _TRANSLATION,
     "a method that is given away under no_grad": _LABELLER,
@@ -202,6 +223,9 @@ SILENT: dict[str, str | Mapping[str, str]] = {
     "a metric that an option trains, in evaluation mode without it": _METRIC.replace(
         "CONDITION", "not self.is_train"
     ).replace("MARK", ""),
+    "a thin layer around a network out of sight is traced": _EXPORTED.replace("LAST", "nn.Sigmoid()").replace(
+        "MARK", ""
+    ),
     "an ablation that replaces what a branch computes by noise": """
         import torch
         from torch import nn
@@ -249,6 +273,9 @@ FOUND: dict[str, str | Mapping[str, str]] = {
         "COMMENT", "the loss in eval mode, without dropout"
     ).replace("MARK", "  # ML101"),
     "a metric in evaluation mode that trains": _METRIC.replace("CONDITION", "path").replace("MARK", "  # ML103"),
+    "a layer with dropout around a network out of sight is traced": _EXPORTED.replace(
+        "LAST", "nn.Dropout(0.1)"
+    ).replace("MARK", "  # ML109"),
     "noise that an option adds": """
         import torch
         from torch import nn

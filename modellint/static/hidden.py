@@ -1,0 +1,29 @@
+"""What a model is made of may be out of sight."""
+
+from __future__ import annotations
+
+from modellint.static.classes import Classes
+from modellint.static.dependence import UNKNOWN
+from modellint.static.flow.events import Snapshot
+from modellint.static.flow.values import LOADED
+from modellint.static.project import ClassInfo
+
+
+def hides_children(snapshot: Snapshot, classes: Classes) -> bool:
+    """Tell whether a model was built from children out of sight, and never switched.
+
+    They may be in evaluation mode, or hold nothing that depends on one; a model of a library most likely does.
+    """
+    obj = snapshot.obj
+    if obj.depends != UNKNOWN:
+        return False
+    if isinstance(obj.cls, ClassInfo) and all(_is_built(fact.how) for fact in snapshot.modes):
+        return obj.weights != frozenset({LOADED}) or not classes.dependence(obj.cls).hints
+    filled = isinstance(obj.cls, str) and obj.cls.startswith("torch.nn.") and not obj.touched
+    built = all(fact.how == f"{obj.how}()" for fact in snapshot.modes)
+    return filled and built and obj.weights != frozenset({LOADED})
+
+
+def _is_built(how: str) -> bool:
+    """Tell whether a constructor, of the model or of one that it is a part of, put it into training mode."""
+    return how.endswith("()") and not how.startswith("train")
