@@ -144,7 +144,7 @@ def _probed(case: Case, rules: Mapping[str, ActiveRule], pool: Pool) -> dict[str
                 "zoo_model.py:build",
                 inputs,
                 root=Path(folder),
-                timeout=300,
+                timeout=900,
                 probes=parse_probes(case.probes),
                 quick=True,
             )

@@ -177,6 +177,8 @@ class Trace:
     """Size of the first axis of the first input tensor."""
     graph_bytes: int | None = None
     """What autograd kept alive when the forward switched it on by itself."""
+    graph_difference: float | None = None
+    """How far the answer then is from the one without any graph: max|difference| / max|reference|."""
     notes: tuple[str, ...] = ()
     signature: str = ""
     suggestion: str = ""

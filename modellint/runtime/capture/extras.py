@@ -11,6 +11,8 @@ import torch
 from modellint.runtime.capture.recorder import Recorder
 from modellint.runtime.capture.state import preserved
 from modellint.runtime.capture.subject import Subject
+from modellint.runtime.probes.compare import difference
+from modellint.runtime.probes.tree import copied
 from modellint.runtime.trace import RANDOM, ModeChange, Op
 
 
@@ -59,8 +61,13 @@ def _only(ops: list[Op], others: list[Op], mode: str, known_modules: set[str]) -
     ]
 
 
-def graph_bytes(subject: Subject) -> int | None:
-    """Return how much autograd keeps for a backward pass when the caller runs under `no_grad`; parameters apart."""
+def graph_on(subject: Subject) -> tuple[int, float | None] | None:
+    """Return what the autograd that the forward switches on costs a caller who switched it off.
+
+    That is how many bytes it keeps for a backward pass, parameters apart, and how far the answer is from the one
+    without any graph, as max|difference| / max|reference| (other kernels may run); None where no forward ran, or
+    none without a graph.
+    """
     kept: dict[int, int] = {}
     own = {parameter.untyped_storage().data_ptr() for parameter in subject.model.parameters()}
 
@@ -70,10 +77,17 @@ def graph_bytes(subject: Subject) -> int | None:
             kept[storage.data_ptr()] = storage.nbytes()
         return tensor
 
+    hooks = torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor)
     with preserved(subject.model, copies=True):
         try:
-            with torch.no_grad(), torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-                subject.fresh().call()
+            with torch.no_grad(), hooks:
+                answer = copied(subject.fresh().call())
         except Exception:
             return None
-    return sum(kept.values())
+    with preserved(subject.model, copies=True):
+        try:
+            with torch.inference_mode():  # in which no graph can be switched on
+                reference = copied(subject.fresh().call())
+        except Exception:
+            return sum(kept.values()), None
+    return sum(kept.values()), difference(reference, answer).relative

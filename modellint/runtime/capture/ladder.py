@@ -15,7 +15,7 @@ from torch import nn
 from modellint.runtime.capture.deadline import at_most
 from modellint.runtime.capture.draws import DrawFinder
 from modellint.runtime.capture.exported import export
-from modellint.runtime.capture.extras import graph_bytes, other_mode
+from modellint.runtime.capture.extras import graph_on, other_mode
 from modellint.runtime.capture.random_sources import RandomState, Source, sources
 from modellint.runtime.capture.recorder import Recorder
 from modellint.runtime.capture.sites import SiteTable
@@ -46,6 +46,7 @@ class Capture:
     Not for want of memory: what allocates without end would now loop without end.
     """
     graph_bytes: int | None = None
+    graph_difference: float | None = None
     mode: str | None = None
     """The gradient mode under which the forward was recorded."""
 
@@ -153,7 +154,7 @@ def _record(subject: Subject, found: Capture, *, given: bool, second_forward: fl
         if seconds < second_forward:
             found.mode_changes = other_mode(subject, recorder, mode)
         if not recorder.uses_gradients and any(op.grad for op in recorder.ops):
-            found.graph_bytes = graph_bytes(subject)
+            found.graph_bytes, found.graph_difference = graph_on(subject) or (None, None)
         return recorder
     first = failures[0]
     if _is_training_batch(first):

@@ -121,11 +121,13 @@ def mixers(masks: Influence, ours: Tape, theirs: Tape) -> dict[Group, int]:
     mixed: set[int] = set()
     astray: set[int] = set()
     clean: set[int] = set()
+    lost: dict[int, set[int]] = {}
+    """Results of the others alone in which no axis counts samples any more, with the operations that took it away."""
     found: dict[Group, int] = {}
     size, keep = masks.batch.size, masks.keep
     for index in range(end):
         entry = entries[index]
-        overlap, placed = False, []
+        overlap, others, alone, placed = False, False, True, []
         for reference, left, right in zip(
             entry.values, ours.entries[index].values, theirs.entries[index].values, strict=False
         ):
@@ -137,6 +139,7 @@ def mixers(masks: Influence, ours: Tape, theirs: Tape) -> dict[Group, int]:
                 continue
             by_others, by_own = changed(reference, right), changed(reference, left)
             overlap = overlap or bool((by_own & by_others).any())
+            others, alone = others or bool(by_others.any()), alone and not bool(by_own.any())
             if bool((by_own | by_others).any()):
                 masks.moved.add(index)
             if bool(by_others.any()) and (axes := list(_candidates(by_others, size))):
@@ -145,10 +148,15 @@ def mixers(masks: Influence, ours: Tape, theirs: Tape) -> dict[Group, int]:
                 if kept is not None:
                     masks.axes.setdefault(index, (kept, tuple(reference.shape)))
         parents = set(entry.parents)
+        without = set().union(*(lost.get(parent, set()) for parent in parents))
         if overlap:
             mixed.add(index)
             if not parents & mixed and not parents & astray:
-                found.setdefault(group(entry), index)
+                for origin in sorted(without) or [index]:
+                    found.setdefault(group(entries[origin]), origin)
+        elif others and alone and True not in placed and (without or not placed):
+            lost[index] = without or {index}
+            continue
         if False in placed and not parents & astray:
             astray.add(index)
             if (parents & clean or entry.state) and not parents & mixed and not overlap:

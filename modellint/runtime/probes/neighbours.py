@@ -11,6 +11,7 @@ from modellint.runtime.probes.bench import Bench, OutOfTime
 from modellint.runtime.probes.compare import Difference, difference, to_the_shorter, tolerance_of
 from modellint.runtime.probes.result import FAILED, PASSED, VACUOUS, ProbeResult
 from modellint.runtime.probes.samples import Axis, cut, fixed_plan, plan
+from modellint.runtime.probes.tree import leaves
 
 STYLES = (("wide", 0), ("wide", -1), ("near", 0), ("near", -1), ("still", 0), ("copy", -1))
 MORE_STYLES = (("still", -1), ("copy", 0), ("far", 0), ("far", -1), ("far", 1))
@@ -62,9 +63,7 @@ def samples_of(bench: Bench, batch: Batch, wanted: int | None = None) -> Samples
             continue
         try:
             chosen = batch if candidate == batch.size else batch.resized(candidate)
-            outputs = (
-                bench.reference() if chosen is batch and not batch.stacked else bench.run(chosen.args, chosen.kwargs)
-            )
+            outputs = bench.reference() if _is_own(bench, chosen) else bench.run(chosen.args, chosen.kwargs)
             break
         except OutOfTime:
             raise
@@ -86,6 +85,13 @@ def samples_of(bench: Bench, batch: Batch, wanted: int | None = None) -> Samples
         if smaller != 1:
             return Samples(chosen, outputs, found, True)
     return Samples(chosen, outputs, fixed_plan(outputs, chosen.size), False)
+
+
+def _is_own(bench: Bench, batch: Batch) -> bool:
+    """Tell whether a batch is what the subject was given, for which the reference stands."""
+    own = [leaf for _, leaf in leaves((bench.subject.args, bench.subject.kwargs))]
+    held = [leaf for _, leaf in leaves(batch.held)]
+    return len(own) == len(held) and all(left is right for left, right in zip(own, held, strict=True))
 
 
 def neighbours(bench: Bench) -> ProbeResult:

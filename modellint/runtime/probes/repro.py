@@ -166,6 +166,14 @@ fresh.load_state_dict(model.state_dict())
 found = gap(run(model, args, kwargs), run(fresh, args, kwargs))
 print(f"saved and loaded into a fresh model: the answers differ by {found:.3g} of the largest value")
 """,
+    "reload, under other seeds": """
+fresh = build(seed=1)
+fresh.load_state_dict(model.state_dict())
+first = run(model, args, kwargs)
+torch.manual_seed(1)
+found = gap(first, run(fresh, args, kwargs, reseed=False))
+print(f"loaded into a fresh model in another process: the answers differ by {{found:.3g}} of the largest value")
+""",
     "layout": """
 
 def laid_out(value, how):

@@ -10,7 +10,7 @@ PASSED, FAILED, VACUOUS, SKIPPED = "passed", "failed", "vacuous", "skipped"
 """Verdicts. Vacuous: it ran, and could not have failed. Skipped: it did not run to its end."""
 
 SECOND_CALL = "second call"
-"""Key of the details that says how the second call of `repeat` was not just the first one again."""
+"""Key of the details that says how the second call of a probe was not just the first one again."""
 
 FROM_EVALUATION = "difference from evaluation mode"
 """Key of the details of the first probe of a model that came in training mode, or with parts in it."""

@@ -39,5 +39,6 @@ def assembled(
         failure=found.failure,
         batch=batch_size(arguments) if arguments is not None else None,
         graph_bytes=found.graph_bytes,
+        graph_difference=found.graph_difference,
         **told,
     )

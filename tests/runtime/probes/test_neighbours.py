@@ -15,7 +15,7 @@ from modellint.runtime.capture.sites import SiteTable  # noqa: E402
 from modellint.runtime.capture.subject import Subject  # noqa: E402
 from modellint.runtime.probes.result import FAILED, PASSED, VACUOUS, ProbeResult  # noqa: E402
 from modellint.runtime.probes.run import run_probes  # noqa: E402
-from tests.runtime.probes import coupled_models, separate_models  # noqa: E402
+from tests.runtime.probes import coupled_layers, coupled_models, separate_layers, separate_models  # noqa: E402
 
 pytestmark = pytest.mark.torch
 
@@ -45,14 +45,14 @@ def made(cls: Any) -> tuple[nn.Module, tuple[Any, ...]]:
     return model, model.inputs()
 
 
-@pytest.mark.parametrize("cls", models(separate_models))
+@pytest.mark.parametrize("cls", models(separate_models) + models(separate_layers))
 def test_samples_that_are_kept_apart_raise_no_alarm(cls: Any) -> None:
     result, _ = probe(*made(cls))
 
     assert result.verdict == getattr(cls, "verdict", PASSED), result
 
 
-@pytest.mark.parametrize("cls", models(coupled_models))
+@pytest.mark.parametrize("cls", models(coupled_models) + models(coupled_layers))
 def test_the_line_that_mixes_samples_is_found(cls: Any) -> None:
     result, sites = probe(*made(cls))
 

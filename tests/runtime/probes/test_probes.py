@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import re
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,9 @@ from torch import nn  # noqa: E402
 from modellint.runtime.capture.sites import SiteTable  # noqa: E402
 from modellint.runtime.capture.subject import Subject  # noqa: E402
 from modellint.runtime.probes.names import PROBES, ProbeNameError, parse_probes  # noqa: E402
-from modellint.runtime.probes.result import FAILED, PASSED, SKIPPED, VACUOUS, ProbeResult  # noqa: E402
+from modellint.runtime.probes.result import FAILED, PASSED, SECOND_CALL, SKIPPED, VACUOUS, ProbeResult  # noqa: E402
 from modellint.runtime.probes.run import run_probes  # noqa: E402
-from tests.runtime.probes import separate_models  # noqa: E402
+from tests.runtime.probes import separate_layers, separate_models  # noqa: E402
 from tests.runtime.probes.test_neighbours import made, models, probe  # noqa: E402
 
 pytestmark = pytest.mark.torch
@@ -30,11 +31,12 @@ def results(model: nn.Module, inputs: tuple[Any, ...], names: str, **options: An
     again = options.pop("again", lambda: copy.deepcopy(model))
     subject = Subject(model, model, inputs, kwargs, SiteTable((ROOT,)), {})
     budget = options.pop("budget", None)
-    found = run_probes(subject, parse_probes(names), "inference_mode", budget, lambda _: None, again, quick=True)
+    quick = options.pop("quick", True)
+    found = run_probes(subject, parse_probes(names), "inference_mode", budget, lambda _: None, again, quick=quick)
     return {result.probe: result for result in found}
 
 
-@pytest.mark.parametrize("cls", models(separate_models))
+@pytest.mark.parametrize("cls", models(separate_models) + models(separate_layers))
 def test_right_models_raise_no_alarm_in_any_probe(cls: Any) -> None:
     model, inputs = made(cls)
 
@@ -51,6 +53,26 @@ def test_the_default_probes_take_at_most_fifteen_forwards() -> None:
 
     assert sum(result.forwards for result in found.values()) <= 15
     assert {result.verdict for result in found.values()} == {PASSED}
+
+
+def test_the_forwards_that_the_documentation_tells_are_run() -> None:
+    text = (ROOT / "docs" / "probes.md").read_text(encoding="utf-8")
+    told = {
+        name: [int(number) for number in re.findall(r"\d+", cells.split("|")[3].replace("outside", ""))]
+        for line in text.splitlines()
+        if line.startswith("| `")
+        for name, cells in [re.match(r"\| `(\w+)`(.*)", line).groups()]  # type: ignore[union-attr]
+    }
+    model, inputs = made(separate_models.BatchNormInEvaluation)
+
+    quick = {name: found.forwards for name, found in results(model, inputs, "default").items()}
+    whole = {name: found.forwards for name, found in results(model, inputs, "all", quick=False).items()}
+
+    assert (quick["repeat"], quick["neighbours"], quick["reload"]) == tuple(
+        told[name][0] for name in ("repeat", "neighbours", "reload")
+    )
+    assert whole["neighbours"] == told["neighbours"][1]
+    assert all(min(told[name]) <= whole[name] <= max(told[name]) for name in ("alone", "layout", "threads", "padding"))
 
 
 def test_what_the_budget_leaves_no_time_for_is_skipped() -> None:
@@ -139,6 +161,45 @@ def test_an_attribute_that_is_not_saved_is_named() -> None:
     assert found.verdict == FAILED
     assert found.details["not saved"] == ["matrix"]
     assert found.culprits[0].op.startswith("aten.m")
+
+
+class DrawsATableOnce(nn.Module):
+    """The first forward draws what all of them use, and `state_dict()` does not hold."""
+
+    seed: int | None = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(8, 8)
+        self.table: Any = None
+
+    def forward(self, x: Any) -> Any:
+        if self.table is None:
+            draw = torch.Generator()
+            draw.manual_seed(self.seed if self.seed is not None else int(torch.randint(1 << 30, ())))
+            self.table = torch.randn(8, generator=draw)
+        return self.fc(x) + self.table
+
+
+class DrawsAKnownTable(DrawsATableOnce):
+    seed = 3
+
+
+class DrawsEachTime(DrawsATableOnce):
+    def forward(self, x: Any) -> Any:
+        return self.fc(x) + torch.randn(8)
+
+
+@pytest.mark.parametrize("cls", [DrawsAKnownTable, DrawsEachTime])
+def test_what_a_forward_draws_is_no_matter_of_saving(cls: Any) -> None:
+    assert results(cls(), (torch.randn(2, 8),), "reload", again=cls)["reload"].verdict == PASSED
+
+
+def test_what_the_first_forward_draws_and_keeps_is_lost_on_the_way() -> None:
+    found = results(DrawsATableOnce(), (torch.randn(2, 8),), "reload", again=DrawsATableOnce)["reload"]
+
+    assert (found.verdict, found.details[SECOND_CALL]) == (FAILED, "under other seeds")
+    assert "randint" in found.culprits[0].op
 
 
 def test_a_target_that_is_no_factory_is_skipped() -> None:
