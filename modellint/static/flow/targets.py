@@ -242,8 +242,10 @@ def part_of(machine: Machine, oid: int, name: str, state: State) -> Value:
         and isinstance(obj.cls, ClassInfo)
         and any(fact.how.endswith("()") and fact.how[:1].isupper() for fact in obj.modes)
     ):
-        # built and never switched since: an attribute that is no child built in sight may be in any mode
-        inside = machine.classes.builds_child(obj.cls, name)
+        # built and never switched since: an attribute that is no child built in sight may be in any mode, and so may
+        # the parts of a class of which nothing tells that it depends on one
+        telling = obj.depends != UNKNOWN or machine.classes.dependence(obj.cls).hints
+        inside = telling and machine.classes.builds_child(obj.cls, name)
     key = machine.number(("part", oid, name))
     if state.heap.find(key) is None:
         state.heap[key] = Obj(

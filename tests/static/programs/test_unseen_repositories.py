@@ -213,6 +213,34 @@ _EXPORTED = """
         torch.jit.save(traced, path)
     """
 
+_STYLE = """
+    import torch
+    from torch import nn
+    from ops import FusedActivation
+
+    class Generator(nn.Module):
+        def __init__(self):
+            super().__init__()
+            layers = []
+            for _ in range(8):
+                layers += [nn.Linear(512, 512), LAYER]
+            self.style = nn.Sequential(*layers)
+            self.last = nn.Conv2d(512, 3, 1)
+
+        def mean_style(self, count):
+            return self.style(torch.randn(count, 512)).mean(0, keepdim=True)MARK
+
+        def forward(self, x):
+            return self.last(self.style(x))
+
+    def main(path):
+        generator = Generator()
+        generator.load_state_dict(torch.load(path, weights_only=True))
+        with torch.no_grad():
+            style = generator.mean_style(4096)
+        print(style.tolist())
+    """
+
 SILENT: dict[str, str | Mapping[str, str]] = {
     "image translation samples by its dropout": _TRANSLATION,
     "a method that is given away under no_grad": _LABELLER,
@@ -226,6 +254,9 @@ SILENT: dict[str, str | Mapping[str, str]] = {
     "a thin layer around a network out of sight is traced": _EXPORTED.replace("LAST", "nn.Sigmoid()").replace(
         "MARK", ""
     ),
+    "a part of a network of which nothing tells that it depends on the mode": _STYLE.replace(
+        "LAYER", "FusedActivation(512)"
+    ).replace("MARK", ""),
     "an ablation that replaces what a branch computes by noise": """
         import torch
         from torch import nn
@@ -276,6 +307,7 @@ FOUND: dict[str, str | Mapping[str, str]] = {
     "a layer with dropout around a network out of sight is traced": _EXPORTED.replace(
         "LAST", "nn.Dropout(0.1)"
     ).replace("MARK", "  # ML109"),
+    "a part of a network with dropout": _STYLE.replace("LAYER", "nn.Dropout(0.1)").replace("MARK", "  # ML101"),
     "noise that an option adds": """
         import torch
         from torch import nn
