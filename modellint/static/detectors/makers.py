@@ -22,6 +22,11 @@ _LAYERS = (
 _CLASS = re.compile(rf"({'|'.join(word.capitalize() for word in _LAYERS)}|MLP|FFN|Net|Conv[123]d)s?$")
 _FACTORY = re.compile(rf"^_?(make|build|create|get|new)_(\w+_)?({'|'.join(_LAYERS)}|net)$")
 """Names of classes and factories out of sight that make layers."""
+_MODELS = re.compile(
+    r"(^|_)(models|modules|networks|nets|encoders|decoders|generators|discriminators|experts|backbones)$"
+)
+"""Names of arguments that hold several models."""
+_LIST_OF_MODULES = re.compile(r"\b([Ll]ist|[Tt]uple|Sequence|Iterable|Collection)\[(torch\.)?(nn\.)?Module\b")
 _NO_LAYERS = frozenset("torch numpy jax flax haiku tensorflow keras mxnet paddle typing collections copy".split())
 
 
@@ -49,7 +54,10 @@ class Makers:
             return self.is_module(method, node.func.value, named)
         symbol = self.context.project.resolve_in(method, node.func)
         if symbol is None:
-            maker = self._own(method, node.func)
+            made = method.cls if method.is_classmethod and _is_name(node.func, method.self_name) else None
+            if made is not None:
+                return self.context.classes.is_module(made) and self._matters(made)
+            maker = self._own(method, node.func) or self._of_class(method, node.func)
             return maker is not None and self._makes_module(maker)
         if isinstance(symbol.target, ClassInfo):
             return self.context.classes.is_module(symbol.target) and self._matters(symbol.target)
@@ -97,6 +105,27 @@ class Makers:
             return ""
         return what if all(self._is_layer_by_name(method, item) for item in items) else ""
 
+    def models_given(self, method: FunctionInfo, value: ast.expr) -> str:
+        """Return what container `value` is where it holds the models that an argument named or annotated for them has.
+
+        Whoever writes `list(models)` gets a plain list even of a ModuleList; an argument kept as it is may be one,
+        unless its annotation says that it is a list.
+        """
+        what, source, kept = "", value, False
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in ("list", "tuple"):
+            what, source = f"a {value.func.id}", value.args[0] if len(value.args) == 1 else value
+        elif isinstance(value, ast.ListComp) and len(value.generators) == 1:
+            loop = value.generators[0]
+            what, source = "a list", loop.iter if ast.unparse(value.elt) == ast.unparse(loop.target) else value
+        else:
+            what, kept = "a list", True
+        for argument, _ in parameters(method) if isinstance(source, ast.Name) else ():
+            if _is_name(source, argument.arg):
+                text = ast.unparse(argument.annotation) if argument.annotation is not None else ""
+                told = _LIST_OF_MODULES.search(text) is not None
+                return what if told or (not kept and not text and _MODELS.search(argument.arg)) else ""
+        return ""
+
     def moves(self, value: ast.expr) -> bool:
         """Tell whether `value` is a list of what somebody gave, each moved to a device: tensors or modules."""
         elt = value.elt if isinstance(value, ast.ListComp) else None
@@ -134,6 +163,14 @@ class Makers:
         mine = attribute_of(func, method.self_name or "")
         return self.context.project.method(self.cls, mine) if mine is not None else None
 
+    def _of_class(self, method: FunctionInfo, func: ast.expr) -> FunctionInfo | None:
+        """Return the classmethod that `Class.make` is."""
+        symbol = self.context.project.resolve_in(method, func.value) if isinstance(func, ast.Attribute) else None
+        if symbol is None or not isinstance(symbol.target, ClassInfo):
+            return None
+        maker = self.context.project.method(symbol.target, func.attr)  # type: ignore[attr-defined]
+        return maker if maker is not None and maker.is_classmethod else None
+
     def _is_model(self, dotted: str) -> bool:
         """Tell whether a library's function or class returns a model alone."""
         loader = self.context.knowledge.loaders.get(dotted)
@@ -163,9 +200,20 @@ def calls_elements(cls: ClassInfo, attribute: str) -> bool:
                     return True
             elif isinstance(node, (ast.For, ast.comprehension)):
                 turns = bound_to(attribute, me, node.iter, node.target)
-                if any(isinstance(c.func, ast.Name) and c.func.id in turns and c.args for c in method.calls):
+                if any(c.args and _called(c.func) in turns for c in method.calls):
                     return True
     return False
+
+
+def _called(func: ast.expr) -> str | None:
+    """Return the variable whose forward a call runs: `layer` of `layer(x)` and of `layer.forward(x)`."""
+    if isinstance(func, ast.Attribute) and func.attr == "forward":
+        func = func.value
+    return func.id if isinstance(func, ast.Name) else None
+
+
+def _is_name(node: ast.expr, name: str | None) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
 
 
 def annotated_modules(method: FunctionInfo) -> set[str]:

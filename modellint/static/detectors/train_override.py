@@ -7,37 +7,81 @@ from collections.abc import Iterator
 
 from modellint.catalog import ActiveRule
 from modellint.static.context import FileContext, Finding
-from modellint.static.guards import walk_own
-from modellint.static.project import FunctionInfo
-from modellint.static.project.facts import last_name, walk
+from modellint.static.guards import own, walk_own
+from modellint.static.narrowing import attribute_of
+from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project.facts import last_name, parameters, walk
 
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
-    """Report the `def` of overrides without `mode`, that do not pass it on, or that do not return self."""
+    """Report the `def` of overrides without `mode`, that do not pass it on, or that do not return self.
+
+    A flag kept as `self.train` takes the method's place as well, and is no function that eval() could call.
+    """
     for cls in context.module_classes():
         method = cls.methods.get("train")
+        if method is None:
+            yield from _flag_in_its_place(context, cls)
         if method is None or method.node is None or method.is_static or method.is_property:
             continue
-        if "eval" in cls.methods:
-            continue  # both are its own: what they do to each other is its own business
-        problem = _problem(method)
+        if all(isinstance(s, ast.Raise) or _is_docstring(s) for s in method.body):
+            continue
+        problem = _refuses(method)
+        if "eval" in cls.methods:  # both are its own: what else they do to each other is its own business
+            problem = problem if _is_torchs_in_the_end(context, cls) else ""
+        else:
+            problem = problem or _problem(method)
         if problem:
             node = method.node
             site = context.site(node)._replace(end_row=node.lineno, end_column=node.col_offset + len("def train"))
             yield Finding(site, {"class": cls.name, "problem": problem})
 
 
-def _problem(method: FunctionInfo) -> str:
+def _flag_in_its_place(context: FileContext, cls: ClassInfo) -> Iterator[Finding]:
+    """Yield the places where a method stores a constant, or an argument that is one by default, as `self.train`."""
+    for method in cls.methods.values():
+        flags = {argument.arg for argument, default in parameters(method) if _is_value(default)}
+        for node in own(method, ast.Assign):
+            value = node.value
+            if _is_value(value) or (isinstance(value, ast.Name) and value.id in flags):
+                if any(attribute_of(target, method.self_name or "") == "train" for target in node.targets):
+                    problem = "is a value here, which eval(), that calls train(False), cannot call"
+                    yield Finding(context.site(node), {"class": cls.name, "problem": problem})
+
+
+def _is_value(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and node.value is not None
+
+
+def _is_torchs_in_the_end(context: FileContext, cls: ClassInfo) -> bool:
+    """Tell whether the `eval` of a class calls torch's, which calls `self.train(False)`, or that itself."""
+    if any("eval" in base.methods for base in context.project.ancestry(cls)[0][1:]):
+        return False
+    for call in cls.methods["eval"].calls:
+        name = last_name(call)
+        if name == "eval" and _is_super(call, cls.methods["eval"]):
+            return True
+        if name == "train" and attribute_of(call.func, cls.methods["eval"].self_name or "") and _gives(call):
+            return True
+    return False
+
+
+def _refuses(method: FunctionInfo) -> str:
+    """Return why an override cannot be called with the `mode` that eval() gives, or an empty text."""
     node = method.node
     assert node is not None
-    if all(isinstance(s, ast.Raise) or _is_docstring(s) for s in node.body):
-        return ""
     arguments = [*node.args.posonlyargs, *node.args.args][1:]
     if not arguments and node.args.vararg is None:
         return "takes no `mode`, so that eval(), which calls train(False), raises a TypeError"
-    required = len(arguments) - len(node.args.defaults)
-    if required > 1:
+    if len(arguments) - len(node.args.defaults) > 1:
         return "needs more arguments than the `mode` that eval() gives it"
+    return ""
+
+
+def _problem(method: FunctionInfo) -> str:
+    node = method.node
+    assert node is not None
+    arguments = [*node.args.posonlyargs, *node.args.args][1:]
     mode = arguments[0].arg if arguments else None
     passed_on = stored = False
     for inner in walk_own(method):

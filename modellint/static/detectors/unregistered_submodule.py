@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 from collections.abc import Iterator
 
 from modellint.catalog import ActiveRule
@@ -133,6 +134,7 @@ class _ClassReader:
                     continue
                 what = self._holds_modules(method, node.value, local, named)
                 guessed = "" if what else self.makers.layers_by_name(method, node.value)
+                guessed = guessed or ("" if what else self.makers.models_given(method, node.value))
                 if not what and self.makers.moves(node.value):
                     guessed = "a list"  # a tensor is moved as well, and a function called; only a module is both
                 for target in targets:
@@ -155,7 +157,7 @@ class _ClassReader:
                         if self._is_plain(space, me) and space not in reported:
                             if what or self.makers.is_module(method, node.value, named):
                                 reported.add(space)
-                                yield self._finding(node, space, "a namespace")
+                                yield self._grown(node, space, "a namespace", me)
                     elif isinstance(target, ast.Subscript):
                         attribute = attribute_of(target.value, me)
                         if attribute is not None and self._is_plain(attribute, me) and attribute not in reported:
@@ -164,14 +166,14 @@ class _ClassReader:
                                 and f"self.{attribute}" not in self.registered
                             ):
                                 reported.add(attribute)
-                                yield self._finding(node, attribute, "a dict")
+                                yield self._grown(node, attribute, "a dict", me)
             elif isinstance(node, ast.AugAssign):
                 attribute = attribute_of(node.target, me)
                 if attribute is not None and attribute not in reported and f"self.{attribute}" not in self.registered:
                     what = self._holds_modules(method, node.value, local, named)
                     if what and self._is_plain(attribute, me):
                         reported.add(attribute)
-                        yield self._finding(node, attribute, what)
+                        yield self._grown(node, attribute, what, me)
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _GROWS:
                 if not node.args:
                     continue
@@ -184,7 +186,7 @@ class _ClassReader:
                 if attribute is not None and attribute not in reported and holds and self._is_plain(attribute, me):
                     if f"self.{attribute}" not in self.registered:
                         reported.add(attribute)
-                        yield self._finding(node, attribute, "a list")
+                        yield self._grown(node, attribute, "a list", me)
                 elif isinstance(owner, ast.Name) and holds:
                     if not _is_plain_local(method, owner.id):
                         continue
@@ -269,10 +271,21 @@ class _ClassReader:
 
     def _is_plain(self, attribute: str, me: str) -> bool:
         """Tell whether `self.attribute` is made as a plain container in this class, and nowhere as one of torch."""
-        stores = [node for method in self.cls.methods.values() for node in own(method, ast.Assign, ast.AnnAssign)]
-        made = [n.value for n in stores if any(attribute_of(t, me) == attribute for t in _targets(n))]
+        made = [node.value for node in self._stores(attribute, me)]
         registers = any(isinstance(value, ast.Call) and last_name(value) in _CONTAINERS for value in made)
         return not registers and any(value is not None and _is_container(value) for value in made)
+
+    def _stores(self, attribute: str, me: str) -> list[ast.Assign | ast.AnnAssign]:
+        stores = [node for method in self.cls.methods.values() for node in own(method, ast.Assign, ast.AnnAssign)]
+        return [node for node in stores if any(attribute_of(t, me) == attribute for t in _targets(node))]
+
+    def _grown(self, node: ast.AST, attribute: str, what: str, me: str) -> Finding:
+        """Return the finding where a module joins a container; where that is made, it has to be one of torch."""
+        made = [
+            store for store in self._stores(attribute, me) if store.value is not None and _is_container(store.value)
+        ]
+        related = tuple((self.context.site(store), "the container is made here") for store in made)
+        return dataclasses.replace(self._finding(node, attribute, what), related=related)
 
     def _finding(
         self, node: ast.AST, attribute: str, what: str, confidence: Confidence = Confidence.CERTAIN
