@@ -31,11 +31,12 @@ from modellint.linting.links import Links
 from modellint.linting.stored import pack, unpack
 from modellint.settings import Settings
 from modellint.sources import SourceError, read_source
-from modellint.sources.projects import is_shared, project_files
+from modellint.sources.projects import is_shared, python_files
 
 FOLDER = ".modellint_cache"
 _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is a cache of modellint.\n"
 _RACY = 2_000_000_000  # nanoseconds; a file that young may change once more without another time of change
+_TICK = 10_000_000  # nanoseconds; a change may bear a time that much too early
 _KEPT = 16  # records of one project: other rules, other files
 _DECLARATIONS = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "environment.yml")
 State = list[Any]
@@ -136,8 +137,10 @@ class Records:
             for path, project in one.projects:
                 if (record := self._of(path)) is not None:
                     noted.setdefault(record, []).append(project)
-        for record in self._records.values():
-            record.save(states, noted.get(record, []))
+        composed = {record: record.compose(states, noted.get(record, [])) for record in self._records.values()}
+        for record, body in composed.items():  # only now: the first one written may add a folder to the project
+            if body is not None:
+                record.write(body)
 
 
 class Record:
@@ -167,7 +170,7 @@ class Record:
         names = data["names"]
         folders: dict[str, str] = data["folders"]
         if any(_names(folder) != known for folder, known in folders.items()) or (
-            data["tree"] and _tree(self._root) != data["tree"]
+            data["tree"] and _listed(_files(self._root)) != data["tree"]
         ):
             return
         states: dict[str, State] = dict(zip(names, data["states"], strict=True))
@@ -207,22 +210,30 @@ class Record:
         """Take in what a check of `path` has found."""
         self._fresh[str(path)] = list(diagnostics)
 
-    def save(self, read: Mapping[str, State], noted: Iterable[Noted]) -> None:
-        """Write the record with what was added; a folder that cannot be written is left alone."""
+    def compose(self, read: Mapping[str, State], noted: Iterable[Noted]) -> bytes | None:
+        """Return the record with what was added, None where there is nothing to keep or something to keep nothing for.
+
+        What was read is kept in the state in which it was read. Of what was only looked for, the state is taken now: a
+        place that has changed since the run began may have been seen as it was before.
+        """
         fresh = {name: found for name, found in self._fresh.items() if name in read}
         if (not fresh and not self._changed) or is_shared(self._root):
-            return
-        states = {**self._states, **read}
-        for name in fresh:
-            for folder in _up_to(Path(name).parent, self._root):
-                for declaration in _DECLARATIONS:
-                    states.setdefault(str(folder / declaration), _state(folder / declaration))
+            return None
         links, folders = self._links, dict(self._folders)
         for project in noted:
             links = links.joined(project.links)
             folders.update((folder, _names(folder)) for folder in project.folders)
-        for name in sorted(links.files() - states.keys()):
+        states = {**self._states, **read}
+        asked = {
+            str(f / name) for path in fresh for f in _up_to(Path(path).parent, self._root) for name in _DECLARATIONS
+        }
+        for name in sorted((links.files() | asked) - states.keys()):
             states[name] = _state(Path(name))
+        files = _files(self._root) if links.words else []
+        places = {*folders, *states.keys() - self._states.keys() - read.keys()}
+        places |= {str(self._root), *(os.path.dirname(name) for name in files)} if files else set()  # noqa: PTH120
+        if any(map(self._is_overtaken, places)):
+            return None
         number = {name: n for n, name in enumerate(states)}
         found = {**self._stored, **{name: list(map(pack, found)) for name, found in fresh.items()}}
         data = {
@@ -231,13 +242,24 @@ class Record:
             "states": list(states.values()),
             "folders": folders,
             "links": links.packed(number),
-            "tree": _tree(self._root) if links.words else None,
+            "tree": _listed(files) if links.words else None,
             "findings": [[number[name], listed] for name, listed in found.items()],
         }
-        data = {**data, "digest": _digest(json.dumps(data).encode())}
+        return json.dumps({**data, "digest": _digest(json.dumps(data).encode())}).encode()
+
+    def _is_overtaken(self, name: str) -> bool:
+        """Tell whether a file or folder has changed since the run began; clocks of file systems tick slowly."""
+        try:
+            changed = os.stat(name).st_mtime_ns  # noqa: PTH116 - hundreds of them
+        except OSError:
+            return False
+        return self._started - _TICK <= changed <= time.time_ns()
+
+    def write(self, body: bytes) -> None:
+        """Write a record; a folder that cannot be written is left alone."""
         with suppress(OSError, ValueError):
             prepare_folder(self._file.parent)
-            replace_file(self._file, json.dumps(data).encode(), 0o644)
+            replace_file(self._file, body, 0o644)
 
 
 def prepare_folder(folder: Path) -> None:
@@ -281,9 +303,12 @@ def _names(folder: str) -> str:
     return _digest("\n".join(kept).encode("utf-8", "surrogateescape"))
 
 
-def _tree(root: Path) -> str:
-    """Return a digest of the names of the project's Python files."""
-    names = sorted(str(path) for path in project_files(root) if path.suffix == ".py")
+def _files(root: Path) -> list[str]:
+    """Return the names of the files in which callers are looked for."""
+    return sorted(map(str, python_files(root)))
+
+
+def _listed(names: list[str]) -> str:
     return _digest("\n".join(names).encode("utf-8", "surrogateescape"))
 
 

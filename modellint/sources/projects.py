@@ -24,15 +24,16 @@ def is_shared(folder: Path) -> bool:
     return folder in shared
 
 
-def project_files(root: Path) -> Iterator[Path]:
-    """Yield the files of the project that starts in `root`, folder by folder in sorted order.
+def python_files(root: Path) -> Iterator[Path]:
+    """Return the Python files and notebooks of the project that starts in `root`, folder by folder in sorted order.
 
     What lies below and is under version control of its own is another project: a submodule, another clone. Where
     nothing marks `root` as a project, so is what packaging metadata marks as one; and of a folder that holds
     everything only the files count that lie in it.
     """
     if is_shared(root):
-        yield from discover([root], excluded=Path.is_dir)
-        return
-    marked = any((root / mark).exists() for mark in ROOT_MARKS)
-    yield from discover([root], others=frozenset(_VERSIONED) if marked else ROOT_MARKS)
+        found = discover([root], excluded=Path.is_dir)
+    else:
+        marked = any((root / mark).exists() for mark in ROOT_MARKS)
+        found = discover([root], others=frozenset(_VERSIONED) if marked else ROOT_MARKS)
+    return (path for path in found if path.suffix in (".py", ".ipynb"))

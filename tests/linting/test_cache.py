@@ -50,9 +50,9 @@ def project(tmp_path: Path) -> Path:
 
 
 def age(folder: Path) -> None:
-    """Make the files old enough that their time of change is trusted."""
-    for number, path in enumerate(sorted(folder.glob("*.*"))):
-        if path.is_file():
+    """Make the files and the folder old enough that their time of change is trusted."""
+    for number, path in enumerate((folder, *sorted(folder.glob("*.*")))):
+        if path == folder or path.is_file():
             os.utime(path, (time.time() - 1000 - number,) * 2)
 
 
@@ -228,6 +228,7 @@ CHANGES = {
     "a module that is gone": lambda p: (p / "net.py").unlink(),
     "a package in the place of a module": lambda p: ((p / "net").mkdir(), (p / "net/__init__.py").write_text("")),
     "a caller that did not exist": lambda p: (p / "calm.py").write_text("from predict import predict\npredict('a', 1)"),
+    "a notebook": lambda p: (p / "a.ipynb").write_text(json.dumps({"cells": [], "metadata": {}})),
     "another file": lambda p: (p / "another.py").write_text("import torch\nfrom predict import predict\n"),
     "a syntax error": lambda p: (p / "predict.py").write_text(PREDICT + "("),
     "a configuration": lambda p: (p / ".modellint.yaml").write_text("ignore: [ML101]\n"),
@@ -243,6 +244,68 @@ def test_a_warm_run_sees_what_a_cold_one_sees(project: Path, name: str) -> None:
     assert findings(project) == findings(project, cache=False)
     if name in ("an imported class", "the file itself", "a syntax error", "a configuration", "a comment"):
         assert findings(project) != before  # else the test would show nothing
+
+
+@pytest.mark.parametrize("moment", [1, 3])
+@pytest.mark.parametrize("name", CHANGES)
+def test_what_changes_while_a_run_goes_on_is_not_missed(
+    project: Path, name: str, moment: int, checked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the first of three files, or after the last: by then all was read, and nothing is written yet."""
+    check = engines.Engine.check
+
+    def overtaken(self: engines.Engine, *given: object) -> engines.FileReport:
+        report = check(self, *given)  # type: ignore[arg-type]
+        if len(checked) == moment:
+            CHANGES[name](project)
+        return report
+
+    with monkeypatch.context() as patch:
+        patch.setattr(engines.Engine, "check", overtaken)
+        findings(project)
+    assert len(checked) == 3
+    assert findings(project) == findings(project, cache=False)
+
+
+RUN = """\
+import torch
+from helpers import predict
+
+def run(net, x):
+    with torch.no_grad():
+        return net(x)
+"""
+MEANWHILE = {
+    "a caller in a new file": "serve.py",
+    "a caller in a new folder": "deploy/serve.py",
+    "a module that is imported": "helpers.py",
+}
+
+
+@pytest.mark.parametrize("name", MEANWHILE)
+def test_what_comes_while_a_run_on_one_file_goes_on_is_not_missed(
+    project: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = project / "run.py"
+    path.write_text(RUN)
+    age(project)
+
+    def found(cache: bool = True) -> list[dict[str, object]]:
+        reports = check_paths([path], Resolver(Overrides()), cache=cache)
+        return [to_dict(d) for report in reports for d in report.diagnostics]
+
+    def overtaken(self: engines.Engine, *given: object) -> engines.FileReport:
+        report = check(self, *given)  # type: ignore[arg-type]
+        new = project / MEANWHILE[name]
+        new.parent.mkdir(exist_ok=True)
+        new.write_text(PREDICT.replace("from net", "from run import run\nfrom net").replace("net(x)", "run(net, x)"))
+        return report
+
+    check = engines.Engine.check
+    with monkeypatch.context() as patch:
+        patch.setattr(engines.Engine, "check", overtaken)
+        assert found() == []
+    assert found() == found(cache=False) != []
 
 
 def test_a_declared_version_counts(project: Path) -> None:

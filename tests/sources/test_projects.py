@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from modellint.sources.projects import project_files
+from modellint.sources.projects import python_files
 
 
 def lay(root: Path, *names: str) -> None:
@@ -17,12 +17,21 @@ def lay(root: Path, *names: str) -> None:
 
 
 def names(root: Path) -> list[str]:
-    return [path.relative_to(root).as_posix() for path in project_files(root)]
+    return [path.relative_to(root).as_posix() for path in python_files(root)]
 
 
 def test_another_clone_inside_is_another_project(tmp_path: Path) -> None:
-    lay(tmp_path, ".git/HEAD", "a.py", "third_party/.git", "third_party/b.py", "third_party/deep/c.py", "tools/d.py")
-    assert names(tmp_path) == ["a.py", "tools/d.py"]
+    lay(
+        tmp_path,
+        ".git/HEAD",
+        "a.py",
+        "third_party/.git",
+        "third_party/b.py",
+        "third_party/deep/c.py",
+        "tools/d.ipynb",
+        "tools/e.rs",
+    )
+    assert names(tmp_path) == ["a.py", "tools/d.ipynb"]
 
 
 def test_a_package_inside_a_marked_project_belongs_to_it(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from modellint.sources import Read, SourceError, SourceFile, from_disk, read_source
 from modellint.sources.notebook import code_of, without_broken_cells
-from modellint.sources.projects import project_files
+from modellint.sources.projects import python_files
 from modellint.static.project.facts import (
     ClassInfo,
     FunctionInfo,
@@ -391,8 +391,7 @@ class Project:
         """Return the project's Python files and notebooks whose code holds `word`."""
         if word not in self._mentions:
             if self._words is None:
-                files = (path for path in project_files(self.root) if path.suffix in (".py", ".ipynb"))
-                self._words = Mentions(files, self._code)
+                self._words = Mentions(python_files(self.root), self._code)
             self._mentions[word] = self._words.of(word)
         return self._mentions[word]
 
