@@ -10,6 +10,7 @@ from typing import Any
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
+from modellint.static.detectors.dropout_by_hand import drops_by_hand
 from modellint.static.guards import (
     assignments,
     own,
@@ -47,6 +48,9 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 if entry is not None:
                     yield from _judge(context, scope, call, entry)
                     continue
+            if name is not None and drops_by_hand(context, scope, call, name):
+                yield _finding(context, call, f"{ast.unparse(call.func)}(...)", Confidence.LIKELY)
+                continue
             for keyword in call.keywords:
                 if keyword.arg in keywords and _runs_in_forward(scope) and not (name or "A")[:1].isupper():
                     if _hands_on(context, scope, call) and _always_on(context, scope, call, keyword.value):

@@ -46,10 +46,10 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     for cls in context.module_classes():
         if _JOB.search(cls.name):
             continue
-        for method in _run_by_forward(cls):
+        for method in run_by_forward(cls):
             for call in method.calls:
                 what = _draws(context, method, call, functions, methods)
-                if what and not _guarded(method, call) and not _is_placeholder(method, call):
+                if what and not guarded(method, call) and not _is_placeholder(method, call):
                     meant = draws_latent(method, call) or _announces_draws(cls, method) or _replaces(method, call)
                     sure = Confidence.POSSIBLE if meant else Confidence.LIKELY
                     yield Finding(context.site(call), {"draw": what, "class": cls.name}, sure)
@@ -98,7 +98,7 @@ def _announces_draws(cls: ClassInfo, method: FunctionInfo) -> bool:
     return any(_ANNOUNCED.search(text) for text in texts)
 
 
-def _run_by_forward(cls: ClassInfo) -> list[FunctionInfo]:
+def run_by_forward(cls: ClassInfo) -> list[FunctionInfo]:
     """Return forward and the methods of the class that it calls in every mode; none where it computes its own loss."""
     start = cls.methods.get("forward")
     if start is None or start.node is None or any(_WORK.search(name) for name in start.callees):
@@ -116,7 +116,7 @@ def _run_by_forward(cls: ClassInfo) -> list[FunctionInfo]:
             other = cls.methods.get(func.attr) if func.value.id == method.self_name else None
             if other is None or other in found or other.node is None or _JOB_METHOD.search(other.name):
                 continue
-            if not _guarded(method, call):
+            if not guarded(method, call):
                 found.append(other)
     return found
 
@@ -141,7 +141,7 @@ def _draws(
     return ""
 
 
-def _guarded(method: FunctionInfo, call: ast.Call) -> bool:
+def guarded(method: FunctionInfo, call: ast.Call) -> bool:
     """Tell whether a draw happens, or counts, only in training mode or where an argument asks for it."""
     if tied_to_mode(method, call) or any(_asks_argument(method, test) for test, _ in conditions(method, call)):
         return True
@@ -166,12 +166,36 @@ def _guarded(method: FunctionInfo, call: ast.Call) -> bool:
 
 
 def _compared_with_argument(method: FunctionInfo, call: ast.Call) -> bool:
-    """Tell whether a draw decides by a chance that an argument gives: `random() < teacher_forcing_ratio`."""
+    """Tell whether a draw decides by a chance that an argument gives: `random() < teacher_forcing_ratio`.
+
+    The chance of a dropout is the module's own, which a method of its hands on, unless that makes it follow the mode.
+    """
     own = {argument.arg for argument, _ in parameters(method)} - {method.self_name}
+    if method.name != "forward":
+        own = {name for name in own if "drop" not in name or _is_decided_by_callers(method, name)}
     return any(
         isinstance(outer, ast.Compare)
         and any(isinstance(side, ast.Name) and side.id in own for side in (outer.left, *outer.comparators))
         for outer in path_to(method, call)
+    )
+
+
+def _is_decided_by_callers(method: FunctionInfo, name: str) -> bool:
+    """Tell whether a call of a method, in its class, gives `name` an argument of its own, or what follows the mode."""
+    assert method.cls is not None
+    place = [argument.arg for argument, _ in parameters(method)].index(name) - 1
+    for caller in method.cls.methods.values():
+        for call in caller.calls if method.name in caller.callees else ():
+            given = [k.value for k in call.keywords if k.arg == name] or call.args[place : place + 1]
+            if last_name(call) == method.name and any(_follows(caller, value) for value in given):
+                return True
+    return False
+
+
+def _follows(caller: FunctionInfo, value: ast.expr) -> bool:
+    return speaks_of_mode(caller, value) or any(
+        isinstance(value, ast.Name) and name == value.id and speaks_of_mode(caller, given)
+        for name, given in assignments(caller)
     )
 
 

@@ -1,0 +1,33 @@
+"""Functions of the project that drop at random and are not told the mode."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from modellint.static.context import FileContext
+from modellint.static.detectors.unguarded_sampling import guarded, run_by_forward
+from modellint.static.guards import MODE_NAME, own, speaks_of_mode
+from modellint.static.project import FunctionInfo
+from modellint.static.project.facts import parameters
+
+_DROPS = re.compile(r"(^|_)(drop_?out|drop_?path|drop_?connect|drop_?block|stochastic_depth)(_|$)", re.I)
+_DRAWS = frozenset({"rand", "rand_like", "bernoulli", "bernoulli_", "uniform_", "binomial", "random_sample"})
+
+
+def drops_by_hand(context: FileContext, scope: FunctionInfo, call: ast.Call, name: str) -> bool:
+    """Tell whether a forward calls a function, named for dropout, that draws and cannot know the mode.
+
+    `sparse_dropout(x, rate)`, written with `torch.rand`, is one; `drop_path(x, rate, training)` is told the mode.
+    """
+    if _DROPS.search(name) is None or scope.cls is None or not context.classes.is_module(scope.cls):
+        return False
+    symbol = context.project.resolve_in(scope, call.func)
+    dropper = symbol.target if symbol is not None else None
+    if not isinstance(dropper, FunctionInfo) or dropper.cls is not None or _DRAWS.isdisjoint(dropper.callees):
+        return False
+    if any(MODE_NAME.search(argument.arg) for argument, _ in parameters(dropper)):
+        return False
+    if any(speaks_of_mode(dropper, test) for test in own(dropper, ast.Attribute)):
+        return False
+    return scope in run_by_forward(scope.cls) and not guarded(scope, call)
