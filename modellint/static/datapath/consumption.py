@@ -125,7 +125,7 @@ class Consumptions:
 
     def _loop(self, loop: Loop, root: ast.AST, scope: FunctionInfo, activation: Activation) -> Iterator[Consumption]:
         resolver = self.resolver
-        partly = self._may_stop(root, scope) or looks_at_samples(scope)
+        partly = self._may_stop(root, scope, activation) or looks_at_samples(scope)
         kind, sure = OTHER, True
         if trains(resolver, scope, root, activation):
             kind = TRAINING
@@ -143,10 +143,14 @@ class Consumptions:
         for iterated in _iterated(loop.iter):
             yield Consumption(kind, Origin(iterated, scope, activation), root, scope, sure, partly)
 
-    def _may_stop(self, root: ast.AST, scope: FunctionInfo) -> bool:
-        """Tell whether a loop is left early on purpose; a dry run is left early, too, but is no evaluation."""
+    def _may_stop(self, root: ast.AST, scope: FunctionInfo, activation: Activation) -> bool:
+        """Tell whether a loop is left early on purpose; a dry run is left early, too, but is no evaluation.
+
+        A limit that the caller leaves at None (`if limit is not None and i >= limit: break`) stops nothing.
+        """
         return any(
             not any(_DRY_RUN.search(ast.unparse(test)) for test, _ in self.resolver.conditions(scope, node))
+            and self.resolver.runs(scope, node, activation)
             for node in walk(root)
             if isinstance(node, (ast.Break, ast.Return))
         )
