@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 _SEEDS = ("Autodiff", "ADBackend", "autodiff")
 # What other files can name; a private alias stands in the file that uses it.
 _PUBLIC = r"\bpub(?:\([^)]*\))?\s+"
-_ALIAS = re.compile(_PUBLIC + r"type\s+(\w+)[^=;{]*=([^;]*);")
+# `<Autodiff<B> as Backend>::FloatElem` is not followed: what belongs to a backend chooses none.
+_ALIAS = re.compile(_PUBLIC + r"type\s+(\w+)[^=;{]*=\s*([^;<\s][^;]*);")
 _USE = re.compile(_PUBLIC + r"use\s([^;]*);")
 _RENAMED = re.compile(r"\b(\w+)\s+as\s+(\w+)")
 
@@ -41,9 +42,11 @@ def carriers(texts: Sequence[str]) -> Carriers:
         found: dict[str, None] = {}
         for text in texts:
             if any(name in text for name in fresh):
-                found.update(dict.fromkeys(name for name, value in _ALIAS.findall(text) if word.search(value)))
-                renamed = (pair for group in _USE.findall(text) for pair in _RENAMED.findall(group))
-                found.update(dict.fromkeys(name for old, name in renamed if word.fullmatch(old)))
+                if "type " in text:
+                    found.update(dict.fromkeys(name for name, value in _ALIAS.findall(text) if word.search(value)))
+                if " as " in text:
+                    renamed = (pair for group in _USE.findall(text) for pair in _RENAMED.findall(group))
+                    found.update(dict.fromkeys(name for old, name in renamed if word.fullmatch(old)))
         fresh = [name for name in found if name not in words and name != "_"]
         words += fresh
     return Carriers(words)

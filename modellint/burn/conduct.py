@@ -7,12 +7,25 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from modellint.burn.items import Function
-from modellint.burn.project import Project
+from modellint.burn.project import Project, Struct
 
 # What only training touches: gradients, optimisers, Burn's training loop.
 _TRAINS = re.compile(
     r"\.backward\s*\(|\.fit\s*\(|\b(?:Learner|LearnerBuilder|SupervisedTraining|GradientsParams|GradientsAccumulator"
     r"|TrainOutput|AutodiffModule|ADModule)\b|\.grad(?:_remove|_replace)?\s*\(|\boptim\w*\s*\.\s*step\s*\("
+)
+# One of them is in every text that the expression matches: looked for first, which costs a tenth of it.
+_TRAINING_WORDS = (
+    "backward",
+    ".fit",
+    "Learner",
+    "SupervisedTr",
+    "Gradients",
+    "TrainOut",
+    "diffModule",
+    "ADModule",
+    ".grad",
+    "optim",
 )
 _LOADS = frozenset({"load_record", "load_file", "load_bytes", "load_from", "load_snapshot"})
 _LOADERS = re.compile(r"Record|Recorder|Store|Checkpoint|Snapshot")
@@ -36,6 +49,9 @@ class Deeds:
     forwards: bool
 
 
+_TRAINING = Deeds(trains=True, loads=False, forwards=False)
+
+
 class Conduct:
     """Answers for the functions of one project; every answer is worked out once."""
 
@@ -44,31 +60,50 @@ class Conduct:
         self._known: dict[tuple[Path, int], Deeds] = {}
 
     def of(self, function: Function) -> Deeds:
-        """Return what a function does. Recursion ends: a function in the making adds nothing to itself."""
+        """Return what a function does; of one that trains nothing else is asked.
+
+        Recursion ends: a function in the making adds nothing to itself.
+        """
         known = self._known.get(function.key)
         if known is not None:
             return known
         self._known[function.key] = Deeds(False, False, False)
+        deeds = self._known[function.key] = self._worked_out(function)
+        return deeds
+
+    def _worked_out(self, function: Function) -> Deeds:
         text = function.text
-        trains = bool(_TRAINS.search(text))
-        loads = any(_is_load(call.method, call.path, text) for call in function.calls)
+        if any(word in text for word in _TRAINING_WORDS) and _TRAINS.search(text):
+            return _TRAINING
+        loads = "load" in text and any(_is_load(call.method, call.path, text) for call in function.calls)
         forwards = bool(_RUNS.search(text))
         for call in function.calls:
             callee = self._project.callee(function, call)
             if isinstance(callee, Function) and callee.key != function.key:
                 inner = self.of(callee)
-                trains |= inner.trains
+                if inner.trains:
+                    return _TRAINING
                 loads |= inner.loads
                 forwards |= inner.forwards
-        deeds = self._known[function.key] = Deeds(trains, loads, forwards)
-        return deeds
+        return Deeds(False, loads, forwards)
 
     def infers(self, function: Function) -> bool:
         """Tell whether a function serves inference: it loads weights and runs a model, or is named for it."""
-        deeds = self.of(function)
-        if deeds.trains or function.is_test or _is_test_file(function):
+        if _is_test_file(function) or function.is_test:
             return False
+        deeds = self.of(function)
         return (deeds.loads and deeds.forwards) or ((deeds.loads or deeds.forwards) and named_for_inference(function))
+
+    def serves(self, struct: Struct) -> Function | None:
+        """Return the method for which a type is one of inference: it loads weights itself, or is named for it.
+
+        None where a method trains, and for a model that can do both.
+        """
+        methods = [function for function in struct.file.functions if function.owner == struct.name]
+        if any(self.of(method).trains for method in methods):
+            return None
+        named = _speaks(struct.name)
+        return next((m for m in methods if (named or self.of(m).loads) and self.infers(m)), None)
 
 
 def named_for_inference(function: Function) -> bool:

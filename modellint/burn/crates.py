@@ -16,9 +16,9 @@ else:
     import tomli as tomllib  # type: ignore[import-not-found,unused-ignore]
 
 Version = tuple[int, int, int]
-# Features of the crate `burn` whose backends are fused unless its default features are off
-# (crates/burn-wgpu/Cargo.toml and crates/burn-cuda/Cargo.toml, `default = [..., "fusion", ...]`, 0.13 to 0.21).
-FUSED_BACKENDS = frozenset({"wgpu", "cuda", "rocm", "vulkan", "webgpu", "metal"})
+# Features of the crate `burn` whose backends fuse and autotune kernels unless its default features are off
+# (`default = [..., "autotune", "fusion", ...]` in the Cargo.toml of burn-wgpu and burn-cuda, 0.13 to 0.21).
+GPU_BACKENDS = frozenset({"wgpu", "cuda", "rocm", "vulkan", "webgpu", "metal"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +30,10 @@ class Dependency:
     default_features: bool
     manifest: Path
 
-    @property
-    def fused(self) -> bool:
-        """Tell whether kernels are fused: a backend that does so by default, or the feature itself."""
-        backends = self.features & FUSED_BACKENDS
-        return bool(backends) and (self.default_features or "fusion" in self.features)
+    def has(self, feature: str) -> bool:
+        """Tell whether a feature that the backends of a GPU have by default is on: `fusion`, `autotune`."""
+        backends = self.features & GPU_BACKENDS
+        return bool(backends) and (self.default_features or feature in self.features)
 
 
 @dataclass(frozen=True)
@@ -74,6 +73,11 @@ class Crate:
                     entry["folder"] = self.folder
                 found.setdefault(name.replace("-", "_"), entry)
         return found
+
+    @property
+    def uses_burn(self) -> bool:
+        """Tell whether Burn, or one of its parts, is among the dependencies."""
+        return any("burn" in str(entry.get("package", name)) for name, entry in self.dependencies.items())
 
     @cached_property
     def burn(self) -> Dependency | None:
@@ -154,6 +158,8 @@ class Crates:
 
     def of(self, path: Path) -> Crate | None:
         """Return the crate that a file belongs to: that of the nearest Cargo.toml with a package."""
+        if (folder := path.parent) in self._around:
+            return self._around[folder]
         folders = []
         found: Crate | None = None
         for folder in path.parents:

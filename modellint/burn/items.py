@@ -72,9 +72,12 @@ class Function:
         return {name: place for name, _, place in self._bounds()}
 
     def _bounds(self) -> Iterator[tuple[str, tuple[str, ...], Node]]:
-        for holder in (self.impl, self.node):
-            if holder is not None:
-                yield from _bounds(holder)
+        if self.impl is not None:
+            known = self.file.impl_bounds
+            if self.impl.start_byte not in known:
+                known[self.impl.start_byte] = tuple(_bounds(self.impl))
+            yield from known[self.impl.start_byte]
+        yield from _bounds(self.node)
 
     @cached_property
     def is_test(self) -> bool:
@@ -184,6 +187,11 @@ class RustFile:
         for scope in self.scopes.values():
             yield from scope.aliases
             yield from (name for name, path in scope.uses.items() if name != path[-1])
+
+    @cached_property
+    def impl_bounds(self) -> dict[int, tuple[tuple[str, tuple[str, ...], Node], ...]]:
+        """What is known of the type parameters of each impl, by its first byte: all its methods ask."""
+        return {}
 
     @cached_property
     def _starts(self) -> list[int]:

@@ -59,6 +59,7 @@ class Project:
         self._carriers: dict[frozenset[Path], Carriers] = {}
         self._folders: dict[Path, frozenset[Path]] = {}
         self._answers: dict[tuple[Path, ModulePath, tuple[str, ...]], Target] = {}
+        self._roots: dict[Path, Place] = {}
 
     def add(self, source: SourceFile) -> RustFile:
         """Parse a file whose text is at hand; raise `BurnMissing` without tree-sitter."""
@@ -79,9 +80,17 @@ class Project:
         if crate is None:
             return carriers([source.text])
         folders = self._reach(crate)
+        if folders not in self._carriers and not any(other.uses_burn for other in self._others(crate).values()):
+            self._carriers[folders] = Carriers()  # nobody hands names of Burn on here
         if folders not in self._carriers:
-            self._carriers[folders] = carriers(list(self._workspace(crate).values()))
+            texts = self._workspace(crate).items()
+            self._carriers[folders] = carriers([text for path, text in texts if not self._is_test(path)])
         return self._carriers[folders]
+
+    def _is_test(self, path: Path) -> bool:
+        """Tell whether a file belongs to a test or a benchmark, whose names nobody else can use."""
+        crate = self.crate(path)
+        return crate is not None and path.relative_to(crate.folder).parts[0] in ("tests", "benches")
 
     def file(self, path: Path) -> RustFile | None:
         """Return a parsed file; None where it is missing or no text."""
@@ -119,6 +128,8 @@ class Project:
         """Return the function that a call by path means; None for a method of a type that is not in sight."""
         if call.method or not call.path:
             return self._method(caller, call)
+        if call.path[0] in caller.generics or (len(call.path) == 1 and call.path[0][:1].isupper()):
+            return Elsewhere(call.path)  # a type parameter's, or the constructor of a type
         if call.path[0] == "Self" and len(call.path) == 2:
             return self._find(caller.file, caller.owner, call.path[1])
         found = self.resolve(Place(caller.file, caller.module), call.path)
@@ -237,10 +248,11 @@ class Project:
         return None
 
     def _root(self, place: Place) -> Place:
-        above = self._parent(Place(place.file, ()))
-        while above is not None:
-            place, above = above, self._parent(above)
-        return Place(place.file, ())
+        path = place.file.path
+        if path not in self._roots:
+            above = self._parent(Place(place.file, ()))
+            self._roots[path] = Place(place.file, ()) if above is None else self._root(above)
+        return self._roots[path]
 
     def _is_root(self, path: Path) -> bool:
         """Tell whether a file is a target of its own: a binary, an example, a test."""

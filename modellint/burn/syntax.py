@@ -9,7 +9,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tree_sitter import Node, Tree
 
-# What the index looks at; everything else is turned into a Python object only where somebody asks for it.
+# What the index looks at; everything else is turned into a Python object only where somebody asks for it. The query is
+# for the bodies of functions: what stands outside of them is found ten times faster node by node.
+_KINDS = {
+    "function_item": "function",
+    "mod_item": "module",
+    "use_declaration": "use",
+    "type_item": "alias",
+    "impl_item": "impl",
+    "struct_item": "struct",
+}
+_HOLDERS = frozenset({"mod_item", "impl_item", "trait_item"})
+# One of them is in every function that declares something itself.
+_WORDS_INSIDE = (b"fn ", b"use ", b"type ", b"struct ", b"mod ", b"impl")
 _DECLARATIONS = """
 (function_item) @function
 (mod_item) @module
@@ -49,8 +61,24 @@ def parse(text: str) -> Tree:
     return tree
 
 
-def declarations(root: Node) -> list[tuple[str, Node]]:
-    """Return the declarations below `root` with their kinds, the outer ones first, in the order of the text."""
+def declarations(root: Node) -> Iterator[tuple[str, Node]]:
+    """Yield the declarations below `root` with their kinds, the outer ones first, in the order of the text."""
+    for node in root.named_children:
+        kind = node.type
+        if kind in _KINDS:
+            yield _KINDS[kind], node
+        if kind == "ERROR":
+            yield from _found(node)
+        elif kind in _HOLDERS:
+            if (body := field(node, "body")) is not None:
+                yield from declarations(body)
+        elif kind == "function_item":
+            body = field(node, "body")
+            if body is not None and (text := body.text) and any(word in text for word in _WORDS_INSIDE):
+                yield from _found(body)
+
+
+def _found(root: Node) -> list[tuple[str, Node]]:
     found = [(kind, node) for kind, nodes in _captures(1, root).items() for node in nodes]
     return sorted(found, key=lambda pair: _place(pair[1]))
 

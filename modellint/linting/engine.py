@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from modellint.static.project.trails import Trails
 
 CANNOT_PARSE = "ML002"
-# One of them is in every Rust file that has to do with Burn.
-_RUST_ROOTS = ("burn", "Tensor", "Backend", "utodiff", "ad_enabled")
+# One of them is in every Rust file that has to do with Burn: its names, or type arguments that other files explain.
+_RUST_ROOTS = ("burn", "Tensor", "Backend", "utodiff", "ad_enabled", "::<")
 
 
 @dataclass(frozen=True, slots=True)

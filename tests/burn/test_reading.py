@@ -110,7 +110,7 @@ def test_the_lock_file_beats_the_manifest_and_default_features_fuse(tmp_path: Pa
     (tmp_path / "Cargo.lock").write_text('[[package]]\nname = "burn"\nversion = "0.17.1"\n')
     crate = Crates().of(tmp_path / "src/lib.rs")
     assert crate is not None and crate.burn is not None
-    assert (crate.burn.version, crate.burn.fused) == ((0, 17, 1), True)
+    assert (crate.burn.version, crate.burn.has("fusion")) == ((0, 17, 1), True)
 
 
 def test_a_broken_manifest_tells_nothing(lint: Lint) -> None:

@@ -10,7 +10,7 @@ from modellint.burn.conduct import named_for_inference, path_names_inference
 from modellint.burn.context import Finding, RustContext, Spot
 from modellint.burn.devices import Devices
 from modellint.burn.items import Call, Function
-from modellint.burn.project import Elsewhere
+from modellint.burn.project import Elsewhere, Place, Struct
 from modellint.burn.syntax import inside, text_of
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
@@ -27,18 +27,20 @@ def detect(context: RustContext, rule: ActiveRule) -> Iterator[Finding]:
         return
     words = context.carriers.also(context.file.local_names)
     for function in context.file.functions:
+        named = words.within(function.text)
         bounded = any(BOUNDS.intersection(bounds) for bounds in function.generics.values())
-        if not (bounded or words.within(function.text)) or function.is_test:
+        if not (bounded or named) or function.is_test:
             continue
         if by_type:
-            yield from _types(context, function)
-        if by_device:
+            yield from _types(context, function, named or named_for_inference(function))
+        if by_device and "autodiff" in function.text:
             yield from _devices(context, function)
 
 
-def _types(context: RustContext, function: Function) -> Iterator[Finding]:
+def _types(context: RustContext, function: Function, suspect: bool) -> Iterator[Finding]:
+    """Report the type arguments of the calls; of a `suspect` function the types that it works with itself, too."""
     passed: list[Node] = []
-    for call in function.calls:
+    for call in function.calls if "::<" in function.text else ():
         hits = [node for node in call.types if context.backends.records(node, function)]
         bound = [node for node in call.types if context.backends.bound(node, function)]
         passed += call.types
@@ -46,6 +48,8 @@ def _types(context: RustContext, function: Function) -> Iterator[Finding]:
             continue
         callee = context.project.callee(function, call)
         if isinstance(callee, Function):
+            if not context.conduct.infers(callee) and not context.conduct.of(function).trains:
+                callee = _served_by(context, function, call, callee)
             wrong, confidence = context.conduct.infers(callee), Confidence.CERTAIN
         else:
             wrong = isinstance(callee, Elsewhere) and path_names_inference(callee.path)
@@ -56,14 +60,21 @@ def _types(context: RustContext, function: Function) -> Iterator[Finding]:
         # a bound is the callers' choice, unless this function trains with it as well
         if hits or context.conduct.of(function).trains:
             yield _at_call(context, function, call, (hits or bound)[0], callee, confidence)
-    if not context.conduct.infers(function):
+    if not suspect or not context.conduct.infers(function):
         return
     own = [node for node in function.types if not any(inside(node, other) for other in passed)]
     node = next((node for node in own if context.backends.records(node, function)), None)
     if node is not None:
         yield _at_type(context, function, node)
-    else:
+    elif named_for_inference(function):
         yield from _at_bound(context, function)
+
+
+def _served_by(context: RustContext, function: Function, call: Call, callee: Function) -> Function:
+    """Return the method of inference of the type that a call makes with its type arguments; else what is called."""
+    owner = context.project.resolve(Place(function.file, function.module), call.path[:-1]) if callee.owner else None
+    method = context.conduct.serves(owner) if isinstance(owner, Struct) else None
+    return callee if method is None else method
 
 
 def _at_call(
@@ -93,7 +104,7 @@ def _through_alias(context: RustContext, function: Function, node: Node) -> Iter
 def _at_bound(context: RustContext, function: Function) -> Iterator[Finding]:
     """Report a bound that forces Autodiff upon inference, where no caller in sight shows it already."""
     deeds = context.conduct.of(function)
-    if not (deeds.loads and deeds.forwards and named_for_inference(function)):
+    if not (deeds.loads and deeds.forwards):
         return
     text = function.text
     if "InnerBackend" in text or ".valid()" in text or ".inner()" in text:

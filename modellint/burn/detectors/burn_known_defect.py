@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 class Advisory:
     """A published defect: `since` and `fixed` bound its versions, `first` and `then` are calls in this order.
 
-    `twice`: one of `then` has to work on the result of another.
+    `feature`: what has to be on. `twice`: one of `then` has to work on the result of another. `argument`: one of `then`
+    has to be given the result of one of `first`. `confidence`: lower where what code does not show decides, too.
 
     Without `first` and `then` no shape is known: loading weights is reported, as possible.
     """
@@ -32,8 +33,11 @@ class Advisory:
     fixed: Version | None
     first: frozenset[str]
     then: frozenset[str]
-    twice: bool
     advice: str
+    feature: str
+    twice: bool
+    argument: bool
+    confidence: Confidence
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Advisory:
@@ -43,11 +47,24 @@ class Advisory:
             raise ValueError(f"advisory {data['name']}: since: {data['since']!r} is no version")
         fixed = parse_version(str(data["fixed"])) if "fixed" in data else None
         first, then = frozenset(data.get("first", ())), frozenset(data.get("then", ()))
-        return cls(data["name"], data["about"], since, fixed, first, then, bool(data.get("twice")), data["advice"])
+        confidence = Confidence(data.get("confidence", Confidence.LIKELY if first else Confidence.POSSIBLE))
+        return cls(
+            name=data["name"],
+            about=data["about"],
+            since=since,
+            fixed=fixed,
+            first=first,
+            then=then,
+            advice=data["advice"],
+            feature=data.get("feature", "fusion"),
+            twice=bool(data.get("twice")),
+            argument=bool(data.get("argument")),
+            confidence=confidence,
+        )
 
     def concerns(self, burn: Dependency) -> bool:
         """Tell whether a project with this Burn can be hit."""
-        if burn.version is None or not burn.fused:
+        if burn.version is None or not burn.has(self.feature):
             return False
         return self.since <= burn.version and (self.fixed is None or burn.version < self.fixed)
 
@@ -66,9 +83,8 @@ def detect(context: RustContext, rule: ActiveRule) -> Iterator[Finding]:
             call = _shape(advisory, function) if advisory.first else _loads(function)
             if call is not None:
                 version = ".".join(map(str, burn.version or ()))
-                names = {"version": version, "name": advisory.name, "about": advisory.about, "advice": advisory.advice}
-                confidence = Confidence.LIKELY if advisory.first else Confidence.POSSIBLE
-                yield Finding(Spot(context.file.path, call.node), names, confidence)
+                names = {field: str(getattr(advisory, field)) for field in ("name", "about", "advice", "feature")}
+                yield Finding(Spot(context.file.path, call.node), {"version": version, **names}, advisory.confidence)
 
 
 def _shape(advisory: Advisory, function: Function) -> Call | None:
@@ -82,6 +98,8 @@ def _shape(advisory: Advisory, function: Function) -> Call | None:
 
 def _meets(call: Call, advisory: Advisory, function: Function) -> bool:
     if not _is(call, advisory.then):
+        return False
+    if advisory.argument and not any(_made_by(value, advisory.first, function) for value in call.arguments):
         return False
     return not advisory.twice or _made_by(call.receiver, advisory.then, function)
 
