@@ -11,6 +11,7 @@ from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
 from modellint.static.datapath.consumption import Consumption
 from modellint.static.datapath.loaders import Loader, enclosing_names, loaders
+from modellint.static.datapath.reports import arrival, surest
 from modellint.static.flow.frames import site_of
 from modellint.static.origins import CallView, Resolver
 from modellint.static.project.facts import called_name
@@ -25,7 +26,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     """
     options = rule.rule.detector_options
     words = [*options["arguments"], *options.get("through", {})]
-    makers = {name for name in context.callees if name == "partial" or "oader" in name}
+    makers = {name for name in context.callees if name == "partial" or "oader" in name}  # equivalent: spares the search
     names: set[str] = set()
     candidates = False
     for scope in context.scopes_calling(makers):
@@ -35,18 +36,16 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 names |= enclosing_names(scope, call, context.resolver)
     if not candidates:  # equivalent: spares the search
         return
-    best: dict[int, Finding] = {}
+    yield from surest(_findings(context, names, options))
+
+
+def _findings(context: FileContext, names: set[str], options: Mapping[str, Any]) -> Iterator[Finding]:
     for loader in loaders(context, names, options["loaders"]):
         uses = loader.evaluates
         if options.get("samples-wanted") and any(use.partly for use in loader.uses):
             continue
-        if not uses or not _is_on(context.resolver, loader.view, options):
-            continue
-        finding = _finding(loader, uses)
-        known = best.get(id(loader.view.node))
-        if known is None or known.confidence.rank > finding.confidence.rank:
-            best[id(loader.view.node)] = finding
-    yield from best.values()
+        if uses and _is_on(context.resolver, loader.view, options):
+            yield _finding(loader, uses)
 
 
 def _may_set(call: ast.Call, words: list[str]) -> bool:
@@ -75,7 +74,7 @@ def _is_on(resolver: Resolver, view: CallView, options: Mapping[str, Any]) -> bo
 def _finding(loader: Loader, uses: list[Consumption]) -> Finding:
     use = next((u for u in uses if u.sure), uses[0])
     site = site_of(loader.view.origin.scope.module, loader.view.node)
-    place = site_of(use.scope.module, use.place) if hasattr(use.place, "lineno") else None
-    related = () if place is None or place.row == site.row else ((place, "evaluated over here"),)
+    place = site_of(use.scope.module, use.place)
+    confidence = Confidence.CERTAIN if use.sure else Confidence.LIKELY
     written = ast.unparse(loader.view.node.func)
-    return Finding(site, {"loader": written}, Confidence.CERTAIN if use.sure else Confidence.LIKELY, related=related)
+    return Finding(site, {"loader": written}, confidence, related=arrival(site, place, "evaluated over here"))

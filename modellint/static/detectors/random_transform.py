@@ -13,6 +13,7 @@ from modellint.static.context import FileContext, Finding
 from modellint.static.datapath.evidence import REPEATS, is_forward
 from modellint.static.datapath.inputs import applied, inference_forwards
 from modellint.static.datapath.loaders import enclosing_names, loaders
+from modellint.static.datapath.reports import arrival, surest
 from modellint.static.datapath.transforms import Randomness, Transforms
 from modellint.static.flow.frames import site_of
 from modellint.static.flow.values import Site
@@ -47,17 +48,18 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 names |= enclosing_names(scope, call, context.resolver)
     if not makes:  # equivalent: spares the search
         return
-    best: dict[Site, Finding] = {}
-    for found, use, confidence in [
-        *_through_loaders(context, transforms, names, options),
-        *_direct(context, transforms, names),
-    ]:
-        site = site_of(found.scope.module, found.node)
-        related = ((use, "reaches the model here"),) if use.row != site.row else ()
-        known = best.get(site)
-        if known is None or confidence.rank < known.confidence.rank:
-            best[site] = Finding(site, {"what": found.what}, confidence, related=related)
-    yield from best.values()
+    yield from surest(
+        _finding(*found)
+        for found in [
+            *_through_loaders(context, transforms, names, options),
+            *_direct(context, transforms, names),
+        ]
+    )
+
+
+def _finding(found: Randomness, use: Site, confidence: Confidence) -> Finding:
+    site = site_of(found.scope.module, found.node)
+    return Finding(site, {"what": found.what}, confidence, related=arrival(site, use, "reaches the model here"))
 
 
 @cache
@@ -88,7 +90,8 @@ def _through_loaders(
 
 def _direct(context: FileContext, transforms: Transforms, names: set[str]) -> Iterator[Found]:
     for module in context.consumptions.files_around(context.module, names):
-        known = context.is_forward if module is context.module else is_forward
+        # equivalent: of another file the flow has seen nothing, unless a call stands at the very same row and column
+        known = context.is_forward if module is context.module else is_forward  # equivalent: see above
         for call, scope, activation in inference_forwards(context.resolver, module, known):
             if scope.name == "forward" and scope.cls is not None and context.classes.is_module(scope.cls):
                 continue  # views for a teacher: whether the whole module infers, its callers tell
