@@ -238,6 +238,28 @@ def test_a_file_of_weights_verifies_until_a_value_changes(kind: str, pool: Pool,
     assert Path(finding.filename) == path
 
 
+@pytest.mark.parametrize("bit", [0, 7])
+@pytest.mark.parametrize("kind", ["pt", "safetensors", "pt2", "scripted.pt", "onnx"])
+def test_one_bit_that_flips_in_a_file_is_found_and_named(kind: str, bit: int, pool: Pool, tmp_path: Path) -> None:
+    path = tmp_path / f"weights.{kind}"
+    _artefact(kind, path, 0.25)
+    locked, request, _ = _lock(pool, tmp_path, path.name)
+    data = bytearray(path.read_bytes())
+    place = data.find(struct.pack("<2f", 0.25, 0.25))
+    assert place > 0
+    assert data.find(struct.pack("<2f", 0.25, 0.25), place + 1) < 0
+
+    data[place] ^= 1 << bit
+    path.write_bytes(data)
+    (finding,) = _verify(pool, locked, request).diagnostics
+    data[place] ^= 1 << bit
+    path.write_bytes(data)
+
+    assert finding.runtime is not None
+    assert [name.rpartition(".")[2] for name in finding.runtime.evidence["tensors"]] == ["bias"]
+    assert _verify(pool, locked, request).diagnostics == ()
+
+
 def test_every_type_of_tensor_can_be_locked(pool: Pool, tmp_path: Path) -> None:
     torch.save(_state(), tmp_path / "w.pt")
     locked, request, taken = _lock(pool, tmp_path, "w.pt")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import struct
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +12,8 @@ from pathlib import Path
 from modellint.runtime.artefacts.common import ArtefactProblem, one_line
 
 _ENCRYPTED = 0x1
+_LENGTHS_AT = 26
+"""Where a member's own header holds the lengths of its name and of what follows it, the last things before the data."""
 _PACKED = 100
 """How many times its packed size a member may have: torch packs nothing, so more is a bomb."""
 
@@ -30,6 +34,20 @@ def opened(path: Path, what: str) -> Iterator[zipfile.ZipFile]:
             yield archive
     except (zipfile.BadZipFile, EOFError, NotImplementedError) as error:
         raise ArtefactProblem(f"{path}: is no {what}, or is damaged: {one_line(error)}") from None
+
+
+def unchecked(path: Path, archive: zipfile.ZipFile, name: str) -> bytes:
+    """Return a member as it stands in the file: a bit that has flipped there is for the caller to name.
+
+    Its checksum is passed over where it is stored unpacked, as torch does. Raises `KeyError` and `BadZipFile`.
+    """
+    member = archive.getinfo(name)
+    if member.compress_type != zipfile.ZIP_STORED:
+        return archive.read(name)
+    with path.open("rb") as stream:
+        stream.seek(member.header_offset + _LENGTHS_AT)
+        stream.seek(sum(struct.unpack("<HH", stream.read(4))), os.SEEK_CUR)
+        return stream.read(member.file_size)
 
 
 def is_scripted(path: Path) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -31,8 +32,8 @@ class Subject:
         return self.entry(*self.args, **self.kwargs)
 
     def fresh(self) -> Subject:
-        """Return the subject with copies of its input tensors: a forward may write to its inputs."""
-        args, kwargs = _copied((self.args, self.kwargs))
+        """Return the subject with copies of its inputs: a forward may write to them."""
+        args, kwargs = inputs_copied((self.args, self.kwargs))
         return replace(self, args=args, kwargs=kwargs)
 
     def recorder(self, before_writing: Callable[[torch.Tensor], None]) -> Recorder:
@@ -52,11 +53,20 @@ class Subject:
         )
 
 
-def _copied(value: Any) -> Any:
+def inputs_copied(value: Any) -> Any:
+    """Return inputs that a forward may write to: copies of tensors, of containers and of objects with a state.
+
+    Modules, functions and what refuses to be copied stay what they are.
+    """
     if isinstance(value, torch.Tensor):
         return value.detach().clone().requires_grad_(value.requires_grad)
-    if isinstance(value, dict):
-        return {key: _copied(item) for key, item in value.items()} if type(value) is dict else value
+    if type(value) is dict:
+        return {key: inputs_copied(item) for key, item in value.items()}
     if type(value) in (list, tuple):
-        return type(value)(_copied(item) for item in value)
-    return value
+        return type(value)(inputs_copied(item) for item in value)
+    if isinstance(value, nn.Module) or not hasattr(value, "__dict__") or callable(value):
+        return value
+    try:
+        return copy.deepcopy(value)
+    except Exception:
+        return value

@@ -190,7 +190,13 @@ def _content(bench: Bench, padded: _Padded) -> ProbeResult:
     outputs = _run(bench, first)
     found = difference(padded.counted(outputs), padded.counted(_run(bench, second)))
     whole = difference(outputs, _run(bench, padded.inputs))
-    details = {"positions": padded.length, "of them padding": padded.length - padded.kept}
+    details = {
+        "positions": padded.length,
+        "of them padding": padded.length - padded.kept,
+        "masks": sorted(padded.masks),
+        "under the mask": sorted(padded.contents),
+        "a position that counts": padded.marks,
+    }
     if found.exact and whole.exact:
         return ProbeResult("padding", VACUOUS, "the mask changes nothing", details=details)
     return _judge(bench, padded, found, first, second, "other values under the mask", details)

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from modellint.runtime.artefacts.archive import is_scripted, opened
+from modellint.runtime.artefacts.archive import is_scripted, opened, unchecked
 from modellint.runtime.artefacts.common import ArtefactProblem
 from modellint.runtime.artefacts.exported import document
 from modellint.runtime.lockfile.prints import Fingerprint, TensorPrint, whole
@@ -133,7 +133,7 @@ def _exported(path: Path, environment: Mapping[str, str]) -> Fingerprint:
             held = list(_held(path, archive))
     except ArtefactProblem as problem:
         raise InputProblem(str(problem)) from None
-    except (KeyError, TypeError, AttributeError, ValueError, IndexError, RuntimeError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, IndexError, RuntimeError, struct.error) as error:
         form = f"a form that modellint does not know ({type(error).__name__})"
         raise InputProblem(
             f"{path}: holds a program in {form}; save it again with a current torch.export.save"
@@ -153,7 +153,7 @@ def _held(path: Path, archive: zipfile.ZipFile) -> Iterator[tuple[str, torch.Ten
             meta = entry["tensor_meta"]
             if entry["use_pickle"] or meta is None:
                 raise InputProblem(f"{path}: {name} is pickled, and nothing in the file is run")
-            data = bytearray(archive.read(f"{table.rpartition('/')[0]}/{entry['path_name']}"))
+            data = bytearray(unchecked(path, archive, f"{table.rpartition('/')[0]}/{entry['path_name']}"))
             dtype: torch.dtype = getattr(torch, _EXPORTED_TYPES[meta["dtype"]])
             sizes, strides = ([item["as_int"] for item in meta[key]] for key in ("sizes", "strides"))
             flat = torch.frombuffer(data, dtype=dtype) if data else torch.empty(0, dtype=dtype)

@@ -151,6 +151,29 @@ class Tied(nn.Module):
         return self.head(self.embed(x))
 
 
+class Memory:
+    """What the caller hands in, and the forward adds to."""
+
+    def __init__(self) -> None:
+        self.seen: list[Any] = []
+
+
+class AddsToAMemory(Tied):
+    def forward(self, x: Any, memory: Memory) -> Any:
+        memory.seen.append(self.embed(x))
+        return self.head(sum(memory.seen))
+
+
+def test_an_argument_with_a_state_is_handed_in_anew_each_time() -> None:
+    memory = Memory()
+    inputs = torch.randint(0, 20, (4, 5)), memory
+
+    found = results(AddsToAMemory(), inputs, "default", again=AddsToAMemory)
+
+    assert {name: result.verdict for name, result in found.items()} == dict.fromkeys(found, PASSED)
+    assert memory.seen == []
+
+
 def test_tied_weights_survive_a_reload() -> None:
     assert results(Tied(), (torch.randint(0, 20, (2, 5)),), "reload", again=Tied)["reload"].verdict == PASSED
 
