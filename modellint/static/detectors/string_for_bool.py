@@ -38,10 +38,11 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     for scope in context.scopes:
         for call in scope.calls:
             name = called_name(context.module, call)
-            for keyword in call.keywords:
+            for keyword in call.keywords if name != "dict" else ():  # a dict is judged where it is handed over
                 if keyword.arg is not None and keyword.arg in keywords:
                     yield from _judge(context, scope, call, keyword.arg, keyword.value)
-            if any(keyword.arg is None and _holds_flag(scope, keyword.value, keywords) for keyword in call.keywords):
+            spread = [keyword.value for keyword in call.keywords if keyword.arg is None]
+            if any(_holds_flag(scope, options, keywords) for options in spread):  # equivalent: saves the search
                 yield from _spread(context, scope, call, keywords)
             position = methods.get(name or "") if isinstance(call.func, ast.Attribute) else None
             if position is None and name in known_names:  # equivalent: saves the look
@@ -64,7 +65,7 @@ def _holds_flag(scope: FunctionInfo, options: ast.expr, keywords: set[str]) -> b
             names = {key.value for key in value.keys if isinstance(key, ast.Constant)}
             if not keywords.isdisjoint(names):
                 return True
-        elif isinstance(value, ast.Call) and last_name(value) == "dict":
+        elif isinstance(value, ast.Call) and last_name(value) == "dict":  # equivalent: saves the search
             if any(keyword.arg in keywords for keyword in value.keywords):
                 return True
             queue += value.args
@@ -75,10 +76,9 @@ def _holds_flag(scope: FunctionInfo, options: ast.expr, keywords: set[str]) -> b
 
 def _spread(context: FileContext, scope: FunctionInfo, call: ast.Call, keywords: set[str]) -> Iterator[Finding]:
     """Judge the options that a dict in sight hands over: `create_model(name, **options)`."""
-    written = {keyword.arg for keyword in call.keywords}
     for view in context.resolver.views(Origin(call, scope)):
         for name, given in view.keywords.items():
-            if name in keywords and name not in written and isinstance(given.node, ast.Constant):
+            if name in keywords and isinstance(given.node, ast.Constant):
                 yield from _judge(context, scope, call, name, given.node)
         return
 
@@ -89,7 +89,7 @@ def _judge(context: FileContext, scope: FunctionInfo, call: ast.Call, name: str,
         return
     if _expects_text(context, scope, call, name):
         return
-    written = f"{name}={text!r}" if name else repr(text)
+    written = "=".join(filter(None, (name, repr(text))))
     yield Finding(context.site(call), {"written": written, "why": "any text that is not empty is true"})
 
 
