@@ -46,7 +46,7 @@ def _run_by_forward(context: FileContext, cls: ClassInfo) -> dict[FunctionInfo, 
     for method in queue:
         for call in method.calls:
             other = _called(context, method, call)
-            if other is None or len(found) > _MAX_FUNCTIONS:
+            if other is None or len(found) > _MAX_FUNCTIONS:  # equivalent: no forward that was seen calls so many
                 continue
             if not _CACHES.isdisjoint(other.decorators) or tied_to_mode(method, call):
                 continue
@@ -90,7 +90,7 @@ def _in_eval(method: FunctionInfo, call: ast.Call) -> bool:
 def _built(context: FileContext, method: FunctionInfo, call: ast.Call, parametrised: set[str]) -> str:
     """Return why the object that `call` builds does not belong into a forward, or an empty text."""
     name = last_name(call.func)
-    if not name or not name[:1].isupper():
+    if not (name or "")[:1].isupper():  # equivalent: saves the look; what is not a class is not reported
         return ""
     symbol = context.project.resolve_in(method, call.func)
     if symbol is None:
@@ -142,7 +142,7 @@ def _kept(method: FunctionInfo, call: ast.Call) -> bool:
         elif isinstance(node, ast.NamedExpr):
             if any(_hands_on(inner, {node.target.id}) for inner in walk_own(method)):
                 return True
-        elif isinstance(node, ast.Call) and node is not call and _grows_attribute(node):
+        elif isinstance(node, ast.Call) and _grows_attribute(node):
             return True
     return any(last_name(c) in _REGISTERS for c in method.calls)
 
