@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+_SPOKEN = (b".eval()", b".train()", b".zero_grad()", b".backward()", b".load_state_dict(", b"no_grad()")
+"""Calls that speak of torch without its name: a trainer may import only the modules of its own project."""
+
 
 class Prefilter:
     """Screens files: `roots` are the import names of the known libraries, `triggers` the words of each rule.
@@ -14,6 +17,7 @@ class Prefilter:
 
     def __init__(self, roots: Iterable[str], triggers: Iterable[Iterable[Iterable[str]]]) -> None:
         self._roots = tuple(sorted({root.encode() for root in roots}, key=lambda root: (root != b"torch", root)))
+        self._spoken = b"torch" in self._roots
         groups: set[tuple[bytes, ...]] = set()
         self._always = False
         for alternatives in triggers:
@@ -24,6 +28,6 @@ class Prefilter:
 
     def wants(self, data: bytes) -> bool:
         """Tell whether a rule could fire in a file with these bytes."""
-        if not any(root in data for root in self._roots):
+        if not any(root in data for root in self._roots) and not (self._spoken and any(s in data for s in _SPOKEN)):
             return False
         return self._always or any(all(word in data for word in group) for group in self._groups)

@@ -150,6 +150,14 @@ def open_mode(snapshot: Snapshot) -> bool:
     return kinds(snapshot.modes) == {ENTRY}
 
 
+def as_trained(event: Event, snapshot: Snapshot) -> bool:
+    """Tell whether what the same root trains is evaluated in the very mode that its callers left for both.
+
+    That mode is wrong for one of the two, and it is training that sets none.
+    """
+    return event.trained_as_given and open_mode(snapshot) and means_inference(event)
+
+
 def records(snapshot: Snapshot) -> bool:
     """Tell whether autograd records, as far as the function and its callers in sight say."""
     return snapshot.grad.state in (ON, ENTRY)

@@ -62,6 +62,17 @@ def places(context: FileContext, kind: str) -> Iterator[Place]:
         yield from _shared_places(context, Path(path), sites, kind)
 
 
+def shown_at(
+    calls: Iterable[CallSite | None], right: Iterable[Event], place: Place, context: FileContext
+) -> Site | None:
+    """Return where to report wrong `calls` that lead to `place` if nobody checks the files that they stand in.
+
+    That is the place itself, unless a call can be reported, or the place trains for others among those who are `right`.
+    """
+    checked = any(call is not None and context.is_checked(call.site.path) for call in calls)
+    return None if checked or any(event.training for event in right) else place.site
+
+
 def _call_of_shared_method(event: Event, context: FileContext) -> CallSite | None:
     """Return the call of a module's method that its `forward` calls as well: the callers decide on the mode, not it."""
     function, chain = event.function, event.key.chain

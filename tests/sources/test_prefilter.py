@@ -32,3 +32,15 @@ def test_a_rule_without_words_wants_every_file_of_a_library() -> None:
 
 def test_without_rules_nothing_is_wanted() -> None:
     assert not Prefilter(["torch"], []).wants(b"import torch\nmodel.eval()")
+
+
+def test_a_word_of_a_library_alone_is_not_enough_without_its_name() -> None:
+    assert not PREFILTER.wants(b"frame.eval('a + b').load(no_grad)")
+
+
+def test_calls_that_only_torch_has_stand_for_its_name() -> None:
+    assert PREFILTER.wants(b"from mine import trainer\nself.model.eval()\nwith no_grad(): load()")
+
+
+def test_they_stand_for_no_other_library() -> None:
+    assert not Prefilter(["timm"], [(("dropout",),)]).wants(b"model.eval().dropout")

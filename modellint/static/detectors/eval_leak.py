@@ -76,9 +76,15 @@ def _steps(event: Event) -> bool:
 def _confidence(event: Event, pure: bool, context: FileContext) -> Confidence:
     """Return how sure it is that the mode matters: nothing may be known of what the model is made of."""
     classes = [snapshot.obj.cls for snapshot in event.snapshots if snapshot.obj.depends == UNKNOWN]
-    if classes and all(isinstance(c, ClassInfo) and not context.classes.dependence(c).hints for c in classes):
+    if classes and all(isinstance(cls, ClassInfo) and _is_plain(cls, context) for cls in classes):
         return Confidence.POSSIBLE
     return Confidence.CERTAIN if pure and not event.key.chain else Confidence.LIKELY
+
+
+def _is_plain(cls: ClassInfo, context: FileContext) -> bool:
+    """Tell whether nothing speaks for layers that depend on the mode: no model of a library in it, or wrapped by it."""
+    wraps = any(context.knowledge.wrappers.get(base) for base in context.project.ancestry(cls)[1])
+    return not wraps and not context.classes.dependence(cls).hints
 
 
 _STEPS = re.compile(r"^step$|_step$|^step_|optimi[sz]e|update|minimi[sz]e|train|fit$")

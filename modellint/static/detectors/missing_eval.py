@@ -13,10 +13,10 @@ from modellint.static.context import FileContext, Finding
 from modellint.static.dependence import NO, YES
 from modellint.static.evidence import (
     PREDICTS,
+    as_trained,
     functions_around,
     in_eval,
     in_train,
-    is_handed_over,
     is_inference,
     named_for_inference,
     open_mode,
@@ -26,11 +26,11 @@ from modellint.static.flow.events import FORWARD, Event, Snapshot
 from modellint.static.flow.libraries import SAVED_WHOLE
 from modellint.static.flow.values import ENTRY, EVAL, MIXED, OFF, TRAIN, Modes, Site, kinds
 from modellint.static.hidden import hides_children
+from modellint.static.left_open import leaves_it_to_others, shows_what_is_meant, sibling_sets_eval
 from modellint.static.machines import switched_on_some
 from modellint.static.merge import merged
-from modellint.static.project import ClassInfo, FunctionInfo
-from modellint.static.project.facts import parameters
-from modellint.static.sites import Place, places
+from modellint.static.project import ClassInfo
+from modellint.static.sites import Place, places, shown_at
 
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
@@ -46,7 +46,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
     for event in place.events:
         relevant = [s for s in event.snapshots if is_inference(event, s) and not _follows_owner(event, s, context)]
         relevant = [s for s in relevant if not _is_function(s, context)]
-        wrong = [s for s in relevant if in_train(s) or _switched_on_some(event, s.modes, context)]
+        wrong = [s for s in relevant if in_train(s) or as_trained(event, s) or _on_some(event, s.modes, context)]
         if wrong:
             bad.append((event, wrong[0]))
         elif relevant and all(in_eval(s) for s in relevant):
@@ -64,15 +64,20 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
     # code shared with training is right there: what is wrong is the call that leads to it from elsewhere
     good += [other for other in trained if other.key.chain and other.key.chain != event.key.chain]
     if good and wrong_call(event, good) is not None:
-        for event, snapshot in bad:
-            call = wrong_call(event, good)
-            if call is not None:
-                yield _cause(event, snapshot), _finding(event, snapshot, call.site, Confidence.CERTAIN, True)
+        calls = [wrong_call(event, good) for event, _ in bad]
+        instead = shown_at(calls, good, place, context)
+        for (event, snapshot), call in zip(bad, calls, strict=True):
+            site = instead or (call.site if call is not None else place.site)
+            if call is not None and context.is_checked(site.path):
+                sure = site == call.site and not open_mode(snapshot)
+                confidence = Confidence.CERTAIN if sure else Confidence.LIKELY
+                finding = _finding(event, snapshot, site, confidence, site != event.site)
+                yield _cause(event, snapshot), finding if site == call.site else _with_callers(finding, place)
         return
     confidence = Confidence.CERTAIN
     same = [s for other in good if other.key.oid == event.key.oid for s in other.snapshots]
     modes = snapshot.modes.union(*(s.modes for s in same))
-    if _switched_on_some(event, modes, context):
+    if _on_some(event, modes, context):
         confidence, snapshot = Confidence.LIKELY, snapshot._replace(modes=modes)
     elif same or (unclear and not event.key.chain) or _readies_itself(event, context):
         confidence = Confidence.POSSIBLE  # the same code, under another condition, is right
@@ -83,7 +88,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
         or any(says_mode_is_meant(event.function, event.site.row) for event, _ in bad)
     ):
         confidence = Confidence.POSSIBLE
-    elif event.function.cls is not None or event.key.chain or unclear:
+    elif event.function.cls is not None or event.key.chain or unclear or open_mode(snapshot):
         confidence = Confidence.LIKELY
     finding = _finding(event, snapshot, place.site, confidence, place.outside)
     yield _cause(event, snapshot), _with_callers(finding, place)
@@ -115,7 +120,7 @@ def _readies_itself(event: Event, context: FileContext) -> bool:
 _MAX_FILES = 12
 
 
-def _switched_on_some(event: Event, modes: Modes, context: FileContext) -> bool:
+def _on_some(event: Event, modes: Modes, context: FileContext) -> bool:
     return switched_on_some(modes, {context.module, *(function.module for function in functions_around(event))})
 
 
@@ -179,104 +184,24 @@ def _judge_open(place: Place, context: FileContext) -> Iterator[tuple[object, Fi
             left_open = open_mode(snapshot)
             if not (left_open or _perhaps_train(snapshot)) or event.training:
                 continue
-            if _sibling_sets_eval(event, context) and named_for_inference(event):
+            if sibling_sets_eval(event, context) and named_for_inference(event):
                 finding = _finding(event, snapshot, place.site, Confidence.LIKELY, False)
                 yield _cause(event, snapshot), _with_callers(finding, place)
                 return
             if not left_open or snapshot.obj.part or not is_inference(event, snapshot):
                 continue
-            own_switch = snapshot.grad.state == OFF and snapshot.grad.site is not None
-            if not own_switch or event.key.chain:
-                continue
-            if event.function.cls is not None and not _trained_alike(event, context):
+            if event.key.chain or not shows_what_is_meant(event, snapshot, context):
                 continue
             uses = event.uses & PREDICTS
-            unknown = (
-                _sees_to_it_itself(event, snapshot)
-                or _is_called_unseen(event)
-                or event.root in context.unsearched
-                or _is_loaded_in_eval(event, context)
-                or is_handed_over(event.root, context.project)
-                or any(parameter.arg == _LIGHTNING for parameter, _ in parameters(event.root))
-                or (event.root.cls is None and _HELPS_OUT.search(event.root.name) is not None)
-            )
+            unknown = leaves_it_to_others(event, snapshot, context)
             confidence = Confidence.LIKELY if uses and not unknown else Confidence.POSSIBLE
             yield _cause(event, snapshot), _finding(event, snapshot, place.site, confidence, False)
             return
 
 
-_LIGHTNING = "pl_module"
-"""How Lightning calls the module that it hands to callbacks, in the mode of the stage."""
-_HELPS_OUT = re.compile(r"^_?(generate|sample|decode|encode|embed|extract|forward|greedy|beam)(_|$)")
-"""Functions that do one thing with a model which others readied: those that evaluate it see to its mode themselves."""
-_WHOLE = re.compile(r"^(encode|embed|predict|transcribe|recogni[sz]e|infer|generate|detect)(_\w+)?$")
-
-
-def _sees_to_it_itself(event: Event, snapshot: Snapshot) -> bool:
-    """Tell whether the method of a model out of sight is one that libraries offer to users: it may call eval()."""
-    return snapshot.obj.cls is None and _WHOLE.match(event.key.detail) is not None
-
-
-def _is_called_unseen(event: Event) -> bool:
-    """Tell whether its own file calls a function from where the flow does not come: a lambda, a branch not taken."""
-    root = event.root
-    others = (scope for scope in (root.module.body, *root.module.functions) if scope is not root)
-    return root.cls is None and any(root.name in scope.callees for scope in others)
-
-
-_SWITCHES = re.compile(r"^(eval|freeze)$|_mode|mode_|set_eval|to_eval")
-
-
-def _trained_alike(event: Event, context: FileContext) -> bool:
-    """Tell whether a class trains the model as well and switches it nowhere: it is right for one of the two at most."""
-    cls = event.root.cls
-    if cls is None or not event.model_trained or context.classes.is_module(cls):
-        return False
-    family, outside = context.project.ancestry(cls)
-    if any(base not in ("object", "abc.ABC") for base in outside):
-        return False
-    return not any(_SWITCHES.search(name) for c in family for method in c.methods.values() for name in method.callees)
-
-
-def _is_loaded_in_eval(event: Event, context: FileContext) -> bool:
-    """Tell whether another function of the file calls eval() and runs nothing: it readies the model for this one."""
-    running = {function for other in context.flow.events for function in functions_around(other)}
-    return any(
-        "eval" in f.words and not _LOADS.isdisjoint(f.callees | f.words) and f not in running
-        for f in event.root.module.functions
-    )
-
-
-_LOADS = frozenset({"load", "load_state_dict", "from_pretrained", "load_from_checkpoint"})
-"""What a function calls that readies a trained model."""
-
-
 def _perhaps_train(snapshot: Snapshot) -> bool:
     """Tell whether the model is in training mode unless a caller changed that."""
     return kinds(snapshot.modes) == {TRAIN, ENTRY}
-
-
-def _sibling_sets_eval(event: Event, context: FileContext) -> bool:
-    """Tell whether another method of the class calls eval() itself before it runs the same model."""
-    cls = event.root.cls
-    if cls is None or context.classes.is_module(cls):
-        return False
-    for other in context.flow.events:
-        root = other.root
-        if root.cls is not cls or root is event.root or other.key.oid != event.key.oid or other.training:
-            continue
-        for snapshot in other.snapshots:
-            facts = [f for f in snapshot.modes if f.mode == EVAL and f.site is not None]
-            if in_eval(snapshot) and all(_within(root, f.site) for f in facts):
-                return True
-    return False
-
-
-def _within(function: FunctionInfo, site: Site | None) -> bool:
-    node = function.node
-    if node is None or site is None or site.path != str(function.module.path):
-        return False
-    return node.lineno <= site.row <= (node.end_lineno or node.lineno)
 
 
 def _with_callers(finding: Finding, place: Place) -> Finding:
@@ -304,6 +229,8 @@ def _finding(event: Event, snapshot: Snapshot, site: Site, confidence: Confidenc
     obj = snapshot.obj
     related: list[tuple[Site, str]] = []
     reason = "nothing here calls eval()"
+    if as_trained(event, snapshot):
+        reason = "in which it is trained as well; nothing calls eval() in between"
     for fact in sorted(snapshot.modes, key=lambda f: (f.mode != EVAL, f.site or site)):
         if fact.site is None:
             continue

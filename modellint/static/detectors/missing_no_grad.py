@@ -13,6 +13,7 @@ from modellint.static.context import FileContext, Finding
 from modellint.static.evidence import (
     CRITERION,
     PREDICTS,
+    as_trained,
     called_for_inference,
     gradients_asked,
     has_loaded_weights,
@@ -33,7 +34,7 @@ from modellint.static.merge import merged
 from modellint.static.naming import is_test_file
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import last_name
-from modellint.static.sites import Place, places
+from modellint.static.sites import Place, places, shown_at
 
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
@@ -59,13 +60,17 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
     left = any(_left_to_others(e, context) for e, _ in bad)
     # the same code trains in another turn of a loop; from another caller, that call is right and this one wrong
     good = [e for e in good if not e.training or e.key.chain != event.key.chain]
-    for event, snapshot in bad if good else bad[:1]:
-        call = wrong_call(event, good) if good else None
+    calls = [wrong_call(event, good) for event, _ in bad] if good else [None]
+    instead = shown_at(calls, good, place, context)
+    for (event, snapshot), call in zip(bad, calls, strict=False):
         if good and call is None:
             continue
         confidence = Confidence.POSSIBLE if left else _confidence(event, snapshot)
         assert confidence is not None
-        scope, site = (event.function, place.site) if call is None else (call.caller, call.site)
+        scope = event.function if call is None else call.caller
+        site = place.site if call is None else instead or call.site
+        if not context.is_checked(site.path):
+            continue
         yield (scope, "autograd"), _finding(event, snapshot, site, confidence)
 
 
@@ -89,7 +94,7 @@ def _confidence(event: Event, snapshot: Snapshot) -> Confidence | None:
         return Confidence.CERTAIN if predicts else Confidence.POSSIBLE if _for_callers(event) else Confidence.LIKELY
     ready = has_loaded_weights(snapshot) and (in_train(snapshot) or named)
     evaluates = event.model_trained and (over_held_out_data(event) or called_for_inference(event))
-    if predicts and (ready or (evaluates and in_train(snapshot))):
+    if predicts and (ready or (evaluates and (in_train(snapshot) or as_trained(event, snapshot)))):
         return Confidence.LIKELY
     if named and predicts and ENTRY in {fact.mode for fact in snapshot.modes} and snapshot.grad.state == ENTRY:
         return Confidence.POSSIBLE

@@ -17,7 +17,7 @@ from modellint.static.flow.frames import Frame, site_of
 from modellint.static.flow.machine import CALL_SHARE, MAX_STEPS, Exhausted, Machine
 from modellint.static.flow.quiet import Quiet
 from modellint.static.flow.relevance import CallFacts, Relevance
-from modellint.static.flow.startup import MODE_WORDS, start_up
+from modellint.static.flow.startup import MODE_WORDS, fills_alone, sets_up, start_up
 from modellint.static.flow.state import State, join_states
 from modellint.static.flow.statements import STATEMENTS
 from modellint.static.flow.values import (
@@ -25,6 +25,7 @@ from modellint.static.flow.values import (
     ENTRY_MODES,
     INSTANCE,
     MODEL,
+    NONE,
     ON,
     UNKNOWN_MODES,
     UNKNOWN_WEIGHTS,
@@ -260,7 +261,7 @@ class FileAnalysis:
         machine = self._machine
         me = Value(refs=frozenset({oid}))
         for method in list(cls.methods.values()):
-            if method.name.startswith("__") or method.node is None or not _assigns_model(method):
+            if method.name.startswith("__") or method.node is None or not sets_up(method):
                 continue
             after = state.over()
             machine.frames.append(Frame(machine.module_frame(cls.module), cls.module.body, None, ()))
@@ -268,7 +269,10 @@ class FileAnalysis:
             machine.activate(value, me, unknown_arguments(machine, method, after, me), (), after)
             machine.frames.pop()
             before = state.heap[oid].attrs
-            fresh = {k: v for k, v in after.heap[oid].attrs.items() if k not in before}
+            attrs = after.heap[oid].attrs
+            fresh = {
+                k: v for k, v in attrs.items() if k not in before or (before[k] == NONE and fills_alone(cls, method, k))
+            }
             if fresh:
                 for inner, obj in after.heap.items():
                     if state.heap.find(inner) is None:
@@ -336,9 +340,3 @@ class FileAnalysis:
         for oid in {oid for value in (*args.every(), *held) for oid in value.refs}:
             if state.heap[oid].modes >= ENTRY_MODES:
                 state.heap[oid] = state.heap[oid]._replace(modes=frozenset({fact}))
-
-
-def _assigns_model(method: FunctionInfo) -> bool:
-    """Tell whether a method looks as if it set up an attribute that others run later."""
-    name = method.name.lower()
-    return any(word in name for word in ("load", "build", "setup", "set_up", "init", "create", "prepare", "configure"))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from modellint.static.flow.values import OFF, Grad, Modes, Obj, Site
+from modellint.static.flow.values import ENTRY, OFF, Grad, Modes, Obj, Site, kinds
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import last_name, walk
 
@@ -38,12 +38,19 @@ class Loop(NamedTuple):
 def loop_facts(loop: ast.For | ast.AsyncFor | ast.While | ast.comprehension) -> Loop:
     """Return what rules ask about a loop, without its nodes."""
     iterated = () if isinstance(loop, ast.While) else walk(loop.iter)
-    over = {n.id if isinstance(n, ast.Name) else n.attr for n in iterated if isinstance(n, (ast.Name, ast.Attribute))}
+    over = {name for node in iterated if (name := _spoken_of(node)) is not None}
     calls = {last_name(n.func) for n in walk(loop) if isinstance(n, ast.Call)}
     row = loop.target.lineno if isinstance(loop, ast.comprehension) else loop.lineno
     bound = () if isinstance(loop, ast.While) else walk(loop.target)
     given = frozenset(n.id for n in bound if isinstance(n, ast.Name))
     return Loop(row, frozenset(over), frozenset(name for name in calls if name), given)
+
+
+def _spoken_of(node: ast.AST) -> str | None:
+    """Return the name of a variable, an attribute or, as in `loaders["val"]`, an element."""
+    if isinstance(node, ast.Subscript):
+        return node.slice.value if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str) else None
+    return last_name(node) if isinstance(node, (ast.Name, ast.Attribute)) else None
 
 
 def input_names(call: ast.Call) -> frozenset[str]:
@@ -105,10 +112,10 @@ class Event:
     `function` is the function whose text holds the place, `text` how the model is written there. What became of the
     result: `training` (it reached a gradient), `feeds_training` (computed without a graph, for a loss), `uses` (what
     else), `result_dropped`. `model_trained`: the same model is trained somewhere in the analysis;
-    `beside_training`: a model is trained in the same turn of the same loop. `leaves` are the
-    places where inputs were made to require a gradient, `loops` the loops around it, outermost first, `inputs`
-    the variables that the model is given, `source` the forward whose result is added up. `asks_evaluation`: an
-    argument says that this is one.
+    `trained_as_given`: by the same root, in the mode that its callers left; `beside_training`: a model is trained in
+    the same turn of the same loop. `leaves` are the places where inputs were made to require a gradient, `loops` the
+    loops around it, outermost first, `inputs` the variables that the model is given, `source` the forward whose
+    result is added up. `asks_evaluation`: an argument says that this is one.
     """
 
     key: EventKey
@@ -121,6 +128,7 @@ class Event:
     result_dropped: bool = False
     feeds_training: bool = False
     model_trained: bool = False
+    trained_as_given: bool = False
     beside_training: bool = False
     abandoned: bool = False
     source: Event | None = None
@@ -147,6 +155,11 @@ class Event:
 def _around(event: Event) -> object:
     """What two events share that happen on the same way through the same loop."""
     return event.key.chain, event.key.unrolled, event.function, event.loops[-1:]
+
+
+def _is_as_given(event: Event) -> bool:
+    """Tell whether a forward runs in the mode that the callers of the root left, and no other."""
+    return all(kinds(snapshot.modes) == {ENTRY} for snapshot in event.snapshots)
 
 
 _STAGE = re.compile(r"train|eval|test|val|phase|mode|split|stage|subset", re.I)
@@ -190,12 +203,14 @@ class Recorder:
     def conclude(self) -> None:
         """Tell every event whether its model is trained elsewhere."""
         trained = {event.key.oid for event in self.events if event.training}
+        as_given = {(event.root, event.key.oid) for event in self.events if event.training and _is_as_given(event)}
         beside: dict[object, list[Event]] = {}
         for event in self.events:
             if event.training:
                 beside.setdefault(_around(event), []).append(event)
         for event in self.events:
             event.model_trained = event.key.oid in trained
+            event.trained_as_given = (event.root, event.key.oid) in as_given
             event.beside_training = any(not _apart(event, other) for other in beside.get(_around(event), ()))
 
     def use(self, taint: frozenset[int], name: str) -> None:

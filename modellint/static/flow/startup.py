@@ -1,4 +1,4 @@
-"""Globals that a file leaves empty and one of its functions fills, as servers do when they start up."""
+"""What a file or a constructor leaves empty and one function or method fills, as servers do when they start up."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from modellint.static.flow.machine import Exhausted, Machine
 from modellint.static.flow.state import State, VariableKey
 from modellint.static.flow.values import CONTAINER, ENTRY_MODES, MODEL, NONE, FunctionValue
 from modellint.static.guards import walk_own
-from modellint.static.project import FunctionInfo, ModuleInfo
+from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo
 
 _FILLS = frozenset({"load_state_dict", "from_pretrained", "create_model", "load", "hub", "jit", "eval"})
 MODE_WORDS = frozenset({"eval", "train", "set_training_mode"})
@@ -82,3 +82,27 @@ def _take_over(base: State, after: State, key: VariableKey, is_open: bool) -> No
         queue += [inner for held in obj.attrs.values() for inner in held.refs]
     base.variables[key] = value
     base.heap.update(found)
+
+
+def sets_up(method: FunctionInfo) -> bool:
+    """Tell whether a method looks as if it set up an attribute that others run later."""
+    name = method.name.lower()
+    return any(word in name for word in ("load", "build", "setup", "set_up", "init", "create", "prepare", "configure"))
+
+
+def fills_alone(cls: ClassInfo, method: FunctionInfo, name: str) -> bool:
+    """Tell whether what `__init__` leaves empty is assigned by this method and no other: it is filled when used."""
+    fillers = [m for m in cls.methods.values() if m.name != "__init__" and name in _assigned_to_self(m)]
+    return fillers == [method]
+
+
+def _assigned_to_self(method: FunctionInfo) -> set[str]:
+    return {
+        node.attr
+        for node in walk_own(method)
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and _names_self(node.value, method)
+    }
+
+
+def _names_self(node: ast.expr, method: FunctionInfo) -> bool:
+    return isinstance(node, ast.Name) and node.id == method.self_name

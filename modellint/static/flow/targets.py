@@ -5,22 +5,20 @@ from __future__ import annotations
 import ast
 
 from modellint.static.flow.machine import Machine
+from modellint.static.flow.modes import set_flag
 from modellint.static.flow.state import State
 from modellint.static.flow.touching import touch_attribute
 from modellint.static.flow.values import (
     CONTAINER,
     ELEMENT,
-    EVAL,
     MODEL,
     NOTHING,
     OPAQUE,
-    TRAIN,
     UNKNOWN,
     UNKNOWN_MODES,
     Children,
     ClassValue,
     External,
-    ModeFact,
     Obj,
     Parameters,
     Value,
@@ -136,12 +134,7 @@ def set_attribute(machine: Machine, owner: Value, name: str, value: Value, state
     for oid in owner.refs:
         obj = state.heap[oid]
         if name == "training" and obj.kind in (MODEL, OPAQUE):
-            known = only_constant(value)
-            if known and isinstance(known[0], bool):
-                fact = ModeFact(TRAIN if known[0] else EVAL, machine.site(node), "training =")
-                state.heap[oid] = obj._replace(modes=frozenset({fact}))
-            else:
-                state.heap[oid] = obj._replace(modes=UNKNOWN_MODES)
+            set_flag(oid, value, machine.site(node), state)
         else:
             state.heap[oid] = obj._replace(attrs={**obj.attrs, name: value})
 

@@ -1,0 +1,125 @@
+"""A forward in the mode that unseen callers leave: what its author shows to mean, and who else may see to the mode."""
+
+from __future__ import annotations
+
+import re
+
+from modellint.static.context import FileContext
+from modellint.static.evidence import functions_around, in_eval, is_handed_over, named_for_inference
+from modellint.static.flow.events import Event, Snapshot
+from modellint.static.flow.values import EVAL, OFF, Site
+from modellint.static.project import FunctionInfo
+from modellint.static.project.facts import parameters
+
+
+def shows_what_is_meant(event: Event, snapshot: Snapshot, context: FileContext) -> bool:
+    """Tell whether code shows that this forward is inference, and that nobody else was meant to set the mode.
+
+    The author switches gradients off around it, or sets the mode only where the same class or file trains; where it
+    is a method, the class trains the model as well.
+    """
+    own_switch = snapshot.grad.state == OFF and snapshot.grad.site is not None
+    if not (own_switch or switched_for_training_alone(event, context)):
+        return False
+    return event.function.cls is None or _trained_alike(event, context)
+
+
+def leaves_it_to_others(event: Event, snapshot: Snapshot, context: FileContext) -> bool:
+    """Tell whether somebody out of sight may well call eval() for this forward."""
+    root = event.root
+    return (
+        _sees_to_it_itself(event, snapshot)
+        or _is_called_unseen(event)
+        or root in context.unsearched
+        or _is_loaded_in_eval(event, context)
+        or is_handed_over(root, context.project)
+        or any(parameter.arg == _LIGHTNING for parameter, _ in parameters(root))
+        or (root.cls is None and _HELPS_OUT.search(root.name) is not None)
+    )
+
+
+_LIGHTNING = "pl_module"
+"""How Lightning calls the module that it hands to callbacks, in the mode of the stage."""
+_HELPS_OUT = re.compile(r"^_?(generate|sample|decode|encode|embed|extract|forward|greedy|beam)(_|$)")
+"""Functions that do one thing with a model which others readied: those that evaluate it see to its mode themselves."""
+_WHOLE = re.compile(r"^(encode|embed|predict|transcribe|recogni[sz]e|infer|generate|detect)(_\w+)?$")
+
+
+def _sees_to_it_itself(event: Event, snapshot: Snapshot) -> bool:
+    """Tell whether the method of a model out of sight is one that libraries offer to users: it may call eval()."""
+    return snapshot.obj.cls is None and _WHOLE.match(event.key.detail) is not None
+
+
+def _is_called_unseen(event: Event) -> bool:
+    """Tell whether its own file calls a function from where the flow does not come: a lambda, a branch not taken."""
+    root = event.root
+    others = (scope for scope in (root.module.body, *root.module.functions) if scope is not root)
+    return root.cls is None and any(root.name in scope.callees for scope in others)
+
+
+_SWITCHES = re.compile(r"^(eval|freeze)$|_mode|mode_|set_eval|to_eval")
+
+
+def _trained_alike(event: Event, context: FileContext) -> bool:
+    """Tell whether a class trains the model as well and switches it nowhere: it is right for one of the two at most."""
+    cls = event.root.cls
+    if cls is None or not event.model_trained or context.classes.is_module(cls):
+        return False
+    family, outside = context.project.ancestry(cls)
+    if any(base not in ("object", "abc.ABC") for base in outside):
+        return False
+    return not any(_SWITCHES.search(name) for c in family for method in c.methods.values() for name in method.callees)
+
+
+def switched_for_training_alone(event: Event, context: FileContext) -> bool:
+    """Tell whether the author minds the mode where the same class or file trains, by `train()`, and nowhere else."""
+    root = event.root
+    if not named_for_inference(event) or root.is_body:
+        return False
+    if root.cls is None and any("eval" in scope.words for scope in (root.module.body, *root.module.functions)):
+        return False
+    return any(
+        other.training
+        and other.root is not root
+        and other.root.cls is root.cls
+        and other.root.module is root.module
+        and not other.root.is_body
+        and all(fact.how == "train()" and _within(other.root, fact.site) for s in other.snapshots for fact in s.modes)
+        for other in context.flow.events
+    )
+
+
+def _is_loaded_in_eval(event: Event, context: FileContext) -> bool:
+    """Tell whether another function of the file calls eval() and runs nothing: it readies the model for this one."""
+    running = {function for other in context.flow.events for function in functions_around(other)}
+    return any(
+        "eval" in f.words and not _LOADS.isdisjoint(f.callees | f.words) and f not in running
+        for f in event.root.module.functions
+    )
+
+
+_LOADS = frozenset({"load", "load_state_dict", "from_pretrained", "load_from_checkpoint"})
+"""What a function calls that readies a trained model."""
+
+
+def sibling_sets_eval(event: Event, context: FileContext) -> bool:
+    """Tell whether another method of the class calls eval() itself before it runs the same model."""
+    cls = event.root.cls
+    if cls is None or context.classes.is_module(cls):
+        return False
+    for other in context.flow.events:
+        root = other.root
+        if root.cls is not cls or root is event.root or other.key.oid != event.key.oid or other.training:
+            continue
+        for snapshot in other.snapshots:
+            facts = [f for f in snapshot.modes if f.mode == EVAL and f.site is not None]
+            if in_eval(snapshot) and all(_within(root, f.site) for f in facts):
+                return True
+    return False
+
+
+def _within(function: FunctionInfo, site: Site | None) -> bool:
+    node = function.node
+    if node is None or site is None or site.path != str(function.module.path):
+        return False
+    return node.lineno <= site.row <= (node.end_lineno or node.lineno)
