@@ -10,7 +10,7 @@ from typing import Any
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
-from modellint.static.detectors.dropout_by_hand import drops_by_hand
+from modellint.static.detectors.dropout_by_hand import dropouts_always_on, drops_by_hand
 from modellint.static.guards import (
     assignments,
     own,
@@ -35,6 +35,8 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     functions: Mapping[str, Mapping[str, Any]] = rule.rule.detector_options["functions"]
     keywords: list[str] = rule.rule.detector_options["keywords"]
     names = {name.rsplit(".", 1)[-1] for name in functions}
+    for draw in dropouts_always_on(context):
+        yield _finding(context, draw, f"{ast.unparse(draw.func)}(...)", Confidence.LIKELY)
     for scope in context.scopes:
         for call in scope.calls:
             name = called_name(context.module, call)

@@ -32,27 +32,49 @@ _CONTRASTS = re.compile(r"(^|_)(negatives?|corrupt\w*|shuf\w*)(_|$)")
 _WORK = re.compile(r"loss|criterion|cross_entropy|nll")
 
 
+_DROPOUT = re.compile(r"Drop_?[Oo]ut")
+_THROWN = frozenset({"rand", "rand_like", "bernoulli", "bernoulli_", "uniform_", "binomial", "random_sample"})
+"""The last names of the draws that a dropout is made of."""
+
+
+def throws(function: FunctionInfo) -> bool:
+    """Tell whether a function draws as a dropout does."""
+    return not _THROWN.isdisjoint(function.callees)
+
+
+def is_dropout(name: str, call: ast.Call) -> bool:
+    """Tell whether a call draws what a class, by its name a dropout, drops."""
+    return _DROPOUT.search(name) is not None and last_name(call) in _THROWN
+
+
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     """Report draws in forwards, and in the methods that they call, that no guard ties to the mode or to an argument.
 
     The detector's options: `functions` are qualified names (`*` at the end stands for the rest), `methods` the last
     names of methods of a tensor or a distribution that draw.
     """
-    path = context.module.path
-    if is_test_file(path) or any(_JOB_FOLDER.search(part) for part in (path.stem, *path.parts[-3:-1])):
-        return
     functions: list[str] = rule.rule.detector_options["functions"]
     methods = set(rule.rule.detector_options["methods"])
-    for cls in context.module_classes():
-        if _JOB.search(cls.name):
-            continue
+    for cls in classes_that_answer(context):
         for method in run_by_forward(cls):
             for call in method.calls:
                 what = _draws(context, method, call, functions, methods)
+                if is_dropout(cls.name, call):
+                    continue  # dropout that is always on has a rule of its own
                 if what and not guarded(method, call) and not _is_placeholder(method, call):
                     meant = draws_latent(method, call) or _announces_draws(cls, method) or _replaces(method, call)
                     sure = Confidence.POSSIBLE if meant else Confidence.LIKELY
                     yield Finding(context.site(call), {"draw": what, "class": cls.name}, sure)
+
+
+def classes_that_answer(context: FileContext) -> Iterator[ClassInfo]:
+    """Yield the modules of a file whose job, by their names and the file's, is not to draw."""
+    path = context.module.path
+    if is_test_file(path) or any(_JOB_FOLDER.search(part) for part in (path.stem, *path.parts[-3:-1])):
+        return
+    for cls in context.module_classes():
+        if not _JOB.search(cls.name):
+            yield cls
 
 
 def _is_placeholder(method: FunctionInfo, call: ast.Call) -> bool:
