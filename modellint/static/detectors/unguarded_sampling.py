@@ -169,6 +169,8 @@ def guarded(method: FunctionInfo, call: ast.Call) -> bool:
         return True
     if never_reached(method, call) or _compared_with_argument(method, call):
         return True
+    if any(_asks_for_gradients(test) for test, _ in conditions(method, call)):
+        return True
     given = {node.id for argument in call.args for node in walk(argument) if isinstance(node, ast.Name)}
     if any(name in given and speaks_of_mode(method, value) for name, value in assignments(method)):
         return True  # `p = self.p if self.training else 0`
@@ -185,6 +187,11 @@ def guarded(method: FunctionInfo, call: ast.Call) -> bool:
         names = {target.id for target in statement.targets if isinstance(target, ast.Name)}
         return _used_in_training_only(method, names, statement)
     return False
+
+
+def _asks_for_gradients(test: ast.expr) -> bool:
+    """Tell whether a condition asks whether a tensor requires gradients: none does at inference."""
+    return any(isinstance(node, ast.Attribute) and node.attr == "requires_grad" for node in walk(test))
 
 
 def _compared_with_argument(method: FunctionInfo, call: ast.Call) -> bool:

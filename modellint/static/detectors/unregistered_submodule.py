@@ -9,15 +9,24 @@ from collections.abc import Iterator
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
+from modellint.static.detectors.containers import (
+    PLAIN,
+    elements,
+    hides_on_purpose,
+    is_container,
+    is_plain_local,
+    kept_in_attributes,
+    sets_elsewhere,
+    targets_of,
+)
 from modellint.static.detectors.makers import Makers, annotated_modules, calls_elements, class_body
-from modellint.static.guards import own, values_of, walk_own
+from modellint.static.guards import own, walk_own
 from modellint.static.narrowing import asked_for_modules, attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import last_name, parameters, walk
 
 _REGISTERS = frozenset({"add_module", "register_module", "setattr", "__setattr__"})
 _CONTAINERS = frozenset({"ModuleList", "ModuleDict", "Sequential"})
-_PLAIN = frozenset({"list", "tuple", "dict", "OrderedDict", "SimpleNamespace", "Namespace", "deque"})
 _GROWS = frozenset({"append", "extend", "insert", "update", "appendleft", "setdefault"})
 
 
@@ -44,7 +53,9 @@ class _ClassReader:
         self.context = context
         self.cls = cls
         self.registers_by_hand = any(
-            last_name(call) in _REGISTERS for method in cls.methods.values() for call in method.calls
+            last_name(call) in _REGISTERS and not sets_elsewhere(method, call)
+            for method in cls.methods.values()
+            for call in method.calls
         )
         self.registered = self._mentioned_in_containers()
         self.makers = Makers(context, cls)
@@ -117,11 +128,11 @@ class _ClassReader:
         local: dict[str, str] = {}  # local variable -> why its elements are modules out of torch's sight
         self.makers.proven = {id(name) for name in asked_for_modules(method)}
         named = annotated_modules(method)  # local variables that hold one module
-        kept = _kept_in_attributes(method, me)
+        kept = kept_in_attributes(method, me)
         reported: set[str] = set()
         for node in sorted(own(method, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Call), key=lambda n: n.lineno):
             if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
-                targets = _targets(node)
+                targets = targets_of(node)
                 if isinstance(targets[0], ast.Tuple) and isinstance(node.value, ast.Tuple):
                     pairs = zip(targets[0].elts, node.value.elts, strict=False)
                     for item, part in pairs:
@@ -188,18 +199,18 @@ class _ClassReader:
                         reported.add(attribute)
                         yield self._grown(node, attribute, "a list", me)
                 elif isinstance(owner, ast.Name) and holds:
-                    if not _is_plain_local(method, owner.id):
+                    if not is_plain_local(method, owner.id):
                         continue
                     local.setdefault(owner.id, "a list")
 
     def _only_aliases(self, method: FunctionInfo, value: ast.expr) -> bool:
         """`self.layers = layers`, which a ModuleList takes in as well; `[teacher]` hides one on purpose."""
-        items = _elements(value)
+        items = elements(value)
         if items is None:
             return isinstance(value, ast.Name) and value.id in self.registered
         if len(items) != 1 or isinstance(value, ast.ListComp):
             return False
-        return _hides_on_purpose(items[0]) or self.makers.is_from_library(method, items[0])
+        return hides_on_purpose(items[0]) or self.makers.is_from_library(method, items[0])
 
     def _hides_elsewhere(self, attribute: str, value: ast.expr) -> bool:
         """Tell whether `[Module()]` takes the place of a single module that somebody else registers."""
@@ -242,7 +253,7 @@ class _ClassReader:
             inside = {n.id for n in walk(value.body) if isinstance(n, ast.Name)}
             own = {argument.arg for argument in walk(value.args) if isinstance(argument, ast.arg)}
             return "a lambda" if (inside - own) & named else ""
-        if isinstance(value, ast.Call) and last_name(value) in _PLAIN:
+        if isinstance(value, ast.Call) and last_name(value) in PLAIN:
             if any(self.makers.mapped(method, argument, named) for argument in value.args):
                 return f"a {last_name(value)}"
             for item in [*value.args, *(k.value for k in value.keywords)]:
@@ -251,7 +262,7 @@ class _ClassReader:
             return ""
         if isinstance(value, ast.Call) and last_name(value) == "defaultdict" and value.args:
             return "a dict" if self.makers.builds(method, value.args[0], named) else ""
-        items = _elements(value)
+        items = elements(value)
         if items and any(
             self.makers.is_module(method, i, named) or self._nested(method, i, local, named) for i in items
         ):
@@ -273,17 +284,15 @@ class _ClassReader:
         """Tell whether `self.attribute` is made as a plain container in this class, and nowhere as one of torch."""
         made = [node.value for node in self._stores(attribute, me)]
         registers = any(isinstance(value, ast.Call) and last_name(value) in _CONTAINERS for value in made)
-        return not registers and any(value is not None and _is_container(value) for value in made)
+        return not registers and any(value is not None and is_container(value) for value in made)
 
     def _stores(self, attribute: str, me: str) -> list[ast.Assign | ast.AnnAssign]:
         stores = [node for method in self.cls.methods.values() for node in own(method, ast.Assign, ast.AnnAssign)]
-        return [node for node in stores if any(attribute_of(t, me) == attribute for t in _targets(node))]
+        return [node for node in stores if any(attribute_of(t, me) == attribute for t in targets_of(node))]
 
     def _grown(self, node: ast.AST, attribute: str, what: str, me: str) -> Finding:
         """Return the finding where a module joins a container; where that is made, it has to be one of torch."""
-        made = [
-            store for store in self._stores(attribute, me) if store.value is not None and _is_container(store.value)
-        ]
+        made = [store for store in self._stores(attribute, me) if store.value is not None and is_container(store.value)]
         related = tuple((self.context.site(store), "the container is made here") for store in made)
         return dataclasses.replace(self._finding(node, attribute, what), related=related)
 
@@ -291,43 +300,3 @@ class _ClassReader:
         self, node: ast.AST, attribute: str, what: str, confidence: Confidence = Confidence.CERTAIN
     ) -> Finding:
         return Finding(self.context.site(node), {"attribute": f"self.{attribute}", "container": what}, confidence)
-
-
-def _hides_on_purpose(item: ast.expr) -> bool:
-    if isinstance(item, (ast.Name, ast.Attribute)):
-        return True
-    return (
-        isinstance(item, ast.Call)
-        and isinstance(item.func, ast.Attribute)
-        and item.func.attr in ("eval", "requires_grad_")
-    )
-
-
-def _is_plain_local(method: FunctionInfo, name: str) -> bool:
-    """Tell whether a local variable is a plain container, and no ModuleList that only grows like one."""
-    return all(isinstance(value, ast.BinOp) or _is_container(value) for value in values_of(method, name))
-
-
-def _is_container(value: ast.expr) -> bool:
-    displays = (ast.List, ast.Dict, ast.Tuple, ast.Set, ast.ListComp, ast.DictComp)
-    return isinstance(value, displays) or (isinstance(value, ast.Call) and last_name(value) in _PLAIN)
-
-
-def _targets(node: ast.Assign | ast.AnnAssign) -> list[ast.expr]:
-    return node.targets if isinstance(node, ast.Assign) else [node.target]
-
-
-def _kept_in_attributes(method: FunctionInfo, me: str) -> set[str]:
-    """Return the local variables that are attributes of `self` as well: torch sees what they hold."""
-    return {
-        node.value.id
-        for node in walk_own(method)
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name)
-        if any(attribute_of(target, me) is not None for target in node.targets)
-    }
-
-
-def _elements(value: ast.expr) -> list[ast.expr] | None:
-    if isinstance(value, (ast.List, ast.Tuple, ast.Set)):
-        return list(value.elts)
-    return list(value.values) if isinstance(value, ast.Dict) else None

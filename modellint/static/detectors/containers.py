@@ -1,0 +1,63 @@
+"""Plain containers that modules may be kept in: how they are made, and what they are given."""
+
+from __future__ import annotations
+
+import ast
+
+from modellint.static.guards import values_of, walk_own
+from modellint.static.narrowing import attribute_of
+from modellint.static.project import FunctionInfo
+from modellint.static.project.facts import last_name
+
+PLAIN = frozenset({"list", "tuple", "dict", "OrderedDict", "SimpleNamespace", "Namespace", "deque"})
+"""The last names of what makes plain containers."""
+
+
+def sets_elsewhere(method: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether this is `setattr` on something else than `self`: a configuration is filled so."""
+    mine = bool(call.args) and isinstance(call.args[0], ast.Name) and call.args[0].id == method.self_name
+    return last_name(call) == "setattr" and not mine
+
+
+def hides_on_purpose(item: ast.expr) -> bool:
+    """Tell whether the only element of a list is a module of somebody else, or frozen: `[teacher]`, `[net.eval()]`."""
+    if isinstance(item, (ast.Name, ast.Attribute)):
+        return True
+    return (
+        isinstance(item, ast.Call)
+        and isinstance(item.func, ast.Attribute)
+        and item.func.attr in ("eval", "requires_grad_")
+    )
+
+
+def is_plain_local(method: FunctionInfo, name: str) -> bool:
+    """Tell whether a local variable is a plain container, and no ModuleList that only grows like one."""
+    return all(isinstance(value, ast.BinOp) or is_container(value) for value in values_of(method, name))
+
+
+def is_container(value: ast.expr) -> bool:
+    """Tell whether an expression makes a plain container."""
+    displays = (ast.List, ast.Dict, ast.Tuple, ast.Set, ast.ListComp, ast.DictComp)
+    return isinstance(value, displays) or (isinstance(value, ast.Call) and last_name(value) in PLAIN)
+
+
+def targets_of(node: ast.Assign | ast.AnnAssign) -> list[ast.expr]:
+    """Return what an assignment stores to."""
+    return node.targets if isinstance(node, ast.Assign) else [node.target]
+
+
+def kept_in_attributes(method: FunctionInfo, me: str) -> set[str]:
+    """Return the local variables that are attributes of `self` as well: torch sees what they hold."""
+    return {
+        node.value.id
+        for node in walk_own(method)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name)
+        if any(attribute_of(target, me) is not None for target in node.targets)
+    }
+
+
+def elements(value: ast.expr) -> list[ast.expr] | None:
+    """Return the elements that a display shows, None for anything else."""
+    if isinstance(value, (ast.List, ast.Tuple, ast.Set)):
+        return list(value.elts)
+    return list(value.values) if isinstance(value, ast.Dict) else None
