@@ -21,6 +21,7 @@ from modellint.runtime.probes.names import parse_probes
 
 _BACKENDS = ("threads", "float64", "bfloat16", "export", "aot_eager", "inductor", "onnxruntime")
 _IMAGES = ("float32[2,3,{0},{0}]",)
+_WITHOUT_CACHE = ("input_ids=int64[2,9]:3..100", "use_cache=False")
 _TIMM = "import timm\n\n\ndef build():\n    return timm.create_model({0!r}, pretrained=False).eval()\n"
 _TORCHVISION = "import torchvision\n\n\ndef build():\n    return torchvision.models.{0}(weights=None).eval()\n"
 _TRANSFORMERS = "from zoo_transformers import small\n\n\ndef build():\n    return small({0!r}).eval()\n"
@@ -31,8 +32,8 @@ _MODELS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "efficientnet_lite0": (_TIMM, (_IMAGES[0].format(64),)),
     "mobilenet_v3_small": (_TORCHVISION, (_IMAGES[0].format(64),)),
     "bert": (_TRANSFORMERS, ()),
-    "gpt2": (_TRANSFORMERS, ()),
-    "llama": (_TRANSFORMERS, ()),
+    "gpt2": (_TRANSFORMERS, _WITHOUT_CACHE),
+    "llama": (_TRANSFORMERS, _WITHOUT_CACHE),
     "whisper": (_TRANSFORMERS, ()),
     "clip": (_TRANSFORMERS, ()),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
@@ -272,9 +273,13 @@ def accepts(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     return True
 
 
+_COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+"""Sequences that tell a terminal how to show what follows."""
+
+
 def shortened(error: BaseException) -> str:
-    """Return `Type: message`, on one line, without the long tails that torch adds."""
-    lines = [line.strip() for line in str(error).strip().splitlines() if line.strip()]
+    """Return `Type: message`, on one line, without the long tails and the colours that torch adds."""
+    lines = [line.strip() for line in _COLOURS.sub("", str(error)).strip().splitlines() if line.strip()]
     text = lines[0] if lines else ""
     if text.startswith("Error(s) in loading state_dict") and len(lines) > 1:
         text += f" {lines[1]}"

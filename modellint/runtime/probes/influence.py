@@ -124,10 +124,11 @@ def mixers(masks: Influence, ours: Tape, theirs: Tape) -> dict[Group, int]:
     lost: dict[int, set[int]] = {}
     """Results of the others alone in which no axis counts samples any more, with the operations that took it away."""
     found: dict[Group, int] = {}
+    told = False
     size, keep = masks.batch.size, masks.keep
     for index in range(end):
         entry = entries[index]
-        overlap, others, alone, placed = False, False, True, []
+        overlap, others, alone, values, placed = False, False, True, False, []
         for reference, left, right in zip(
             entry.values, ours.entries[index].values, theirs.entries[index].values, strict=False
         ):
@@ -137,6 +138,7 @@ def mixers(masks: Influence, ours: Tape, theirs: Tape) -> dict[Group, int]:
                 overlap = True
                 masks.moved.add(index)
                 continue
+            values = True
             by_others, by_own = changed(reference, right), changed(reference, left)
             overlap = overlap or bool((by_own & by_others).any())
             others, alone = others or bool(by_others.any()), alone and not bool(by_own.any())
@@ -148,10 +150,12 @@ def mixers(masks: Influence, ours: Tape, theirs: Tape) -> dict[Group, int]:
                 if kept is not None:
                     masks.axes.setdefault(index, (kept, tuple(reference.shape)))
         parents = set(entry.parents)
+        # What Python reads from a mixture decides on the shapes that follow.
+        told = told or ("_local_scalar_dense" in entry.name and bool(parents & (mixed | lost.keys())))
         without = set().union(*(lost.get(parent, set()) for parent in parents))
         if overlap:
             mixed.add(index)
-            if not parents & mixed and not parents & astray:
+            if not parents & mixed and not parents & astray and (values or not told):
                 for origin in sorted(without) or [index]:
                     found.setdefault(group(entries[origin]), origin)
         elif others and alone and True not in placed and (without or not placed):

@@ -15,10 +15,17 @@ from torch import nn  # noqa: E402
 from modellint.runtime.capture.ladder import MODES  # noqa: E402
 from modellint.runtime.capture.sites import SiteTable  # noqa: E402
 from modellint.runtime.capture.subject import Subject  # noqa: E402
-from modellint.runtime.probes.backends import Prepare, Prepared, compare_backend, compiled  # noqa: E402
+from modellint.runtime.probes.backends import (  # noqa: E402
+    BACKENDS,
+    Prepare,
+    Prepared,
+    compare_backend,
+    compiled,
+    converted,
+)
 from modellint.runtime.probes.bench import Bench  # noqa: E402
 from modellint.runtime.probes.graphs import Graphs  # noqa: E402
-from modellint.runtime.probes.result import FAILED, PASSED  # noqa: E402
+from modellint.runtime.probes.result import FAILED, PASSED, SKIPPED  # noqa: E402
 
 pytestmark = pytest.mark.torch
 ROOT = Path(__file__).parents[3]
@@ -106,6 +113,39 @@ def test_an_opaque_backend_is_searched_module_by_module(plant: Callable[[Any], s
     assert [culprit.module for culprit in found.culprits] == ([wanted] if wanted else [])
     assert found.verdict == (FAILED if wanted else PASSED)
     assert [row.layer for row in found.layers if row.verdict == "culprit"] == ([wanted] if wanted else [])
+
+
+def test_another_device_is_a_copy_of_the_model_and_its_inputs_there() -> None:
+    """The way to a GPU, walked to the CPU: nothing in it knows which device it is."""
+    torch.manual_seed(3)
+
+    found = compare(Small().eval(), converted(device="cpu"))
+
+    assert (found.verdict, found.metric) == (PASSED, 0.0)
+
+
+def test_a_gpu_that_is_not_there_is_skipped_and_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+
+    found = compare(Small().eval(), BACKENDS["cuda"])
+
+    assert (found.verdict, found.reason) == (SKIPPED, "there is no GPU")
+
+
+def test_a_backend_that_stops_is_skipped_with_its_reason_in_one_line() -> None:
+    def prepare(bench: Bench) -> Prepared:
+        raise RuntimeError("\x1b[96mstep 1/3\x1b[0m fails\n  and much more")
+
+    found = compare(Small().eval(), prepare)
+
+    assert (found.verdict, found.reason) == (SKIPPED, "it does not take the model: RuntimeError: step 1/3 fails")
+
+
+def test_a_backend_that_was_never_called_proves_nothing() -> None:
+    def prepare(bench: Bench) -> Prepared:
+        return Prepared(lambda args, kwargs: bench.model(*args, **kwargs), Graphs(), calls=lambda: 0)
+
+    assert compare(Small().eval(), prepare).verdict == SKIPPED
 
 
 def test_a_difference_between_modules_blames_none_of_them() -> None:

@@ -10,12 +10,14 @@ import pytest
 from modellint.catalog import ActiveRule, load_rules
 from modellint.runtime import Pool, Request, trace_targets
 from modellint.runtime.probes.names import parse_probes
-from modellint.runtime.probes.result import PASSED
+from modellint.runtime.probes.result import PASSED, VACUOUS
 from tests.runtime.test_zoo import TIMM, TRANSFORMERS
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
 pytest.importorskip("torch")
 RULES = {code: ActiveRule.default(rule) for code, rule in load_rules().items() if rule.family == "probe"}
+SILENT = {"hiera_tiny_224"}
+"""Architectures that answer nothing but zeros until they are trained, so that no neighbour could be seen in it."""
 LEAKS = {"canine", "convbert"}
 """Types whose padding does change the answer: convolutions that look under the mask."""
 
@@ -44,7 +46,7 @@ def test_an_architecture_of_timm_raises_no_alarm(name: str, pool: Pool, tmp_path
     verdicts, codes = _trace(build, "default,layout", pool, tmp_path)
 
     assert codes == []
-    assert verdicts["neighbours"] == PASSED
+    assert verdicts["neighbours"] == (VACUOUS if name in SILENT else PASSED)
 
 
 @pytest.mark.parametrize("name", TRANSFORMERS)
