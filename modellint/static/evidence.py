@@ -235,6 +235,29 @@ def _within_training(event: Event) -> bool:
     return bool(event.loops) and event.beside_training
 
 
+def _repeats_itself(event: Event) -> bool:
+    """Tell whether the innermost loop counts turns that give the model the same input each, in a mode that train() set.
+
+    Such predictions are drawn to see how they spread.
+    """
+    if not event.loops or event.loops[-1].over != {"range"} or not event.inputs or event.beside_training:
+        return False
+    if not all(_put_into_training(snapshot) for snapshot in event.snapshots):
+        return False
+    row = event.loops[-1].row
+    turns = [
+        node
+        for node in walk_own(event.function)
+        if isinstance(node, (ast.For, ast.ListComp)) and node.lineno <= row <= event.site.row <= (node.end_lineno or 0)
+    ]
+    changed = (
+        {n.id for n in ast.walk(turns[-1]) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        if turns
+        else None
+    )
+    return changed is not None and changed.isdisjoint(event.inputs)
+
+
 _MONTE_CARLO = re.compile(
     r"(^|_)(mc|monte|carlo|uncertaint\w+|dropout|stochastic|bayes\w*|epistemic|attack\w*|adversar\w*|"
     r"fast_adapt|maml|meta_(train|test|val\w*))(_|$)"
@@ -247,6 +270,8 @@ def wants_randomness(event: Event) -> bool:
     An attack goes by the model as it stands: recurrent layers give gradients in training mode only. A model that is
     adapted to a few examples learns in the same turn.
     """
+    if _repeats_itself(event):
+        return True
     turns = (name for loop in event.loops for name in loop.given | loop.over)
     return any(_MONTE_CARLO.search(snake(name)) for name in (*names_around(event), *turns))
 

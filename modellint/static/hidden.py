@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from modellint.static import given
 from modellint.static.classes import Classes
 from modellint.static.dependence import UNKNOWN
 from modellint.static.flow.events import Snapshot
-from modellint.static.flow.values import LOADED
+from modellint.static.flow.values import LOADED, Obj
 from modellint.static.project import ClassInfo
 
 
@@ -22,6 +23,13 @@ def hides_children(snapshot: Snapshot, classes: Classes) -> bool:
     filled = isinstance(obj.cls, str) and obj.cls.startswith("torch.nn.") and not obj.touched
     built = all(fact.how == f"{obj.how}()" for fact in snapshot.modes)
     return filled and built and obj.weights != frozenset({LOADED})
+
+
+def is_filled_later(obj: Obj, classes: Classes) -> bool:
+    """Tell whether a class of the project is a list of modules, which are put in one by one: theirs is the mode."""
+    if not isinstance(obj.cls, ClassInfo) or obj.depends != UNKNOWN:
+        return False
+    return not given.CONTAINERS.isdisjoint(classes.project.ancestry(obj.cls)[1])
 
 
 def _is_built(how: str) -> bool:

@@ -42,6 +42,8 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 for fact in facts
                 if not (_put_back_by_a_hook(fact, context) or _put_back(fact, context) or _for_testing(fact, context))
             ]
+            if _readied_by_a_method(event, context):
+                continue
             if not facts or all(snapshot.obj.depends == NO for snapshot in event.snapshots):
                 continue
             pure = any(kinds(s.modes) == {EVAL} for s in event.snapshots)
@@ -131,6 +133,19 @@ def _put_back(fact: ModeFact, context: FileContext) -> bool:
             ):
                 return True
     return False
+
+
+def _readied_by_a_method(event: Event, context: FileContext) -> bool:
+    """Tell whether a method of the model named for training, called there too, calls train() on parts of it."""
+    classes = {snapshot.obj.cls for snapshot in event.snapshots if isinstance(snapshot.obj.cls, ClassInfo)}
+    methods = [
+        method
+        for cls in classes
+        for name in event.function.callees
+        if name != "train" and name.startswith(("train", "set_train"))
+        if (method := context.project.method(cls, name)) is not None
+    ]
+    return any("train" in method.callees for method in methods)
 
 
 _TRAINS = re.compile(r"^(is_?)?(train|training)$", re.I)

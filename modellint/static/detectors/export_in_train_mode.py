@@ -16,7 +16,7 @@ from modellint.static.evidence import (
     wrong_call,
 )
 from modellint.static.flow.events import EXPORT
-from modellint.static.hidden import hides_children
+from modellint.static.hidden import is_filled_later
 from modellint.static.merge import merged
 from modellint.static.sites import Place, places
 
@@ -39,7 +39,7 @@ def _judge(place: Place, exporters: set[str], trained: set[int], context: FileCo
         for e in place.events
         if e.key.detail in exporters and not is_test_code(e) and "add_graph" not in e.function.callees
     ]  # a graph drawn for a log is not shipped
-    bad = [(e, s) for e in events for s in e.snapshots if in_train(s)]
+    bad = [(e, s) for e in events for s in e.snapshots if in_train(s) and not is_filled_later(s.obj, context.classes)]
     good = [e for e in events if all(in_eval(s) for s in e.snapshots)]
     if not bad:
         if any(open_mode(s) for e in events for s in e.snapshots):
@@ -57,5 +57,4 @@ def _judge(place: Place, exporters: set[str], trained: set[int], context: FileCo
         return None  # scripted for speed: the flag can still be changed
     related = tuple((f.site, f"in training mode since {f.how}") for f in snapshot.modes if f.site is not None)
     severity = Severity.INFO if snapshot.obj.depends == NO else None
-    sure = Confidence.POSSIBLE if hides_children(snapshot, context.classes) else Confidence.CERTAIN
-    return Finding(site, {"exporter": event.text}, sure, severity, related=related)
+    return Finding(site, {"exporter": event.text}, severity=severity, related=related)

@@ -31,7 +31,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 continue
             if collected and (not source.training or "passed" in event.uses):
                 continue
-            if _begins_anew(event) or _counts(event) or _is_step_of_module(event, context):
+            if _begins_anew(event) or _counts(event) or _by_hand(source) or _is_step_of_module(event, context):
                 continue
             confidence = Confidence.CERTAIN if source.training else Confidence.LIKELY
             details = {"sum": event.text, "model": source.text, "adds": "collects" if collected else "adds up"}
@@ -49,6 +49,18 @@ def _begins_anew(event: Event) -> bool:
     return any(
         first < node.lineno < event.site.row and any(ast.unparse(target) == event.text for target in node.targets)
         for node in own(event.function, ast.Assign)
+    )
+
+
+def _by_hand(source: Event) -> bool:
+    """Tell whether the model computes gradients itself, from its input: `model.backward(x, y)` needs no graph."""
+    receiver = source.text.removesuffix(".forward")
+    return any(
+        isinstance(call.func, ast.Attribute)
+        and call.func.attr == "backward"
+        and len(call.args) > 1
+        and ast.unparse(call.func.value) == receiver
+        for call in source.function.calls
     )
 
 

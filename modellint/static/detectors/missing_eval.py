@@ -20,6 +20,7 @@ from modellint.static.evidence import (
     is_inference,
     named_for_inference,
     open_mode,
+    records,
     wrong_call,
 )
 from modellint.static.flow.events import FORWARD, Event, Snapshot
@@ -192,11 +193,26 @@ def _judge_open(place: Place, context: FileContext) -> Iterator[tuple[object, Fi
                 continue
             if event.key.chain or not shows_what_is_meant(event, snapshot, context):
                 continue
+            if _computes_a_loss(event, context):
+                continue
             uses = event.uses & PREDICTS
             unknown = leaves_it_to_others(event, snapshot, context)
             confidence = Confidence.LIKELY if uses and not unknown else Confidence.POSSIBLE
             yield _cause(event, snapshot), _finding(event, snapshot, place.site, confidence, False)
             return
+
+
+_LOSS = re.compile(r"(^|_)loss(es)?$")
+
+
+def _computes_a_loss(event: Event, context: FileContext) -> bool:
+    """Tell whether a function is named for a loss and runs a model with its graph, too: without it, it gets targets."""
+    if _LOSS.search(event.function.name) is None:
+        return False
+    return any(
+        other.function is event.function and other.key.kind == FORWARD and any(records(s) for s in other.snapshots)
+        for other in context.flow.events
+    )
 
 
 def _perhaps_train(snapshot: Snapshot) -> bool:

@@ -167,7 +167,7 @@ def _calls_by_name(method: FunctionInfo, context: FileContext) -> list[tuple[Fun
 
 
 def _may_switch_itself(event: Event, context: FileContext) -> bool:
-    """Tell whether the project has a method of that name under no_grad, of a class that may be the model's."""
+    """Tell whether a method of that name in the project, perhaps the model's, switches gradients or runs nothing."""
     name = event.key.detail
     if not name or name in ("forward", "__call__"):
         return False
@@ -176,6 +176,7 @@ def _may_switch_itself(event: Event, context: FileContext) -> bool:
     if any(s.obj.cls is not None for s in event.snapshots):
         return False
     project, mine = context.project, context.module.path
+    runs = []
     for path in project.mentioning(f"def {name}", mine, "judged")[:MAX_FILES]:
         module = project.load(path, mine, "judged")
         for function in module.functions if module is not None else ():
@@ -183,7 +184,9 @@ def _may_switch_itself(event: Event, context: FileContext) -> bool:
                 decorators = {last_name(decorator) for decorator in function.node.decorator_list}
                 if not _SWITCHES.isdisjoint(decorators | function.words):
                     return True
-    return False
+                if function.cls is not None and context.classes.is_module(function.cls):
+                    runs.append(context.classes.runs_forward(function))
+    return bool(runs) and not any(runs)  # it draws numbers, say, and runs no layer
 
 
 def _is_asked_by_a_library(root: FunctionInfo, context: FileContext) -> bool:

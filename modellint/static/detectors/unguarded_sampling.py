@@ -16,7 +16,7 @@ from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import last_name, parameters, walk
 
 _JOB = re.compile(
-    r"Diffus|DDPM|DDIM|Ddpm|Ddim|SDE|Langevin|Sampler|Sampling|Generator|Polic|Actor|Agent|Augment|Random[A-Z]|^Random$|"
+    r"Diffus|DDPM|DDIM|Ddpm|Ddim|SDE|Langevin|Sampler|Sampling|Generator|^Noisy(Linear|Conv|Net|Dense)|Polic|Actor|Agent|Augment|Random[A-Z]|^Random$|"
     r"Jitter|Crop|Flip|Mix[Uu]p|CutMix|Cutmix|Cutout|Bayes|MonteCarlo|^MC|Loss|Criterion|Flow|Discriminator|Env|EBM|"
     r"LSH|MAE|Mask|Target|MIM|Pretrain|Contrast|Penalty|Regulari[sz]|CLR|MoCo|BYOL|Distribution|Prior|Latent|Denois|Initiali[sz]|Memory|Schedul|"
     r"Explain|Sample|Resize|Transform$|Dummy|Gumbel|Quanti[sz]|Codebook|Warp|Aug(?![a-z])|Mine(?![a-z])|Estimator"

@@ -14,6 +14,7 @@ from modellint.static.flow.values import (
     EVAL,
     INSTANCE,
     MODEL,
+    NOTHING,
     RANDOM,
     TRAIN,
     UNKNOWN_MODES,
@@ -31,6 +32,7 @@ from modellint.static.flow.values import (
 )
 from modellint.static.flow.vocabulary import MODEL_NAME
 from modellint.static.project import ClassInfo
+from modellint.static.project.facts import parameters
 
 EFFECTIVE = frozenset(
     "eval train no_grad inference_mode enable_grad set_grad_enabled requires_grad_ load_state_dict from_pretrained "
@@ -53,6 +55,8 @@ def construct(machine: Machine, symbol: ClassValue, args: Args, node: ast.Call, 
         modes = training_from(site, f"{cls.name}()")
         if depends.answer != YES and any(_switched(state.heap[oid]) for value in args.every() for oid in value.refs):
             modes = UNKNOWN_MODES  # built around a model: what is inside keeps its mode
+        if depends.answer == UNKNOWN and _wraps_what_is_out_of_sight(machine, cls, args):
+            modes = UNKNOWN_MODES
         obj = Obj(
             MODEL,
             cls,
@@ -78,6 +82,14 @@ def construct(machine: Machine, symbol: ClassValue, args: Args, node: ast.Call, 
         if built.kind == MODEL and built.depends != YES and switched:
             state.heap[oid] = built._replace(modes=built.modes | UNKNOWN_MODES)  # only its own flag may be left
     return value
+
+
+def _wraps_what_is_out_of_sight(machine: Machine, cls: ClassInfo, args: Args) -> bool:
+    """Tell whether a constructor is given something unknown for a parameter that is called like a model."""
+    init = machine.project.method(cls, "__init__")
+    names = [argument.arg for argument, _ in parameters(init)][1:] if init is not None else []
+    given_as = {name: args.get(name, index) for index, name in enumerate(names)}
+    return any(value == NOTHING and MODEL_NAME.match(name) is not None for name, value in given_as.items())
 
 
 def _switched(obj: Obj) -> bool:

@@ -55,6 +55,7 @@ from modellint.static.flow.values import (
 )
 from modellint.static.flow.vocabulary import FORWARD_METHOD, MODEL_NAME
 from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project.facts import last_name
 
 SAME = frozenset(
     "to cuda cpu half float double bfloat16 type share_memory xpu apply to_empty requires_grad_ compile ipu hpu".split()
@@ -193,9 +194,22 @@ def _own_method(machine: Machine, oid: int, method: FunctionInfo, args: Args, no
         touch(machine, oid, state)
     if machine.recorder.noted == noted and machine.classes.runs_forward(method):
         # its forwards were not seen, for lack of budget: the call stands for them
+        saved = state.grad
+        state.grad = _grad_within(machine, method, saved)
         number = machine.note(FORWARD, node, oid, state, _text(node), method.name)
+        state.grad = saved
         return data.result_of(machine, number, args, state)
     return result
+
+
+def _grad_within(machine: Machine, method: FunctionInfo, outside: Grad) -> Grad:
+    """Return whether autograd records in a method that is not looked into: what it is told to, if it switches."""
+    switched = decorated_grad(machine, method)
+    if switched is not None:
+        return switched
+    if _GRAD_WORDS.isdisjoint(method.words):
+        return outside
+    return outside._replace(state=OFF if outside.state == OFF else UNKNOWN)
 
 
 def _text(node: ast.Call) -> str:
@@ -213,15 +227,19 @@ def forward(machine: Machine, oid: int, args: Args, node: ast.Call, state: State
         return Value(taint=args.taint)  # losses, activations, single layers
     if isinstance(obj.cls, ClassInfo) and _MEASURES.search(obj.cls.name):
         return Value(taint=args.taint)
+    if (
+        isinstance(obj.cls, str)
+        and _DROPOUT.match(obj.cls)
+        and oid not in machine.owners
+        and node.args
+        and _is_mask(node.args[0])
+    ):
+        return Value(taint=args.taint)
     saved = state.grad
     cls = class_of(obj)
     own = machine.project.method(cls, "forward") if cls is not None else None
     if own is not None:
-        switched = decorated_grad(machine, own)
-        if switched is not None:
-            state.grad = switched
-        elif not _GRAD_WORDS.isdisjoint(own.words):
-            state.grad = saved._replace(state=OFF if saved.state == OFF else UNKNOWN)
+        state.grad = _grad_within(machine, own, saved)
     shown = obj if own is None else obj._replace(modes=_modes_of_what_runs(obj, own, state))
     behind = _left_behind(obj, state)
     if behind is not None:
@@ -259,6 +277,12 @@ def _left_behind(obj: Obj, state: State) -> Obj | None:
     return None
 
 
+def _is_mask(given: ast.expr) -> bool:
+    """Tell whether a layer is given ones made on the spot: what dropout makes of them is a mask, noise on purpose."""
+    return isinstance(given, ast.Call) and last_name(given.func) in ("ones", "ones_like")
+
+
+_DROPOUT = re.compile(r"torch\.nn\.\w*Dropout")
 _MEASURES = re.compile(r"Loss|Criterion|Metric|Accuracy$")
 _GRAD_WORDS = frozenset({"no_grad", "inference_mode", "enable_grad", "set_grad_enabled"})
 

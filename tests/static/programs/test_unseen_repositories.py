@@ -241,6 +241,201 @@ _STYLE = """
         print(style.tolist())
     """
 
+_FRAMEWORK = """
+    import torch
+    from torch import nn, optim
+    from tqdm import tqdm
+
+    class Framework(nn.Module):
+        def __init__(self, epochs, train_path, val_path):
+            self.epochs = epochs
+            self.train_loader, self.val_loader = Loader(train_path), Loader(val_path)
+
+        def train_model(self, metric="acc"):
+            best = 0
+            for epoch in range(self.epochs):
+                self.train()
+                avg_loss = AverageMeter()
+                avg_acc = AverageMeter()
+                bar = tqdm(self.train_loader)
+                for step, data in enumerate(bar):
+                    if torch.cuda.is_available():
+                        pass
+                    label = data[0]
+                    args = data[1:]
+                    logits = self.parallel(*args)
+                result = self.eval_model(self.val_loader)MARK
+                print("{} current / best: {} / {}".format(metric, result[metric], best))
+                if result[metric] > best:
+                    best = result[metric]
+            print("best %s: %f" % (metric, best))
+
+        def eval_model(self, loader):
+            self.eval()
+            avg_acc = AverageMeter()
+            with CONTEXT:
+                bar = tqdm(loader)
+                for step, data in enumerate(bar):
+                    if torch.cuda.is_available():
+                        for i in range(len(data)):
+                            try:
+                                data[i] = data[i].cuda()
+                            except Exception:
+                                pass
+                    label = data[0]
+                    args = data[1:]
+                    logits = self.parallel(*args)
+                    score, pred = logits.max(-1)
+    """
+
+_SPREAD = """
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = nn.Sequential(nn.Linear(1, 20), nn.Dropout(0.05), nn.Linear(20, 1))
+
+        def forward(self, x):
+            return self.layers(x)
+
+    net = Net()
+    net.load_state_dict(torch.load("n.pt", weights_only=True))
+    x = torch.linspace(-3, 3, 200)
+    net.train()
+    drawn = []
+    with torch.no_grad():
+        for t in range(100):
+            y = net(x.view(-1, 1)).squeeze()MARK
+            drawn.append(y.tolist())
+            AFTER
+    print(drawn)
+    """
+
+_NOISY = """
+    import torch
+    from torch import nn
+    from zoo import build
+
+    net = build().eval()
+    net.load_state_dict(torch.load("n.pt", weights_only=True))
+    dropout = nn.Dropout(0.5)
+    with torch.no_grad():
+        for images in test_loader:
+            noisy = dropout(GIVEN) * imagesMARK
+            print(net(noisy).argmax(1).tolist())
+    """
+
+_BY_HAND = """
+    import torch
+
+    class Perceptron:
+        def __init__(self):
+            self.weight = torch.zeros(8, 2)
+
+        def forward(self, x):
+            return torch.sigmoid(x @ self.weight)
+
+        def backward(self, x, a, y):
+            return x.t() @ (a - y)
+
+    def train(model, loader, rate):
+        costs = []
+        for x, y in loader:
+            a = model.forward(x)
+            grad = model.backward(GIVEN)
+            model.weight -= rate * grad
+            cost = loss(y, a)
+            costs.append(cost)MARK
+        return costs
+
+    print(train(Perceptron(), load(), 0.1))
+    """
+
+_HEAD = """
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+    from zoo import encoder
+
+    class Classifier(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.encoder = encoder()
+            self.head = nn.Sequential(nn.Dropout(0.1), nn.Linear(8, 2))
+
+        def train_head(self):
+            BODY
+
+        def forward(self, x):
+            return self.head(self.encoder(x))
+
+    def train(net, loader, optimizer):
+        net.train_head()
+        for x, y in loader:
+            optimizer.zero_grad()
+            loss = F.nll_loss(net(x), y)MARK
+            loss.backward()
+            optimizer.step()
+
+    def evaluate(net, loader):
+        net.eval()
+        with torch.no_grad():
+            return [net(x).argmax(-1).tolist() for x, y in loader]
+
+    def main(loader, test_loader):
+        net = Classifier()
+        optimizer = torch.optim.Adam(net.parameters())
+        for epoch in range(9):
+            train(net, loader, optimizer)
+            print(evaluate(net, test_loader))
+    """
+
+_TARGETS = """
+    import torch
+    from torch import nn
+
+    def NAME(batch, net, target_net, gamma):
+        states, actions, rewards, following = batch
+        values = net(states).gather(1, actions.unsqueeze(-1)).squeeze(-1)
+        with torch.no_grad():
+            best = target_net(following).max(1)[0]MARK
+            print(best.argmax().item())
+        return nn.MSELoss()(values, best * gamma + rewards)
+    """
+
+_CODES = {
+    "render.py": """
+        import torch
+
+        class Renderer:
+            def __init__(self, model):
+                self.generator = model.generator_test
+                self.generator.eval()
+
+            def render(self, shape):
+                z = self.generator.sample_z(shape)MARK
+                print(z.tolist())
+        """,
+    "generator.py": """
+        import torch
+        from torch import nn
+
+        class Generator(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.mapping = nn.Linear(8, 8)
+
+            def sample_z(self, shape):
+                z = torch.randn(*shape)
+                return BODY
+
+            def forward(self, z):
+                return self.mapping(z)
+        """,
+}
+
 SILENT: dict[str, str | Mapping[str, str]] = {
     "image translation samples by its dropout": _TRANSLATION,
     "a method that is given away under no_grad": _LABELLER,
@@ -257,6 +452,28 @@ SILENT: dict[str, str | Mapping[str, str]] = {
     "a part of a network of which nothing tells that it depends on the mode": _STYLE.replace(
         "LAYER", "FusedActivation(512)"
     ).replace("MARK", ""),
+    "an evaluation under no_grad that is not looked into": _FRAMEWORK.replace("CONTEXT", "torch.no_grad()").replace(
+        "MARK", ""
+    ),
+    "predictions drawn in training mode to see how they spread": _SPREAD.replace("AFTER", "").replace("MARK", ""),
+    "dropout that makes a mask of ones": _NOISY.replace("GIVEN", "torch.ones(images.shape)").replace("MARK", ""),
+    "gradients computed by hand": _BY_HAND.replace("GIVEN", "x, a, y").replace("MARK", ""),
+    "a method for training that puts a part into training mode": _HEAD.replace("BODY", "self.head.train()").replace(
+        "MARK", ""
+    ),
+    "the target of a loss": _TARGETS.replace("NAME", "q_loss").replace("MARK", ""),
+    "a layer that explores by its noise": """
+        import torch
+        from torch import nn
+
+        class NoisyLinear(nn.Linear):
+            def forward(self, x):
+                return x @ (self.weight + torch.randn(self.weight.shape)).t()
+        """,
+    "a method that draws numbers and runs no layer": {
+        "render.py": _CODES["render.py"].replace("MARK", ""),
+        "generator.py": _CODES["generator.py"].replace("BODY", "z * 0.7"),
+    },
     "an ablation that replaces what a branch computes by noise": """
         import torch
         from torch import nn
@@ -308,6 +525,27 @@ FOUND: dict[str, str | Mapping[str, str]] = {
         "LAST", "nn.Dropout(0.1)"
     ).replace("MARK", "  # ML109"),
     "a part of a network with dropout": _STYLE.replace("LAYER", "nn.Dropout(0.1)").replace("MARK", "  # ML101"),
+    "an evaluation under no switch that is not looked into": _FRAMEWORK.replace("CONTEXT", "timer()").replace(
+        "MARK", "  # ML201"
+    ),
+    "predictions in training mode, each from the last": _SPREAD.replace("AFTER", "x = y").replace("MARK", "  # ML101"),
+    "dropout that is given the images": _NOISY.replace("GIVEN", "images").replace("MARK", "  # ML101"),
+    "a method for training that puts nothing into training mode": _HEAD.replace(
+        "BODY", "self.encoder.requires_grad_(False)"
+    ).replace("MARK", "  # ML103"),
+    "predictions beside a value": _TARGETS.replace("NAME", "evaluate_values").replace("MARK", "  # ML101"),
+    "a layer with noise": """
+        import torch
+        from torch import nn
+
+        class WideLinear(nn.Linear):
+            def forward(self, x):
+                return x @ (self.weight + torch.randn(self.weight.shape)).t()  # ML108
+        """,
+    "a method that draws numbers and maps them": {
+        "render.py": _CODES["render.py"].replace("MARK", "  # ML201"),
+        "generator.py": _CODES["generator.py"].replace("BODY", "self.mapping(z)"),
+    },
     "noise that an option adds": """
         import torch
         from torch import nn
