@@ -24,6 +24,11 @@ def shows_what_is_meant(event: Event, snapshot: Snapshot, context: FileContext) 
     return event.function.cls is None or _trained_alike(event, context)
 
 
+def is_begun_elsewhere(event: Event) -> bool:
+    """Tell whether something else than another method of the same object began what leads to a forward."""
+    return any(step.callee.cls is None or step.caller.cls is not step.callee.cls for step in event.key.chain)
+
+
 def leaves_it_to_others(event: Event, snapshot: Snapshot, context: FileContext) -> bool:
     """Tell whether somebody out of sight may well call eval() for this forward."""
     root = event.root
@@ -63,12 +68,20 @@ _SWITCHES = re.compile(r"^(eval|freeze)$|_mode|mode_|set_eval|to_eval")
 def _trained_alike(event: Event, context: FileContext) -> bool:
     """Tell whether a class trains the model as well and switches it nowhere: it is right for one of the two at most."""
     cls = event.root.cls
-    if cls is None or not event.model_trained or context.classes.is_module(cls):
+    if cls is None or not event.model_trained:
         return False
     family, outside = context.project.ancestry(cls)
-    if any(base not in ("object", "abc.ABC") for base in outside):
+    if context.classes.is_module(cls):
+        trains = any(e.training and e.root.cls is cls and e.key.oid == event.key.oid for e in context.flow.events)
+        if not trains or any(base not in _MODULE for base in outside):
+            return False
+    elif any(base not in ("object", "abc.ABC") for base in outside):
         return False
     return not any(_SWITCHES.search(name) for c in family for method in c.methods.values() for name in method.callees)
+
+
+_MODULE = frozenset({"torch.nn.Module", "torch.nn.modules.module.Module", "object", "abc.ABC"})
+"""Bases from which a class has no method that trains or evaluates it."""
 
 
 def switched_for_training_alone(event: Event, context: FileContext) -> bool:

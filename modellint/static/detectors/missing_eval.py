@@ -27,7 +27,7 @@ from modellint.static.flow.events import FORWARD, Event, Snapshot
 from modellint.static.flow.libraries import SAVED_WHOLE
 from modellint.static.flow.values import ENTRY, EVAL, MIXED, OFF, TRAIN, Modes, Site, kinds
 from modellint.static.hidden import hides_children
-from modellint.static.left_open import leaves_it_to_others, shows_what_is_meant, sibling_sets_eval
+from modellint.static.left_open import is_begun_elsewhere, leaves_it_to_others, shows_what_is_meant, sibling_sets_eval
 from modellint.static.machines import switched_on_some
 from modellint.static.merge import merged
 from modellint.static.project import ClassInfo
@@ -191,7 +191,7 @@ def _judge_open(place: Place, context: FileContext) -> Iterator[tuple[object, Fi
                 return
             if not left_open or snapshot.obj.part or not is_inference(event, snapshot):
                 continue
-            if event.key.chain or not shows_what_is_meant(event, snapshot, context):
+            if is_begun_elsewhere(event) or not shows_what_is_meant(event, snapshot, context):
                 continue
             if _computes_a_loss(event, context):
                 continue

@@ -395,3 +395,47 @@ def test_a_second_pass_over_what_is_trained_on_is_no_evaluation(lint: Lint) -> N
 
 def test_an_element_may_be_the_held_out_data(lint: Lint) -> None:
     lint({"net.py": NET, "app.py": PARTS.format(part="valid", mark="  # ML101, ML201")}, rules=["ML101", "ML201"])
+
+
+ESTIMATOR = """
+    import torch
+    from torch import nn
+    from elsewhere import Estimator
+
+    class Regressor({base}):
+        def __init__(self):
+            super().__init__()
+            self.net = nn.Sequential(nn.Linear(3, 3), nn.Dropout(0.2), nn.Linear(3, 1))
+
+        def forward(self, x):
+            return self.net(x)
+
+        def fit(self, x, y):
+            optimizer = torch.optim.Adam(self.parameters())
+            for _ in range(100):
+                loss = ((self(x) - y) ** 2).mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            {fitted}
+
+        def predict(self, x):
+            with torch.no_grad():
+                return self(x).numpy(){mark}
+
+        def score(self, x, y):
+            return ((self.predict(x) - y) ** 2).mean()
+    """
+
+
+@pytest.mark.parametrize(
+    ("base", "fitted"),
+    [("nn.Module", "self.eval()"), ("nn.Module", "self.set_mode(False)"), ("nn.Module, Estimator", "pass")],
+    ids=["it switches behind training", "by a method out of sight", "a base out of sight may"],
+)
+def test_a_model_that_fits_itself_may_be_ready_to_predict(lint: Lint, base: str, fitted: str) -> None:
+    lint(ESTIMATOR.format(base=base, fitted=fitted, mark=""), rules=["ML101"])
+
+
+def test_a_model_that_fits_itself_and_minds_no_mode_predicts_as_it_trains(lint: Lint) -> None:
+    lint(ESTIMATOR.format(base="nn.Module", fitted="return self", mark="  # ML101"), rules=["ML101"])
