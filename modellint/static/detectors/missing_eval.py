@@ -196,7 +196,8 @@ def _judge_open(place: Place, context: FileContext) -> Iterator[tuple[object, Fi
             if _computes_a_loss(event, context):
                 continue
             uses = event.uses & PREDICTS
-            unknown = leaves_it_to_others(event, snapshot, context)
+            meant = says_mode_is_meant(event.function, event.site.row)
+            unknown = meant or leaves_it_to_others(event, snapshot, context)
             confidence = Confidence.LIKELY if uses and not unknown else Confidence.POSSIBLE
             yield _cause(event, snapshot), _finding(event, snapshot, place.site, confidence, False)
             return

@@ -443,6 +443,11 @@ SILENT: dict[str, str | Mapping[str, str]] = {
     "validation in training mode, as a comment says": _VALIDATED.replace(
         "COMMENT", "Don't switch to eval mode because we want to get losses"
     ).replace("MARK", ""),
+    "validation in training mode, of a model that nobody in sight gives": _VALIDATED.replace(
+        "COMMENT", "Don't switch to eval mode because we want to get losses"
+    )
+    .replace("MARK", "")
+    .replace("validation_loss(net, val_loader, criterion)\n    ", "pass\n    "),
     "a metric that an option trains, in evaluation mode without it": _METRIC.replace(
         "CONDITION", "not self.is_train"
     ).replace("MARK", ""),
