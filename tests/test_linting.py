@@ -54,7 +54,7 @@ class Stub:
         self.checked: list[str] = []
         self.roots: list[Path] = []
 
-    def make(self, settings: Settings, root: Path, checked: frozenset[Path]) -> Stub:
+    def make(self, settings: Settings, root: Path, is_checked: Callable[[Path], bool]) -> Stub:
         self.roots.append(root)
         return self
 
@@ -79,6 +79,15 @@ class TestWhatIsParsed:
         stub = Stub()
         list(check_paths([tmp_path], Resolver(), make_checker=stub.make))
         assert stub.checked == ["model.py"]
+
+    def test_what_is_wrong_with_one_is_reported_where_it_is_called_from(self, tmp_path: Path) -> None:
+        """A helper that never speaks of torch is not parsed for its own sake: nobody else would tell of it."""
+        called = DEFECT.format(comment="").replace("model(image).argmax(-1).item()", "score(model, image)")
+        write(tmp_path, called.replace("import torch\n", "import torch\nfrom helper import score\n", 1))
+        write(tmp_path, "def score(net, image):\n    return net(image)\n", "helper.py")
+        alone = check(tmp_path, "a.py")
+        assert places(alone) == [("ML101", 9)]
+        assert [d.filename for report in check(tmp_path) for d in report.diagnostics] == [str(tmp_path / "a.py")]
 
     def test_nothing_is_when_no_rule_runs(self, tmp_path: Path) -> None:
         write(tmp_path, "import torch\nmodel.eval()\n")

@@ -66,7 +66,7 @@ class Checker(Protocol):
         ...
 
 
-MakeChecker = Callable[[Settings, Path, frozenset[Path]], Checker]
+MakeChecker = Callable[[Settings, Path, Callable[[Path], bool]], Checker]
 
 
 def go_on() -> None:
@@ -76,15 +76,15 @@ def go_on() -> None:
 def make_analyzer(
     settings: Settings,
     root: Path,
-    checked: frozenset[Path],
+    is_checked: Callable[[Path], bool],
     read: Read = from_disk,
     checkpoint: Callable[[], None] = go_on,
     edited: bool = False,
 ) -> Checker:
-    """Return the static pass for the project at `root`; `checked` are the files that get a report."""
+    """Return the static pass for the project at `root`; `is_checked` tells of other files whether they get a report."""
     from modellint.static import Analyzer
 
-    return Analyzer(settings.rules, settings.frameworks, root, checked, settings.deep, read, checkpoint, edited)
+    return Analyzer(settings.rules, settings.frameworks, root, is_checked, settings.deep, read, checkpoint, edited)
 
 
 def make_burn_analyzer(settings: Settings, read: Read = from_disk) -> Checker:
@@ -254,8 +254,18 @@ class Engine:
             return self._checkers[key]
         key = (id(settings), self.group(path)[1])
         if key not in self._checkers:
-            self._checkers[key] = self._make_checker(settings, key[1], self._checked)
+            self._checkers[key] = self._make_checker(settings, key[1], self._is_analysed)
         return self._checkers[key]
+
+    def _is_analysed(self, path: Path) -> bool:
+        """Tell whether a file gets a report in which rules have a say: one that is screened out tells of nothing."""
+        if path not in self._checked:
+            return False
+        try:
+            data = self.read(path)
+        except OSError:
+            return False
+        return self._prefilter(self._resolver.for_folder(path.parent), language_of(path)).wants(data)
 
     def _findings(self, source: SourceFile, settings: Settings) -> list[Diagnostic]:
         """Return the raw findings of a file; of a notebook in which single cells do not parse, those of the others too.

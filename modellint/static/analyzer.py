@@ -6,7 +6,7 @@ import ast
 import gc
 import importlib
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, cached_property
 from pathlib import Path
@@ -47,12 +47,18 @@ def detector(name: str) -> Detector:
     return found
 
 
-class Analyzer:
-    """Checks the Python files of the project below `root`; `checked` are the files whose findings are reported.
+def nowhere(path: Path) -> bool:
+    """Tell that a file is not checked."""
+    return False
 
-    With `deep`, names are followed into the packages that are installed. `read` gives the content of other files.
-    `checkpoint` is called between two rules: what it raises ends a check that nobody wants any more. `edited`: files
-    will be checked again and again with small changes, and what these leave as it was is not worked out again.
+
+class Analyzer:
+    """Checks the Python files of the project below `root`; `is_checked` tells whether findings in a file are reported.
+
+    What is wrong between two files is reported in one that is checked. With `deep`, names are followed into the
+    packages that are installed. `read` gives the content of other files. `checkpoint` is called between two rules: what
+    it raises ends a check that nobody wants any more. `edited`: files will be checked again and again with small
+    changes, and what these leave as it was is not worked out again.
     """
 
     def __init__(
@@ -60,7 +66,7 @@ class Analyzer:
         rules: Mapping[str, ActiveRule],
         frameworks: Sequence[Framework],
         root: Path,
-        checked: Iterable[Path] | None = None,
+        is_checked: Callable[[Path], bool] = nowhere,
         deep: bool = False,
         read: Read = from_disk,
         checkpoint: Callable[[], None] = lambda: None,
@@ -70,7 +76,7 @@ class Analyzer:
         self._rules = [rule for rule in rules.values() if rule.rule.runs_on == "python"]
         self._knowledge = Knowledge(frameworks)
         self._project = Project(root, (lambda: self._found_deep) if deep else None, read)
-        self._checked = None if checked is None else frozenset(checked)
+        self._is_checked = is_checked
         self._memories = self._found_memories() if edited and not deep else None
         self._forget()
 
@@ -96,7 +102,7 @@ class Analyzer:
         self._classes = Classes(self._project, self._knowledge)
         if self._memories is not None:
             self._memories.follow()
-        self._analyses = Analyses(self._project, self._classes, self._knowledge, self._checked, self._memories)
+        self._analyses = Analyses(self._project, self._classes, self._knowledge, self._is_checked, self._memories)
 
     def changed(self, path: Path) -> None:
         """Take notice that the content of `path` may be another one than it was."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -58,7 +58,7 @@ class Analyses:
         project: Project,
         classes: Classes,
         knowledge: Knowledge,
-        checked: frozenset[Path] | None,
+        is_checked: Callable[[Path], bool],
         memories: Memories | None = None,
     ) -> None:
         self._project = project
@@ -68,14 +68,17 @@ class Analyses:
         self.weights = Weights(classes)
         self._quiet = Quiet(project, classes, knowledge)
         self._facts = CallFacts()
-        self._checked = frozenset(map(str, checked)) if checked is not None else frozenset()
+        self._is_checked = is_checked
+        self._checked: dict[str, bool] = {}
         self._known: dict[Path, FileAnalysis] = {}
         self._contexts: dict[Path, FileContext] = {}
         self.consumptions = Consumptions(Resolver(project))
 
     def is_checked(self, path: str) -> bool:
         """Tell whether findings in the file `path` are reported in this run."""
-        return path in self._checked
+        if path not in self._checked:
+            self._checked[path] = self._is_checked(Path(path))
+        return self._checked[path]
 
     def context(self, module: ModuleInfo) -> FileContext:
         """Return the context of a file, the same one as long as its text is the same."""

@@ -48,7 +48,7 @@ def analyzer(root: Path, checked: Iterable[Path] | None = None, rules: Iterable[
     shipped = load_rules()
     codes = [code for code, rule in shipped.items() if rule.enabled] if rules is None else rules
     active = {code: ActiveRule.default(shipped[code]) for code in codes}
-    return Analyzer(active, load_frameworks(), root, checked)
+    return Analyzer(active, load_frameworks(), root, frozenset(checked or ()).__contains__)
 
 
 @pytest.fixture

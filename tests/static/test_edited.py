@@ -165,7 +165,7 @@ class Editor:
         def read(path: Path) -> bytes:
             return self.texts[path].encode()
 
-        return Analyzer(*catalogue(), self.folder, self.texts, read=read, edited=edited)
+        return Analyzer(*catalogue(), self.folder, self.texts.__contains__, read=read, edited=edited)
 
     def type(self, name: str, text: str) -> None:
         self.texts[self.folder / name] = text

@@ -98,7 +98,8 @@ def found(root: Path, deep: bool) -> list[int]:
     """Return the lines of the script on which ML101 is found."""
     [path] = write(root, {"app.py": SCRIPT})
     rules = {"ML101": ActiveRule.default(load_rules()["ML101"])}
-    return [d.span.start.row for d in Analyzer(rules, load_frameworks(), root, [path], deep).check(read_source(path))]
+    analyzer = Analyzer(rules, load_frameworks(), root, deep=deep)
+    return [d.span.start.row for d in analyzer.check(read_source(path))]
 
 
 def test_what_is_installed_stays_outside_without_it(installed: Path) -> None:
