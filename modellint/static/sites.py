@@ -177,5 +177,14 @@ def _callers(context: FileContext, functions: Iterable[FunctionInfo]) -> dict[Pa
             context.unsearched.add(function)
         else:
             for path in files:
-                wanted[path].add(name)
+                if function.cls is not None or not _has_its_own(context, path, name, stem):
+                    wanted[path].add(name)
     return wanted
+
+
+def _has_its_own(context: FileContext, path: Path, name: str, stem: str) -> bool:
+    """Tell whether `name` is a function of the file `path` itself: of many scripts alike, each has one of that name."""
+    module = context.project.load(path, context.module.path, "judged")
+    if module is None or name not in module.body.functions or module.stars:
+        return False
+    return not any(stem in (found.name, *found.module.split(".")) for found in module.imports.values())

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from modellint.static.context import FileContext
+from modellint.static.flow.events import Event
 from tests.static.conftest import Lint
 
 SILENT = {
@@ -614,3 +618,46 @@ def test_found(lint: Lint, files: dict[str, str]) -> None:
 @pytest.mark.parametrize(("checked", "files"), HELPER_NOT_CHECKED.values(), ids=HELPER_NOT_CHECKED)
 def test_one_file_checked_of_several(lint: Lint, checked: str, files: dict[str, str]) -> None:
     lint(files, check=[checked])
+
+
+ONE_OF_MANY_ALIKE = {
+    "train_small.py": """
+        import torch
+
+        def validate(net, loader):
+            with torch.no_grad():
+                return sum(net(x).sum().item() for x in loader)
+        """,
+    "train_large.py": """
+        '''Like train_small.py, with a larger network.'''
+        import torch
+
+        def validate(net, loader):
+            with torch.no_grad():
+                return sum(net(x).sum().item() for x in loader)
+
+        def main(net, loader):
+            print(validate(net.eval(), loader))
+        """,
+    "report.py": """
+        import train_small
+        from torchvision.models import resnet18
+
+        def main(loader):
+            print(train_small.validate(resnet18(weights="DEFAULT").eval(), loader))
+        """,
+}
+
+
+def test_of_scripts_alike_none_is_taken_for_a_caller(lint: Lint, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has a function of that name and means its own; a hundred of them were analysed for each other."""
+    asked = set()
+    callers_in = FileContext.callers_in
+
+    def spy(self: FileContext, path: Path, names: frozenset[str]) -> list[Event]:
+        asked.add(path.name)
+        return callers_in(self, path, names)
+
+    monkeypatch.setattr(FileContext, "callers_in", spy)
+    lint(ONE_OF_MANY_ALIKE, check=["train_small.py"])
+    assert asked == {"report.py"}
