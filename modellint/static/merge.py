@@ -10,7 +10,10 @@ from modellint.static.flow.values import Site
 
 
 def merged(found: Iterable[tuple[object, Finding]]) -> Iterator[Finding]:
-    """Yield one finding a cause, with the places of the others among its related ones."""
+    """Yield one finding a cause, with the places of the others among its related ones.
+
+    Of several at one place the surest counts: which is seen first depends on the files that were analysed before.
+    """
     first: dict[object, Finding] = {}
     others: dict[object, list[Finding]] = {}
     for cause, finding in found:
@@ -21,6 +24,8 @@ def merged(found: Iterable[tuple[object, Finding]]) -> Iterator[Finding]:
             first[cause] = finding
         elif finding.site != known.site:
             others.setdefault(cause, []).append(finding)
+        elif finding.confidence.rank > known.confidence.rank:
+            first[cause] = finding
     reported: set[Site] = set()
     for cause, finding in first.items():
         if finding.site in reported:
