@@ -170,7 +170,7 @@ class Engine:
         data = self._content(path, settings, named)
         if isinstance(data, FileReport):
             return data
-        if self._prefilter(settings, language_of(path)).wants(data):
+        if self._wants(path, data, settings):
             return len(data)
         return self._screened_out(path, data, settings, fixes=True)
 
@@ -196,7 +196,7 @@ class Engine:
         content = self._content(path, settings, named) if data is None else data
         if isinstance(content, FileReport):
             return content
-        if self._prefilter(settings, language_of(path)).wants(content):
+        if self._wants(path, content, settings):
             return self._analyse(path, content, settings, named, fixes)
         return self._screened_out(path, content, settings, fixes)
 
@@ -209,6 +209,10 @@ class Engine:
             if named:
                 return FileReport(path, errors=(f"{shown(path)}: {problem}",))
             return FileReport(path, tuple(visible(_cannot_parse(path, settings, problem), path, settings)))
+
+    def _wants(self, path: Path, data: bytes, settings: Settings) -> bool:
+        """Tell whether a rule could find anything in a file with this content."""
+        return self._prefilter(settings, language_of(path)).wants(data)
 
     def _prefilter(self, settings: Settings, language: str) -> Prefilter:
         key = (id(settings), language)
@@ -265,7 +269,7 @@ class Engine:
             data = self.read(path)
         except OSError:
             return False
-        return self._prefilter(self._resolver.for_folder(path.parent), language_of(path)).wants(data)
+        return self._wants(path, data, self._resolver.for_folder(path.parent))
 
     def _findings(self, source: SourceFile, settings: Settings) -> list[Diagnostic]:
         """Return the raw findings of a file; of a notebook in which single cells do not parse, those of the others too.

@@ -1,21 +1,8 @@
-"""Findings about what data meets on its way: one for each place, with where it arrives."""
+"""How a finding about what data meets on its way tells where the data arrives."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from modellint.static.context import Finding
 from modellint.static.flow.values import Site
-
-
-def surest(findings: Iterable[Finding]) -> list[Finding]:
-    """Return one finding for each place: the surest, the first of those that are equally sure."""
-    best: dict[Site, Finding] = {}
-    for finding in findings:
-        known = best.get(finding.site)
-        if known is None or finding.confidence.rank > known.confidence.rank:
-            best[finding.site] = finding
-    return list(best.values())
 
 
 def arrival(site: Site, place: Site, message: str) -> tuple[tuple[Site, str], ...]:

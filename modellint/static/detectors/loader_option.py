@@ -11,8 +11,9 @@ from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
 from modellint.static.datapath.consumption import Consumption
 from modellint.static.datapath.loaders import Loader, enclosing_names, loaders
-from modellint.static.datapath.reports import arrival, surest
+from modellint.static.datapath.reports import arrival
 from modellint.static.flow.frames import site_of
+from modellint.static.merge import merged
 from modellint.static.origins import CallView, Resolver
 from modellint.static.project.facts import called_name
 
@@ -36,7 +37,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 names |= enclosing_names(scope, call, context.resolver)
     if not candidates:  # equivalent: spares the search
         return
-    yield from surest(_findings(context, names, options))
+    yield from merged((finding.site, finding) for finding in _findings(context, names, options))
 
 
 def _findings(context: FileContext, names: set[str], options: Mapping[str, Any]) -> Iterator[Finding]:

@@ -13,10 +13,11 @@ from modellint.static.context import FileContext, Finding
 from modellint.static.datapath.evidence import REPEATS, is_forward
 from modellint.static.datapath.inputs import applied, inference_forwards
 from modellint.static.datapath.loaders import enclosing_names, loaders
-from modellint.static.datapath.reports import arrival, surest
+from modellint.static.datapath.reports import arrival
 from modellint.static.datapath.transforms import Randomness, Transforms
 from modellint.static.flow.frames import site_of
 from modellint.static.flow.values import Site
+from modellint.static.merge import merged
 from modellint.static.naming import snake
 from modellint.static.origins import Origin
 from modellint.static.project.facts import called_name
@@ -48,16 +49,12 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 names |= enclosing_names(scope, call, context.resolver)
     if not makes:  # equivalent: spares the search
         return
-    yield from surest(
-        _finding(*found)
-        for found in [
-            *_through_loaders(context, transforms, names, options),
-            *_direct(context, transforms, names),
-        ]
-    )
+    found = [*_through_loaders(context, transforms, names, options), *_direct(context, transforms, names)]
+    yield from merged((finding.site, finding) for finding in map(_finding, found))
 
 
-def _finding(found: Randomness, use: Site, confidence: Confidence) -> Finding:
+def _finding(seen: Found) -> Finding:
+    found, use, confidence = seen
     site = site_of(found.scope.module, found.node)
     return Finding(site, {"what": found.what}, confidence, related=arrival(site, use, "reaches the model here"))
 
