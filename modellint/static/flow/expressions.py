@@ -196,7 +196,7 @@ def _yield(machine: Machine, node: ast.Yield | ast.YieldFrom, state: State) -> V
     if frame.on_yield is not None:
         frame.on_yield(value, state)
     else:
-        frame.yielded.append(value)
+        frame.yielded.append((value, state))
     return NOTHING
 
 

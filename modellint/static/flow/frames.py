@@ -47,7 +47,7 @@ class Frame:
         self.lap = 0
         self.loops: tuple[Loop, ...] = ()
         self.on_yield: Callable[[Value, State], None] | None = None
-        self.yielded: list[Value] = []
+        self.yielded: list[tuple[Value, State]] = []
 
 
 def site_of(module: ModuleInfo, node: ast.AST) -> Site:

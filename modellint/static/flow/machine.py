@@ -384,7 +384,10 @@ class Machine:
         state.path = {key: known for key, known in after.path.items() if key[0] != frame.id}
         state.grad = saved if switched is not None else after.grad
         if frame.yielded:
-            return self.container(function.node, state, {ELEMENT: join_all(frame.yielded)}, "generator")
+            for value, then in frame.yielded:
+                state.keep(value.refs, then)  # `while True: yield ...` may be left before what it yields was made
+            items = join_all(value for value, _ in frame.yielded)
+            return self.container(function.node, state, {ELEMENT: items}, "generator")
         return join_all(value for value, _ in ends)
 
     def module_frame(self, module: ModuleInfo) -> int:

@@ -92,6 +92,15 @@ class State:
         below.path = self.path
         return below
 
+    def keep(self, refs: Iterable[int], then: State) -> None:
+        """Know the objects `refs`, and what they hold, as they were `then`, where this state does not know them."""
+        wanted = list(refs)
+        while wanted:
+            oid = wanted.pop()
+            if self.heap.find(oid) is None:
+                self.heap[oid] = then.heap[oid]
+                wanted += [ref for value in then.heap[oid].attrs.values() for ref in value.refs]
+
     def forget_condition(self, name: str) -> None:
         """Drop what is known of conditions that read the variable or attribute `name`."""
         if self.path:

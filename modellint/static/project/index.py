@@ -73,6 +73,7 @@ class Project:
         self.version = 0
         self._modules: dict[Path, ModuleInfo | None] = {}
         self._names: dict[ModuleInfo, dict[str, Symbol | None]] = {}
+        self._aliasing: set[tuple[ModuleInfo, str]] = set()
         self._resolved: dict[ModuleInfo, dict[str, Symbol | None]] = {}
         self._found: dict[tuple[Path, str, int], Path | None] = {}
         self._listings: dict[Path, frozenset[str]] = {}
@@ -228,7 +229,11 @@ class Project:
         if (imported := module.imports.get(name)) is not None:
             return self._follow(module, imported, hops)
         if name in module.aliases:
+            if (module, name) in self._aliasing:  # two files that name each other's names
+                return None
+            self._aliasing.add((module, name))
             alias = self.resolve(module, module.aliases[name])
+            self._aliasing.discard((module, name))
             return alias if alias is not None and alias.variable is None else None
         outside: Symbol | None = None
         for star in module.stars:
@@ -326,7 +331,7 @@ class Project:
 
     def find(self, path: Path, dotted: str, level: int) -> Path | None:
         """Return the file or folder that `dotted` means when imported from the file `path`."""
-        key = (path.parent, dotted, level)
+        key = (path if dotted == path.stem else path.parent, dotted, level)
         if key not in self._found:
             self._found[key] = self._find(path, dotted, level)
         return self._found[key]
@@ -339,7 +344,7 @@ class Project:
             return self._descend(folder, dotted)
         for folder in self._search_path(path):
             found = self._descend(folder, dotted)
-            if found is not None:
+            if found is not None and found != path:  # `import torch` in a package's own torch.py
                 return found
         return None
 

@@ -308,6 +308,25 @@ SILENT = {
             apply(ready, a)
             return a(x).argmax(-1).item()
         """,
+    "a generator that yields silence before it raises": """
+        import torch
+        from audio import silence
+        from torchvision.models import resnet18
+
+        @torch.no_grad()
+        def stream(net, batches):
+            try:
+                for x in batches:
+                    yield net(x).argmax(-1).item()
+            except RuntimeError as error:
+                yield silence()
+                yield silence().parameters
+                raise error
+
+        def main(batches):
+            for piece in stream(resnet18(weights="DEFAULT").eval(), batches):
+                print(piece)
+        """,
 }
 
 FOUND = {

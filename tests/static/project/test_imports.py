@@ -119,6 +119,33 @@ SILENT = {
                 print(a.predict(x))
             """,
     },
+    "two files name each other's names": {
+        "a.py": """
+            import torch
+            import b
+
+            load = b.load
+
+            @torch.no_grad()
+            def predict(x):
+                return load()(x).argmax(-1).item()
+            """,
+        "b.py": "import a\n\nload = a.load\n",
+    },
+    "a file is called like the library that it imports": {
+        "torch.py": """
+            import torch
+            from torchvision.models import resnet18
+
+            no_grad = torch.no_grad
+
+            @no_grad()
+            def predict(x):
+                net = resnet18(weights="DEFAULT")
+                net.eval()
+                return net(x).argmax(-1).item()
+            """,
+    },
     "an alias of a module": """
         import torch
         from torch import nn
