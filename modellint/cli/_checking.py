@@ -123,6 +123,8 @@ def _repair(
         unsafe=unsafe,
         force_exclude=options["force_exclude"],
         progress=progress,
+        cache=not options["no_cache"],
+        jobs=options["jobs"] or processors(),
     )
 
 

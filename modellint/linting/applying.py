@@ -10,7 +10,7 @@ from pathlib import Path
 from modellint.diagnostic import Applicability, Diagnostic
 from modellint.fixing import compatible, rewrite
 from modellint.linting.engine import Engine, FileReport
-from modellint.linting.running import prepare
+from modellint.linting.running import check_paths, prepare
 from modellint.settings import Resolver
 from modellint.sources import SourceError, SourceFile, read_source, shown
 
@@ -108,35 +108,57 @@ def fix_paths(
     unsafe: bool,
     force_exclude: bool = False,
     progress: Callable[[int, int], None] = lambda done, total: None,
+    cache: bool = False,
+    jobs: int = 1,
 ) -> list[FixedFile]:
     """Fix the files that `paths` lead to and write those that changed; return all of them, with what is left in each.
 
     A fix in one file can settle, or show, a finding in another one: all is checked again until nothing is written.
-    Without `write`, files stay as they are. Other arguments and errors as in `check_paths`.
+    What the cache knows is not checked again, and only files with a finding that a fixer may repair are looked at
+    twice. Without `write`, files stay as they are. Other arguments and errors as in `check_paths`.
     """
     paths = list(paths)
-    first: dict[Path, FixedFile] = {}
-    fixed: dict[Path, int] = {}
+    known: dict[Path, FixedFile] = {}
     for _ in range(MAX_PASSES):
+        reports = list(
+            check_paths(paths, resolver, force_exclude=force_exclude, progress=progress, cache=cache, jobs=jobs)
+        )
+        left = {report.path: report for report in reports}
+        wanted = {report.path for report in reports if _may_be_fixed(report, resolver)}
         prepared = prepare(paths, resolver, force_exclude=force_exclude, fixes=True)
-        results = [FixedFile(report, b"", b"", 0, 0) for report in prepared.troubles]
-        for done, (path, named) in enumerate(prepared.files):
-            progress(done, len(prepared.files))
-            results.append(_fix_one(prepared.engine, path, named, write, unsafe=unsafe))
-        progress(len(prepared.files), len(prepared.files))
-        for file in results:
-            fixed[file.report.path] = fixed.get(file.report.path, 0) + file.fixed
-            first.setdefault(file.report.path, file)
-        if write is None or not any(file.changed for file in results):
+        changed = False
+        for path, named in prepared.files:
+            if path not in wanted:
+                continue
+            file = _fix_one(prepared.engine, path, named, write, unsafe=unsafe)
+            prepared.engine.changed(path)  # trials left a text of their own behind
+            changed |= file.changed
+            left[path] = file.report
+            earlier = known.get(path, replace(file, fixed=0))
+            known[path] = replace(file, before=earlier.before, fixed=earlier.fixed + file.fixed)
+        if write is None or not changed:
             break
-    return [replace(file, before=first[file.report.path].before, fixed=fixed[file.report.path]) for file in results]
+    return [_with_report(known.get(report.path), left[report.path]) for report in reports]
+
+
+def _with_report(file: FixedFile | None, report: FileReport) -> FixedFile:
+    """Return what became of a file, with what is left in it; None stands for one in which there was nothing to fix."""
+    if file is None:
+        return FixedFile(report, b"", b"", 0, 0)
+    return file if file.report is report else replace(file, report=report, offered=0)
+
+
+def _may_be_fixed(report: FileReport, resolver: Resolver) -> bool:
+    """Tell whether a finding of a file comes with a fix, or its rule has a fixer."""
+    catalogue = resolver.for_folder(report.path.parent).catalogue
+    return any(d.fix or catalogue[d.code].fix for d in report.diagnostics)
 
 
 def _fix_one(engine: Engine, path: Path, named: bool, write: Write | None, *, unsafe: bool) -> FixedFile:
     try:
         data = path.read_bytes()
     except OSError:
-        return FixedFile(engine.check(path, None, named), b"", b"", 0, 0)  # says what is wrong with it
+        return _with_report(None, engine.check(path, None, named))  # says what is wrong with it
     file = fix_file(engine, path, data, named=named, unsafe=unsafe)
     problem = write(path, file.before, file.after) if write is not None and file.changed else None
     if problem is None:
