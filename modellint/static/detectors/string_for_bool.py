@@ -18,6 +18,8 @@ from modellint.static.project.facts import called_name, last_name, parameters, w
 _WORD = re.compile(r"^\s*(true|false|yes|no|on|off|0|1|t|f|y|n)\s*$", re.I)
 _ENVIRONMENT = re.compile(r"(^|\.)(environ\.get|getenv)$")
 """What reads a variable of the environment, always a text."""
+_MODE = "mode"
+"""What `train`, `set_grad_enabled` and `inference_mode` call their argument; elsewhere a mode is a text."""
 _NONE = re.compile(r"^\s*(none|null)\s*$", re.I)
 _FLAG = re.compile(
     r"(^|_)(pretrain\w*|imagenet|eval|evaluate|train|training|test|infer\w*|freeze|frozen|resume|determin\w*|strict|"
@@ -47,8 +49,12 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             position = methods.get(name or "") if isinstance(call.func, ast.Attribute) else None
             if position is None and name in known_names:  # equivalent: saves the look
                 position = functions.get(context.qualified(scope, call.func) or "")
-            if position is not None and position < len(call.args):
-                yield from _judge(context, scope, call, "", call.args[position])
+            if position is not None:
+                if position < len(call.args):
+                    yield from _judge(context, scope, call, "", call.args[position])
+                for keyword in call.keywords:
+                    if keyword.arg == _MODE:
+                        yield from _judge(context, scope, call, _MODE, keyword.value)
             if name == "add_argument":
                 yield from _parsed(context, call)
 
