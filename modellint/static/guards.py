@@ -101,9 +101,12 @@ def _statements_before(outer: ast.AST | FunctionInfo, inner: ast.AST) -> list[as
 
 def tied_to_mode(function: FunctionInfo, target: ast.AST) -> bool:
     """Tell whether `target` runs only in training mode, or only when an argument asks for it."""
-    return any(
-        speaks_of_mode(function, test) or _names_mode(function, test) for test, _ in conditions(function, target)
-    )
+    return any(follows_mode(function, test) for test, _ in conditions(function, target))
+
+
+def follows_mode(function: FunctionInfo, test: ast.expr) -> bool:
+    """Tell whether a condition depends on the mode, itself or through a variable."""
+    return speaks_of_mode(function, test) or _names_mode(function, test)
 
 
 def _names_mode(function: FunctionInfo, test: ast.expr) -> bool:

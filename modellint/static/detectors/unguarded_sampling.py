@@ -10,7 +10,16 @@ from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
 from modellint.static.detectors.latent_draws import draws_latent
-from modellint.static.guards import assignments, conditions, never_reached, own, path_to, speaks_of_mode, tied_to_mode
+from modellint.static.guards import (
+    assignments,
+    conditions,
+    follows_mode,
+    never_reached,
+    own,
+    path_to,
+    speaks_of_mode,
+    tied_to_mode,
+)
 from modellint.static.naming import is_test_file
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import last_name, parameters, walk
@@ -32,6 +41,7 @@ _CONTRASTS = re.compile(r"(^|_)(negatives?|corrupt\w*|shuf\w*)(_|$)")
 _WORK = re.compile(r"loss|criterion|cross_entropy|nll")
 
 
+_SKIPS = re.compile(r"drop|skip|surviv")
 _DROPOUT = re.compile(r"Drop_?[Oo]ut")
 _THROWN = frozenset({"rand", "rand_like", "bernoulli", "bernoulli_", "uniform_", "binomial", "random_sample"})
 """The last names of the draws that a dropout is made of."""
@@ -165,7 +175,7 @@ def _draws(
 
 def guarded(method: FunctionInfo, call: ast.Call) -> bool:
     """Tell whether a draw happens, or counts, only in training mode or where an argument asks for it."""
-    if tied_to_mode(method, call) or any(_asks_argument(method, test) for test, _ in conditions(method, call)):
+    if any(_excuses(method, test) for test, _ in conditions(method, call)):
         return True
     if never_reached(method, call) or _compared_with_argument(method, call):
         return True
@@ -189,36 +199,65 @@ def guarded(method: FunctionInfo, call: ast.Call) -> bool:
     return False
 
 
+def _excuses(method: FunctionInfo, test: ast.expr) -> bool:
+    """Tell whether a condition ties a draw to the mode, or to what whoever runs the model asks for."""
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test = test.operand
+    if isinstance(test, ast.Name) and test.id in {argument.arg for argument, _ in parameters(method)}:
+        return test.id in _deciding_arguments(method)
+    return follows_mode(method, test) or _asks_argument(method, test)
+
+
 def _asks_for_gradients(test: ast.expr) -> bool:
     """Tell whether a condition asks whether a tensor requires gradients: none does at inference."""
     return any(isinstance(node, ast.Attribute) and node.attr == "requires_grad" for node in walk(test))
 
 
 def _compared_with_argument(method: FunctionInfo, call: ast.Call) -> bool:
-    """Tell whether a draw decides by a chance that an argument gives: `random() < teacher_forcing_ratio`.
-
-    The chance of a dropout is the module's own, which a method of its hands on, unless that makes it follow the mode.
-    """
-    own = {argument.arg for argument, _ in parameters(method)} - {method.self_name}
-    if method.name != "forward":
-        own = {name for name in own if "drop" not in name or _is_decided_by_callers(method, name)}
+    """Tell whether a draw decides by a chance that an argument gives: `random() < teacher_forcing_ratio`."""
+    deciding = _deciding_arguments(method)
     return any(
         isinstance(outer, ast.Compare)
-        and any(isinstance(side, ast.Name) and side.id in own for side in (outer.left, *outer.comparators))
+        and any(isinstance(side, ast.Name) and side.id in deciding for side in (outer.left, *outer.comparators))
         for outer in path_to(method, call)
     )
 
 
+def _deciding_arguments(method: FunctionInfo) -> set[str]:
+    """Return the arguments by which whoever runs the model has a say.
+
+    The chance by which a method skips something is the module's own, unless the forward that hands it on got it from
+    outside or ties it to the mode.
+    """
+    names = {argument.arg for argument, _ in parameters(method)} - {method.self_name}
+    if method.name == "forward":
+        return names
+    skips = _SKIPS.search(method.name)
+    return {name for name in names if not (skips or _SKIPS.search(name)) or _is_decided_by_callers(method, name)}
+
+
 def _is_decided_by_callers(method: FunctionInfo, name: str) -> bool:
-    """Tell whether a call of a method, in its class, gives `name` an argument of its own, or what follows the mode."""
+    """Tell whether a call of a method in its class leaves `name` out, hands on an argument or what follows the mode."""
     assert method.cls is not None
     place = [argument.arg for argument, _ in parameters(method)].index(name) - 1
     for caller in method.cls.methods.values():
+        own = {argument.arg for argument, _ in parameters(caller)} - {caller.self_name}
         for call in caller.calls if method.name in caller.callees else ():
-            given = [k.value for k in call.keywords if k.arg == name] or call.args[place : place + 1]
-            if last_name(call) == method.name and any(_follows(caller, value) for value in given):
+            if last_name(call) != method.name:
+                continue
+            given = [k.value for k in call.keywords if k.arg in (name, None)] or call.args[place : place + 1]
+            if not given or any(_follows(caller, value) or _mentions(caller, value, own) for value in given):
                 return True
     return False
+
+
+def _mentions(caller: FunctionInfo, value: ast.expr, names: set[str]) -> bool:
+    """Tell whether a value is made of one of `names`, itself or through a variable."""
+    mentioned = {node.id for node in walk(value) if isinstance(node, ast.Name)}
+    return not names.isdisjoint(mentioned) or any(
+        variable in mentioned and any(isinstance(node, ast.Name) and node.id in names for node in walk(given))
+        for variable, given in assignments(caller)
+    )
 
 
 def _follows(caller: FunctionInfo, value: ast.expr) -> bool:
@@ -230,13 +269,12 @@ def _follows(caller: FunctionInfo, value: ast.expr) -> bool:
 
 def _asks_argument(method: FunctionInfo, test: ast.expr) -> bool:
     """Tell whether a condition asks for an argument itself: its truth, `is None`, or its equality to a constant."""
-    own = {argument.arg for argument, _ in parameters(method)} - {method.self_name}
     while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         test = test.operand
     if isinstance(test, ast.BoolOp):
         return any(_asks_argument(method, value) for value in test.values)
     asked = test.left if isinstance(test, ast.Compare) else test
-    return isinstance(asked, ast.Name) and asked.id in own
+    return isinstance(asked, ast.Name) and asked.id in _deciding_arguments(method)
 
 
 def _used_in_training_only(method: FunctionInfo, names: set[str], statement: ast.stmt) -> bool:
