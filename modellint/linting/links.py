@@ -9,7 +9,7 @@ from typing import Any
 from modellint.linting.engine import Consulted
 
 Graph = dict[str, set[str]]
-_BY_FILE = ("reads", "names", "called", "judged")
+_BY_FILE = ("reads", "names", "judged", "shared", "traced")
 _BY_WORD = ("words", "askers", "judges")
 
 
@@ -23,12 +23,12 @@ class Links:
 
     reads: Graph = field(default_factory=dict)
     names: Graph = field(default_factory=dict)
-    called: Graph = field(default_factory=dict)
     judged: Graph = field(default_factory=dict)
+    shared: Graph = field(default_factory=dict)
+    traced: Graph = field(default_factory=dict)
     words: Graph = field(default_factory=dict)
     askers: Graph = field(default_factory=dict)
     judges: Graph = field(default_factory=dict)
-    tracing: set[str] = field(default_factory=set)
     tables: dict[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -38,11 +38,11 @@ class Links:
         for name in (*_BY_FILE, *_BY_WORD):
             listed = [(files[key] if name in _BY_FILE else key, others) for key, others in data[name]]
             graphs[name] = {key: {files[n] for n in others} for key, others in listed}
-        return cls(**graphs, tracing={files[n] for n in data["tracing"]}, tables=dict(data["tables"]))
+        return cls(**graphs, tables=dict(data["tables"]))
 
     def packed(self, number: Mapping[str, int]) -> dict[str, Any]:
         """Return lists, texts and numbers for JSON; files are their `number`."""
-        data: dict[str, Any] = {"tracing": sorted(number[name] for name in self.tracing), "tables": self.tables}
+        data: dict[str, Any] = {"tables": self.tables}
         for name in (*_BY_FILE, *_BY_WORD):
             graph: Graph = getattr(self, name)
             data[name] = [
@@ -55,7 +55,7 @@ class Links:
         """Return every file that a link mentions."""
         graphs: list[Graph] = [getattr(self, name) for name in (*_BY_FILE, *_BY_WORD)]
         ends = {name for graph in graphs for others in graph.values() for name in others}
-        return ends.union(self.tracing, *graphs[: len(_BY_FILE)])
+        return ends.union(*graphs[: len(_BY_FILE)])
 
     def follow(self, changed: Mapping[str, bytes], tables: Mapping[str, str]) -> set[str]:
         """Return the files whose findings may be other ones now that files have the contents `changed`.
@@ -72,29 +72,30 @@ class Links:
         renamed |= _reaching(renamed, self.names)
         code |= renamed
         code |= _reaching(code, self.reads)
-        values, report = set(code), code | changed.keys()
+        callees, report = set(code), code | changed.keys()
         for name, text in changed.items():
             for word, holders in self.words.items() if name.endswith(".py") else ():
                 if (name in holders) != (word.encode(errors="surrogateescape") in text):
                     holders ^= {name}
-                    values |= self.askers.get(word, set())
+                    callees |= self.askers.get(word, set())
                     report |= self.judges.get(word, set())
-        values |= _reaching(values, self.reads, self.called)
-        report |= {name for name in self.tracing if name in values or not values.isdisjoint(self.judged.get(name, ()))}
-        report |= _reaching(report, self.judged)
-        self._forget(renamed, code, values, report)
+        for graph, void in ((self.judged, code), (self.traced, callees)):
+            report |= {name for name, others in graph.items() if not others.isdisjoint(void)}
+        report |= _reaching(report, self.shared)
+        self._forget(renamed, code, report)
         self.tables.update(tables)
         return report
 
-    def _forget(self, renamed: set[str], code: set[str], values: set[str], report: set[str]) -> None:
-        """Drop what was noted of files whose names, code, values or reports are to be worked out again."""
-        for graph, void in ((self.names, renamed), (self.reads, code), (self.called, values), (self.judged, report)):
+    def _forget(self, renamed: set[str], code: set[str], report: set[str]) -> None:
+        """Drop what was noted of files whose names, code or reports are to be worked out again."""
+        voids = (renamed, code, report, report, report)
+        for graph, void in zip((self.names, self.reads, self.judged, self.shared, self.traced), voids, strict=True):
             for name in void & graph.keys():
                 del graph[name]
-        self.tracing.difference_update(report)
-        for asked, void in ((self.askers, values), (self.judges, report)):
+        touched = set[str]().union(*self.traced.values())
+        for asked, kept in ((self.askers, touched.__contains__), (self.judges, lambda name: name not in report)):
             for word in list(asked):
-                asked[word] -= void
+                asked[word] = set(filter(kept, asked[word]))
                 if not asked[word]:
                     del asked[word]
         for word in self.words.keys() - self.askers.keys() - self.judges.keys():
@@ -106,7 +107,6 @@ class Links:
         words = {word: set(map(str, paths)) for word, paths in consulted.words.items()}
         links = cls(words=words, tables=dict(consulted.tables))
         for trails in consulted.trails:
-            links.tracing.update(map(str, trails.tracing))
             for name in (*_BY_FILE, "askers", "judges"):
                 graph: Graph = getattr(links, name)
                 for key, paths in getattr(trails, name).items():
@@ -123,7 +123,6 @@ class Links:
             graphs[name] = graph
         return Links(
             words={**self.words, **newer.words},
-            tracing=self.tracing | newer.tracing,
             tables={**self.tables, **newer.tables},
             **graphs,
         )

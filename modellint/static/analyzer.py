@@ -127,6 +127,7 @@ class Analyzer:
             context = self._analyses.context(module)
             lines = source.text.splitlines()
             found: list[Diagnostic] = []
+            context.resolver.touched = set()
             for rule in self._rules:
                 self._checkpoint()
                 try:
@@ -139,6 +140,7 @@ class Analyzer:
                     if isinstance(error, MemoryError | RecursionError) and _is_deep(module):
                         raise  # the text is to blame
                     raise RuleCrash(rule.rule.code, source.path, error) from error
+            self._project.trails.trace(source.path, context.resolver.touched)
             return sorted(dict.fromkeys(found), key=lambda d: d.sort_key)
 
 

@@ -23,6 +23,7 @@ from modellint.static.knowledge import Knowledge
 from modellint.static.naming import is_test_file
 from modellint.static.origins import Resolver
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo, Project
+from modellint.static.project.trails import Purpose
 from modellint.static.weights import Weights
 
 if TYPE_CHECKING:
@@ -159,14 +160,14 @@ class FileContext:
         """Tell whether a call runs a model: as its name says, or else because the flow saw a model there."""
         return is_forward(call) or self.site(call) in self._forwards
 
-    def neighbour(self, path: Path) -> FileContext | None:
+    def neighbour(self, path: Path, purpose: Purpose) -> FileContext | None:
         """Return the context of another file of the project, None where it cannot be read."""
-        module = self.project.load(path, self.module.path, "judged")
+        module = self.project.load(path, self.module.path, purpose)
         return None if module is None else self._analyses.context(module)
 
     def callers_in(self, path: Path, names: frozenset[str]) -> list[Event]:
         """Return what was seen when the functions in the file `path` that call one of `names` were analysed."""
-        module = self.project.load(path, self.module.path, "judged")
+        module = self.project.load(path, self.module.path, "calls")
         if module is None:
             return []
         analysis = self._analyses.of(module)
@@ -176,7 +177,6 @@ class FileContext:
     @property
     def consumptions(self) -> Consumptions:
         """What the loaders of the project are used for."""
-        self.project.trails.tracing.add(self.module.path)
         return self._analyses.consumptions
 
     @property

@@ -95,7 +95,7 @@ def _run_callers_of_open(context: FileContext) -> None:
     for callee in context.flow.owing_callees():
         if not context.is_checked(str(callee.module.path)) or is_test_file(callee.module.path):
             continue
-        other = context.neighbour(callee.module.path)
+        other = context.neighbour(callee.module.path, "calls")
         if other is not None and any(
             event.root is callee and not event.training and _left_to_callers(event) for event in other.flow.events
         ):
@@ -109,7 +109,7 @@ def _shared_places(context: FileContext, path: Path, sites: set[Site], kind: str
 
     Where some callers are right and some wrong, the wrong calls are reported, and one of them may be in this file.
     """
-    other = context.neighbour(path)
+    other = context.neighbour(path, "report")
     if other is None:
         return
     found: dict[Site, list[Event]] = defaultdict(list)
@@ -165,7 +165,7 @@ def _callers(context: FileContext, functions: Iterable[FunctionInfo]) -> dict[Pa
     """Return the files that mention one of `functions` and the file they are defined in, with the names mentioned."""
     wanted: dict[Path, set[str]] = defaultdict(set)
     stem = context.module.path.stem if context.module.path.stem != "__init__" else context.module.path.parent.name
-    mentioning = partial(context.project.mentioning, callee=context.module.path, purpose="judged")
+    mentioning = partial(context.project.mentioning, callee=context.module.path, purpose="calls")
     for function in functions:
         name = function.name
         if function.name.startswith("__") and function.cls is not None:
@@ -184,7 +184,7 @@ def _callers(context: FileContext, functions: Iterable[FunctionInfo]) -> dict[Pa
 
 def _has_its_own(context: FileContext, path: Path, name: str, stem: str) -> bool:
     """Tell whether `name` is a function of the file `path` itself: of many scripts alike, each has one of that name."""
-    module = context.project.load(path, context.module.path, "judged")
+    module = context.project.load(path, context.module.path, "calls")
     if module is None or name not in module.body.functions or module.stars:
         return False
     return not any(stem in (found.name, *found.module.split(".")) for found in module.imports.values())

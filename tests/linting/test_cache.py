@@ -211,6 +211,67 @@ def test_one_edit_after_another(library: Path) -> None:
         assert findings(library) == findings(library, cache=False)
 
 
+HUB = {
+    "lib/__init__.py": "from .data import loader\nfrom .sgd import SGD\n",
+    "lib/data.py": """\
+from torch.utils.data import DataLoader
+
+def loader(data, shuffle):
+    return DataLoader(data, batch_size=4, shuffle=shuffle)
+""",
+    "lib/sgd.py": "import torch\n\nclass SGD(torch.optim.SGD):\n    def step(self):\n        return super().step()\n",
+    "train.py": """\
+import lib
+from torch import nn
+
+def main(data, wanted):
+    net = nn.Linear(4, 4)
+    optimizer = lib.SGD(net.parameters(), 0.1)
+    for x in lib.loader(data, wanted):
+        optimizer.zero_grad()
+        net(x).sum().backward()
+        optimizer.step()
+""",
+    "predict.py": """\
+import lib
+import torch
+from torch import nn
+
+def main(path, data):
+    net = nn.Linear(4, 4)
+    net.load_state_dict(torch.load(path, weights_only=True))
+    net.eval()
+    found = []
+    with torch.no_grad():
+        for x in lib.loader(data, True):
+            found.append(net(x).argmax(1))
+    return torch.cat(found)
+""",
+}
+
+
+def test_values_followed_elsewhere_and_a_package_that_hands_on_both_cost_nothing(
+    tmp_path: Path, checked: list[str]
+) -> None:
+    for name, text in {"pyproject.toml": "[project]\nname = 'x'\n", **HUB}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    age(tmp_path)
+    age(tmp_path / "lib")
+    before = findings(tmp_path)
+    assert [f["code"] for f in before] == ["ML306"]
+    (tmp_path / "lib/sgd.py").write_text(HUB["lib/sgd.py"].replace("return", "done ="))
+    checked.clear()
+    assert findings(tmp_path) == before
+    assert {"sgd.py", "train.py"} <= set(checked)
+    assert not {"predict.py", "__init__.py"} & set(checked)
+    (tmp_path / "lib/data.py").write_text(HUB["lib/data.py"].replace("=shuffle", "=False"))
+    assert findings(tmp_path) == findings(tmp_path, cache=False) == []
+    (tmp_path / "lib/__init__.py").write_text("from .sgd import SGD\n")
+    (tmp_path / "lib/data.py").write_text(HUB["lib/data.py"])
+    assert findings(tmp_path) == findings(tmp_path, cache=False)
+
+
 def test_the_same_size_in_the_same_moment_is_seen(project: Path) -> None:
     status = (project / "predict.py").stat()
     now = time.time_ns()

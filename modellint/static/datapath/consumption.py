@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeAlias
 
 from modellint.static.datapath.evidence import (
@@ -53,7 +54,7 @@ class Consumptions:
 
     def __init__(self, resolver: Resolver) -> None:
         self.resolver = resolver
-        self._known: dict[ModuleInfo, list[Consumption]] = {}
+        self._known: dict[ModuleInfo, tuple[list[Consumption], frozenset[Path]]] = {}
 
     def around(self, module: ModuleInfo, names: Iterable[str]) -> Iterator[Consumption]:
         """Yield what happens in `module` and in the files around it."""
@@ -70,26 +71,34 @@ class Consumptions:
         while queue:
             current, wanted, depth = queue.pop(0)
             stem = current.path.stem if current.path.stem != "__init__" else current.path.parent.name
-            importing = set(project.mentioning(stem, module.path, "judged"))
-            mentioning = (project.mentioning(name, module.path, "judged") for name in wanted)
+            importing = set(project.mentioning(stem, module.path, "values"))
+            mentioning = (project.mentioning(name, module.path, "values") for name in wanted)
             found = {path for paths in mentioning for path in paths if path in importing}
             new = sorted(p for p in found if p not in files and not is_test_file(p))
             if len(new) > MAX_FILES or len(files) > MAX_FILES:
                 continue
             for path in new:
-                user = project.load(path, module.path, "judged")
+                user = project.load(path, module.path, "values")
                 if user is None:
                     continue
                 files[path] = user
                 if depth < 1:
                     queue.append((user, _users(user, wanted), depth + 1))
+        self.resolver.touched.update(files)
         return [files[path] for path in sorted(files)]
 
     def of(self, module: ModuleInfo) -> list[Consumption]:
         """Return what happens in one file."""
+        resolver = self.resolver
         if module not in self._known:
-            self._known[module] = [] if is_test_file(module.path) else list(self._all(module))
-        return self._known[module]
+            around, resolver.touched = resolver.touched, set()
+            try:
+                found = [] if is_test_file(module.path) else list(self._all(module))
+            finally:
+                touched, resolver.touched = frozenset(resolver.touched), around
+            self._known[module] = found, touched
+        resolver.touched |= self._known[module][1]
+        return self._known[module][0]
 
     def _all(self, module: ModuleInfo) -> Iterator[Consumption]:
         for scope in [module.body, *module.functions]:

@@ -94,9 +94,7 @@ _STEPS = re.compile(r"^step$|_step$|^step_|optimi[sz]e|update|minimi[sz]e|train|
 
 def _put_back_by_a_hook(fact: ModeFact, context: FileContext) -> bool:
     """Tell whether, behind an eval(), the same function calls train() itself or else asks something to do it."""
-    module = (
-        context.project.load(Path(fact.site.path), context.module.path, "judged") if fact.site is not None else None
-    )
+    module = context.project.load(Path(fact.site.path), context.module.path, "calls") if fact.site is not None else None
     for function in module.functions if module is not None else ():
         node, row = function.node, fact.site.row if fact.site is not None else 0
         if node is None or not node.lineno <= row <= (node.end_lineno or 0):
@@ -116,7 +114,7 @@ def _put_back(fact: ModeFact, context: FileContext) -> bool:
     """
     if fact.site is None:
         return False
-    module = context.project.load(Path(fact.site.path), context.module.path, "judged")
+    module = context.project.load(Path(fact.site.path), context.module.path, "calls")
     for function in module.functions if module is not None else ():
         node = function.node
         if node is None or not node.lineno <= fact.site.row <= (node.end_lineno or 0):
@@ -155,7 +153,7 @@ def _for_testing(fact: ModeFact, context: FileContext) -> bool:
     """Tell whether eval() stands where an option says that nothing trains: `else` of `if self.is_train`."""
     if fact.site is None:
         return False
-    module = context.project.load(Path(fact.site.path), context.module.path, "judged")
+    module = context.project.load(Path(fact.site.path), context.module.path, "calls")
     for function in (module.body, *module.functions) if module is not None else ():
         for call in function.calls:
             if call.lineno == fact.site.row and _switches(call, "eval"):

@@ -110,8 +110,8 @@ def _readies_itself(event: Event, context: FileContext) -> bool:
     if name in ("", "forward", "__call__") or any(isinstance(s.obj.cls, ClassInfo) for s in event.snapshots):
         return False
     mine = context.module.path
-    for path in context.project.mentioning(f"def {name}", mine, "judged")[:_MAX_FILES]:
-        module = context.project.load(path, mine, "judged")
+    for path in context.project.mentioning(f"def {name}", mine, "calls")[:_MAX_FILES]:
+        module = context.project.load(path, mine, "calls")
         for function in module.functions if module is not None else ():
             if function.name == name and function.cls is not None and "eval" in function.callees:
                 return True

@@ -152,10 +152,10 @@ def _all_under_switch(method: FunctionInfo, context: FileContext, depth: int) ->
 def _calls_by_name(method: FunctionInfo, context: FileContext) -> list[tuple[FunctionInfo, ast.Call]]:
     """Return the calls of anything's method of that name; none where too many files have some."""
     project, mine, name = context.project, context.module.path, method.name
-    paths = [path for path in project.mentioning(f".{name}(", mine, "judged") if not is_test_file(path)]
+    paths = [path for path in project.mentioning(f".{name}(", mine, "calls") if not is_test_file(path)]
     if len(paths) > MAX_FILES:
         return []
-    modules = [module for path in paths if (module := project.load(path, mine, "judged")) is not None]
+    modules = [module for path in paths if (module := project.load(path, mine, "calls")) is not None]
     return [
         (scope, call)
         for module in modules
@@ -177,8 +177,8 @@ def _may_switch_itself(event: Event, context: FileContext) -> bool:
         return False
     project, mine = context.project, context.module.path
     runs = []
-    for path in project.mentioning(f"def {name}", mine, "judged")[:MAX_FILES]:
-        module = project.load(path, mine, "judged")
+    for path in project.mentioning(f"def {name}", mine, "calls")[:MAX_FILES]:
+        module = project.load(path, mine, "calls")
         for function in module.functions if module is not None else ():
             if function.name == name and function.node is not None:
                 decorators = {last_name(decorator) for decorator in function.node.decorator_list}

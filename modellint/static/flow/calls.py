@@ -135,10 +135,10 @@ def attribute(machine: Machine, owner: Value, name: str, state: State, called: b
     parts: list[Value] = []
     for symbol in owner.symbols:
         if isinstance(symbol, External):
-            member = machine.project.member(Symbol(symbol.dotted), name)
+            member = machine.project.member(Symbol(symbol.dotted), name, machine.frame.module.path)
             parts.append(NOTHING if member is None else symbol_value(machine, member, state))
         elif isinstance(symbol, ModuleValue):
-            member = machine.project.member(symbol.symbol, name)
+            member = machine.project.member(symbol.symbol, name, machine.frame.module.path)
             parts.append(NOTHING if member is None else symbol_value(machine, member, state))
         elif isinstance(symbol, ClassValue):
             parts.append(_class_attribute(machine, symbol, name, state))

@@ -65,11 +65,13 @@ def _callers(resolver: Resolver, function: FunctionInfo, name: str) -> Iterator[
     yield function.module
     stem = function.module.path.stem if function.module.path.stem != "__init__" else function.module.path.parent.name
     project, mine = resolver.project, function.module.path
-    importing = set(project.mentioning(function.cls.name if function.cls is not None else stem, mine, "called"))
-    files = [p for p in project.mentioning(name, mine, "called") if p != mine and p in importing]
+    importing = set(project.mentioning(function.cls.name if function.cls is not None else stem, mine, "values"))
+    files = [p for p in project.mentioning(name, mine, "values") if p != mine and p in importing]
     files = [p for p in files if not is_test_file(p)]
+    resolver.touched.add(mine)
     if len(files) <= MAX_FILES:
+        resolver.touched.update(files)
         for path in files:
-            module = project.load(path, mine, "called")
+            module = project.load(path, mine, "values")
             if module is not None:
                 yield module

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from pathlib import Path
 
 from modellint.static.guards import conditions
 from modellint.static.origins.callers import activations_of
@@ -39,17 +40,22 @@ _HANDS_BACK = frozenset(
 
 
 class Resolver:
-    """Answers for one project. Everything is worked out on demand, within a budget: what it ends stays out of sight."""
+    """Answers for one project. Everything is worked out on demand, within a budget: what it ends stays out of sight.
+
+    `touched` gathers, for whoever asks, the files whose functions were asked for their callers, and the callers' files:
+    all others follow from the names in these. What is remembered remembers its own.
+    """
 
     def __init__(self, project: Project) -> None:
         self.project = project
         self._definitions: dict[FunctionInfo, Definitions] = {}
         self._conditions: dict[ast.AST, list[tuple[ast.expr, bool]]] = {}
-        self._known: dict[object, tuple[Origin, list[Origin]]] = {}
+        self.touched: set[Path] = set()
+        self._known: dict[object, tuple[Origin, list[Origin], frozenset[Path]]] = {}
         self._active: set[object] = set()
         self._asked: set[object] = set()
-        self._constants: dict[object, tuple[Origin, tuple[object] | None]] = {}
-        self._inner: dict[object, tuple[Origin, list[Origin]]] = {}
+        self._constants: dict[object, tuple[Origin, tuple[object] | None, frozenset[Path]]] = {}
+        self._inner: dict[object, tuple[Origin, list[Origin], frozenset[Path]]] = {}
         self._cuts = 0  # how often a circle or the budget ended something: what was found meanwhile may lack that
         self._steps = 0
 
@@ -76,17 +82,18 @@ class Resolver:
         """Return where the value of `origin` may come from; empty where that is out of sight."""
         key = (origin.scope, origin.key)
         if key in self._known:
-            return [one.along((), origin.names, origin.unsure) for one in self._known[key][1]]
+            return self._again(self._known[key], origin)
         if key in self._active or len(self._active) >= MAX_NESTED:
             self._cuts += 1
             return []
         exact = (key, origin.activation.identity)
         if exact in self._inner:
-            return [one.along((), origin.names, origin.unsure) for one in self._inner[exact][1]]
+            return self._again(self._inner[exact], origin)
         if not self._active:
             self._steps = 0
         cuts = self._cuts
         self._active.add(key)
+        around, self.touched = self.touched, set()
         try:
             bare = replace(origin, names=frozenset(), unsure=False)
             found: dict[object, Origin] = {}
@@ -96,12 +103,18 @@ class Resolver:
                     break
         finally:
             self._active.discard(key)
-        result = list(found.values())
+            touched, self.touched = frozenset(self.touched), around
+        made = origin, list(found.values()), touched
         if not self._active:
-            self._known[key] = origin, result
+            self._known[key] = made
         elif self._cuts == cuts:
-            self._inner[exact] = origin, result
-        return [one.along((), origin.names, origin.unsure) for one in result]
+            self._inner[exact] = made
+        return self._again(made, origin)
+
+    def _again(self, made: tuple[Origin, list[Origin], frozenset[Path]], origin: Origin) -> list[Origin]:
+        """Return the origins that were found before, for `origin`."""
+        self.touched |= made[2]
+        return [one.along((), origin.names, origin.unsure) for one in made[1]]
 
     def _follow(self, origin: Origin, depth: int, seen: frozenset[object]) -> Iterator[Origin]:
         node = origin.node
@@ -391,15 +404,19 @@ class Resolver:
             return None
         exact = (key, origin.activation.identity)
         if exact in self._constants:
+            self.touched |= self._constants[exact][2]
             return self._constants[exact][1]
         cuts = self._cuts
         self._asked.add(key)
+        around, self.touched = self.touched, set()
         try:
             result = outcome(self, origin)
         finally:
             self._asked.discard(key)
+            touched, self.touched = frozenset(self.touched), around
+        self.touched |= touched
         if self._cuts == cuts:
-            self._constants[exact] = origin, result
+            self._constants[exact] = origin, result, touched
         return result
 
     def truth(self, origin: Origin) -> bool | None:

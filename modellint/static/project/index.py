@@ -167,9 +167,9 @@ class Project:
         """Gather the facts of the file `path`, if it can be parsed."""
         self._module(path)
 
-    def load(self, path: Path, callee: Path, purpose: Purpose) -> ModuleInfo | None:
-        """Return the file `path`, which may call what the file `callee` defines; None if it cannot be parsed."""
-        self.trails.call(callee, path, purpose)
+    def load(self, path: Path, reader: Path, purpose: Purpose) -> ModuleInfo | None:
+        """Return the file `path`, which is read on behalf of the file `reader`; None if it cannot be parsed."""
+        self.trails.load(path, reader, purpose)
         return self._module(path)
 
     def registry(self, path: Path, reader: Path) -> ModuleInfo | None:
@@ -288,8 +288,8 @@ class Project:
                 return Symbol(dotted, self._module_at(inner))
         return None
 
-    def member(self, symbol: Symbol, name: str) -> Symbol | None:
-        """Return the attribute `name` of a module, package, class or outside name."""
+    def member(self, symbol: Symbol, name: str, reader: Path) -> Symbol | None:
+        """Return the attribute `name` of a module, package, class or outside name, which the file `reader` asks for."""
         dotted = f"{symbol.dotted}.{name}"
         target = symbol.target
         if symbol.variable is not None:
@@ -297,9 +297,10 @@ class Project:
         if target is None:
             return self._outside(dotted)
         if isinstance(target, (ModuleInfo, Path)):
+            self.trails.name(reader, _home(target))
             found = self._attribute_of(_home(target), name, dotted, 1) or Symbol(dotted)
             if found.target is not None:
-                self.trails.read(_home(target), _home(found.target))
+                self.trails.read(reader, _home(found.target))
             return found
         return None
 
@@ -313,7 +314,7 @@ class Project:
         for name in rest:
             if symbol is None:
                 return None
-            symbol = self.member(symbol, name)
+            symbol = self.member(symbol, name, module.path)
         return symbol
 
     # -- files ---------------------------------------------------------------------------------------------
