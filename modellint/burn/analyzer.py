@@ -43,6 +43,11 @@ class Analyzer:
         self._project = Project(self._read)
         self._conduct = Conduct(self._project)
 
+    @property
+    def project(self) -> Project:
+        """The files that were read, and what was looked for."""
+        return self._project
+
     def foresee(self, path: Path) -> None:
         """Gather nothing yet: a crate is read as a whole."""
 

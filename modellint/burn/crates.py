@@ -155,6 +155,16 @@ class Crates:
         self._around: dict[Path, Crate | None] = {}
         self._members: dict[Path, tuple[Path, ...]] = {}
         self._siblings: dict[Path, tuple[Crate, ...]] = {}
+        self.patterns: set[tuple[Path, str]] = set()
+
+    def manifests(self) -> set[Path]:
+        """Return the manifests and lock files that answers follow from, whether they exist or not."""
+        folders = {*self._loaded, *self._around}
+        for crate in filter(None, self._loaded.values()):
+            paths = [(entry["folder"], entry.get("path")) for entry in crate.dependencies.values()]
+            folders.update(Path(folder) / path for folder, path in paths if isinstance(path, str))
+        around = {above for folder in folders for above in (folder, *folder.parents)}
+        return {folder / name for folder in around for name in ("Cargo.toml", "Cargo.lock")}
 
     def of(self, path: Path) -> Crate | None:
         """Return the crate that a file belongs to: that of the nearest Cargo.toml with a package."""
@@ -188,6 +198,7 @@ class Crates:
         if crate.workspace not in self._members:
             patterns = [str(item) for item in _table(crate.workspace_manifest, "workspace").get("members", ())]
             inside = [pattern for pattern in patterns if not Path(pattern).is_absolute()]
+            self.patterns.update((crate.workspace, pattern) for pattern in inside)
             folders = [folder for pattern in inside for folder in sorted(crate.workspace.glob(pattern))]
             self._members[crate.workspace] = tuple(dict.fromkeys(folders))
         return self._members[crate.workspace]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from modellint.burn.carriers import Carriers, carriers
 from modellint.burn.crates import Crate, Crates
 from modellint.burn.items import Alias, Call, Function, ModulePath, RustFile, Scope, read_file
 from modellint.sources import Read, SourceError, SourceFile, from_disk, read_source
+from modellint.sources.projects import rust_files
 
 _Seen = set[tuple[Path, ModulePath, str]]  # the names asked for in one question: re-exports go round in circles
 # Folders below a crate in which every file, or every folder with a main.rs, is a target of its own.
@@ -60,6 +61,21 @@ class Project:
         self._folders: dict[Path, frozenset[Path]] = {}
         self._answers: dict[tuple[Path, ModulePath, tuple[str, ...]], Target] = {}
         self._roots: dict[Path, Place] = {}
+
+    @property
+    def looked_at(self) -> Set[Path]:
+        """The files that were read, or found missing, beside those that were given."""
+        return self._files.keys() | self._crates.manifests()
+
+    @property
+    def folders(self) -> Set[Path]:
+        """The folders below which all Rust files were read."""
+        return self._texts.keys()
+
+    @property
+    def patterns(self) -> Set[tuple[Path, str]]:
+        """The patterns, each with its folder, by which members of workspaces were found."""
+        return self._crates.patterns
 
     def add(self, source: SourceFile) -> RustFile:
         """Parse a file whose text is at hand; raise `BurnMissing` without tree-sitter."""
@@ -290,11 +306,7 @@ class Project:
         texts: dict[Path, str] = {}
         for folder in sorted(self._reach(crate)):
             if folder not in self._texts:
-                self._texts[folder] = {
-                    path: self._read(path).decode(errors="replace")
-                    for path in sorted(folder.rglob("*.rs"))
-                    if "target" not in path.relative_to(folder).parts
-                }
+                self._texts[folder] = {path: self._read(path).decode(errors="replace") for path in rust_files(folder)}
             texts |= self._texts[folder]
         return texts
 

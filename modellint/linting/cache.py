@@ -8,95 +8,45 @@ searched for a name that it now mentions, or no longer does; a file more or less
 
 from __future__ import annotations
 
-import dataclasses
-import enum
-import hashlib
-import json
 import os
-import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from modellint._version import __version__
-from modellint.catalog import Framework, Rule, rules_folder
 from modellint.diagnostic import Diagnostic
-from modellint.files import replace_file
 from modellint.linting.engine import Engine, FileReport, language_of
 from modellint.linting.links import Links
+from modellint.linting.notes import Noted, Notes, is_recorded
+from modellint.linting.rust_record import RustRecord
+from modellint.linting.states import State, digest_of_names, is_overtaken, looked_at_again, state_of
+from modellint.linting.store import Store
 from modellint.linting.stored import pack, unpack
-from modellint.settings import Settings
 from modellint.sources import SourceError, read_source
 from modellint.sources.projects import is_shared, python_files
 
-FOLDER = ".modellint_cache"
-_TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is a cache of modellint.\n"
-_RACY = 2_000_000_000  # nanoseconds; a file that young may change once more without another time of change
-_TICK = 10_000_000  # nanoseconds; a change may bear a time that much too early
-_KEPT = 16  # records of one project: other rules, other files
 _DECLARATIONS = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "environment.yml")
-State = list[Any]
-"""Size, time of change in nanoseconds and digest of a file; empty where there is none."""
 
 
-class Reads:
-    """Reads files, and remembers in which state."""
+class AnyRecord(Protocol):
+    """The record of the files of one language in a project."""
 
-    def __init__(self) -> None:
-        self.states: dict[str, State] = {}
-        self.torn = False  # whether a file had two contents in one run
+    def findings(self, path: Path) -> tuple[Diagnostic, ...] | None:
+        """Return what is known of a file, None where it has to be checked."""
+        ...
 
-    def __call__(self, path: Path) -> bytes:
-        """Return the content of `path`; raises `OSError`."""
-        status = path.stat()  # first: what is written after this is noticed
-        data = path.read_bytes()
-        state: State = [status.st_size, status.st_mtime_ns, _digest(data)]
-        self.torn |= self.states.setdefault(str(path), state)[2] != state[2]
-        return data
+    def add(self, path: Path, diagnostics: Iterable[Diagnostic]) -> None:
+        """Take in what a check of `path` has found."""
+        ...
 
+    def compose(self, read: Mapping[str, State], noted: Iterable[Noted]) -> dict[str, Any] | None:
+        """Return what to write, None where there is nothing to keep or something to keep nothing for."""
+        ...
 
-@dataclass(frozen=True, slots=True)
-class Noted:
-    """What the findings of one project follow from, by the names of files: see `modellint.linting.engine.Consulted`."""
-
-    links: Links = field(default_factory=Links)
-    folders: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class Notes:
-    """What one process has read for its findings: the states of files, `torn` if one had two contents.
-
-    `projects` go by one of the files that the process has checked there.
-    """
-
-    states: Mapping[str, State] = field(default_factory=dict)
-    torn: bool = False
-    projects: tuple[tuple[Path, Noted], ...] = ()
-
-
-def take_notes(engine: Engine, checked: Iterable[Path]) -> Notes:
-    """Return what an engine that reads through `Reads` has read for the findings of the files `checked`."""
-    assert isinstance(engine.read, Reads)
-    firsts: dict[tuple[int, Path], Path] = {}
-    for path in checked:
-        settings, root = engine.group(path)
-        if is_recorded(path, settings):
-            firsts.setdefault((id(settings), root), path)
-    projects = []
-    for path in firsts.values():
-        consulted = engine.consulted(*engine.group(path))
-        projects.append((path, Noted(Links.of(consulted), frozenset(map(str, consulted.folders)))))
-    return Notes(engine.read.states, engine.read.torn, tuple(projects))
-
-
-def is_recorded(path: Path, settings: Settings) -> bool:
-    """Tell whether findings are kept: what those of Rust files, and all with `deep`, depend on lies anywhere."""
-    return not settings.deep and language_of(path) == "python"
+    def write(self, data: Mapping[str, Any]) -> None:
+        """Write that."""
+        ...
 
 
 class Records:
@@ -106,15 +56,17 @@ class Records:
         self._engine = engine
         self._files = files
         self._fixes = fixes
-        self._records: dict[tuple[int, Path], Record] = {}
+        self._records: dict[tuple[int, Path, str], AnyRecord] = {}
 
-    def _of(self, path: Path) -> Record | None:
-        settings, root = self._engine.group(path)
-        if not is_recorded(path, settings):
+    def _of(self, path: Path) -> AnyRecord | None:
+        (settings, root), language = self._engine.group(path), language_of(path)
+        if not is_recorded(settings):
             return None
-        if (id(settings), root) not in self._records:
-            self._records[id(settings), root] = Record(root, settings, self._files, self._fixes)
-        return self._records[id(settings), root]
+        key = (id(settings), root, language)
+        if key not in self._records:
+            store = Store(root, settings, self._files, self._fixes, language)
+            self._records[key] = RustRecord(root, store) if language == "rust" else Record(root, store)
+        return self._records[key]
 
     def findings(self, path: Path) -> tuple[Diagnostic, ...] | None:
         """Return what is known of a file, None where it has to be checked."""
@@ -130,7 +82,7 @@ class Records:
     def save(self, notes: Iterable[Notes]) -> None:
         """Write what was added; `notes` are what was read for it. A file with two contents in one run spoils it."""
         states: dict[str, State] = {}
-        noted: dict[Record, list[Noted]] = {}
+        noted: dict[AnyRecord, list[Noted]] = {}
         for one in notes:
             if one.torn or any(states.setdefault(name, state)[2] != state[2] for name, state in one.states.items()):
                 return
@@ -138,21 +90,17 @@ class Records:
                 if (record := self._of(path)) is not None:
                     noted.setdefault(record, []).append(project)
         composed = {record: record.compose(states, noted.get(record, [])) for record in self._records.values()}
-        for record, body in composed.items():  # only now: the first one written may add a folder to the project
-            if body is not None:
-                record.write(body)
+        for record, data in composed.items():  # only now: the first one written may add a folder to the project
+            if data is not None:
+                record.write(data)
 
 
 class Record:
-    """The record of one set of settings and files in the project at `root`.
+    """The record of the Python files of the project at `root`. On the disk, names of files are numbers: `names`."""
 
-    On the disk, names of files are numbers: `names` lists them.
-    """
-
-    def __init__(self, root: Path, settings: Settings, files: Iterable[Path], fixes: bool) -> None:
+    def __init__(self, root: Path, store: Store) -> None:
         self._root = root
-        key = [__version__, sys.version, str(root), fixes, _sources(), _plain(settings), sorted(map(str, files))]
-        self._file = root / FOLDER / f"{_digest(json.dumps(key).encode())}.json"
+        self._store = store
         self._started = time.time_ns()
         self._fresh: dict[str, list[Diagnostic]] = {}
         self._stored: dict[str, Any] = {}
@@ -160,9 +108,8 @@ class Record:
         self._folders: dict[str, str] = {}
         self._links = Links()
         self._changed = False
-        with suppress(OSError, ValueError, KeyError, TypeError, AttributeError, IndexError):  # damaged: a cold run
-            data = json.loads(self._file.read_bytes())
-            if data.pop("digest") == _digest(json.dumps(data).encode()):
+        if (data := store.load()) is not None:
+            with suppress(ValueError, KeyError, TypeError, AttributeError, IndexError):  # of a shape that nobody writes
                 self._take(data)
 
     def _take(self, data: dict[str, Any]) -> None:
@@ -170,23 +117,18 @@ class Record:
         names = data["names"]
         folders: dict[str, str] = data["folders"]
         if any(_names(folder) != known for folder, known in folders.items()) or (
-            data["tree"] and _listed(_files(self._root)) != data["tree"]
+            data["tree"] and digest_of_names(_files(self._root)) != data["tree"]
         ):
             return
         states: dict[str, State] = dict(zip(names, data["states"], strict=True))
         changed: dict[str, bytes] = {}
         for name, old in states.items():
-            try:
-                status = os.stat(name)  # noqa: PTH116 - hundreds of them
-                state = [status.st_size, status.st_mtime_ns]
-                if state == old[:2] and status.st_mtime_ns < data["taken"] - _RACY:
-                    continue
-                content = Path(name).read_bytes()
-            except OSError:
-                if old:
+            state, content = looked_at_again(name, old, data["taken"])
+            if content is None:
+                if old and not state:
                     return
                 continue
-            states[name] = [*state, _digest(content)]
+            states[name] = state
             self._changed = True
             if not old or states[name][2] != old[2]:
                 changed[name] = content
@@ -210,7 +152,7 @@ class Record:
         """Take in what a check of `path` has found."""
         self._fresh[str(path)] = list(diagnostics)
 
-    def compose(self, read: Mapping[str, State], noted: Iterable[Noted]) -> bytes | None:
+    def compose(self, read: Mapping[str, State], noted: Iterable[Noted]) -> dict[str, Any] | None:
         """Return the record with what was added, None where there is nothing to keep or something to keep nothing for.
 
         What was read is kept in the state in which it was read. Of what was only looked for, the state is taken now: a
@@ -228,49 +170,27 @@ class Record:
             str(f / name) for path in fresh for f in _up_to(Path(path).parent, self._root) for name in _DECLARATIONS
         }
         for name in sorted((links.files() | asked) - states.keys()):
-            states[name] = _state(Path(name))
+            states[name] = state_of(Path(name))
         files = _files(self._root) if links.words else []
         places = {*folders, *states.keys() - self._states.keys() - read.keys()}
         places |= {str(self._root), *(os.path.dirname(name) for name in files)} if files else set()  # noqa: PTH120
-        if any(map(self._is_overtaken, places)):
+        if any(is_overtaken(place, self._started) for place in places):
             return None
         number = {name: n for n, name in enumerate(states)}
         found = {**self._stored, **{name: list(map(pack, found)) for name, found in fresh.items()}}
-        data = {
+        return {
             "taken": self._started,
             "names": list(states),
             "states": list(states.values()),
             "folders": folders,
             "links": links.packed(number),
-            "tree": _listed(files) if links.words else None,
+            "tree": digest_of_names(files) if links.words else None,
             "findings": [[number[name], listed] for name, listed in found.items()],
         }
-        return json.dumps({**data, "digest": _digest(json.dumps(data).encode())}).encode()
 
-    def _is_overtaken(self, name: str) -> bool:
-        """Tell whether a file or folder has changed since the run began; clocks of file systems tick slowly."""
-        try:
-            changed = os.stat(name).st_mtime_ns  # noqa: PTH116 - hundreds of them
-        except OSError:
-            return False
-        return self._started - _TICK <= changed <= time.time_ns()
-
-    def write(self, body: bytes) -> None:
-        """Write a record; a folder that cannot be written is left alone."""
-        with suppress(OSError, ValueError):
-            prepare_folder(self._file.parent)
-            replace_file(self._file, body, 0o644)
-
-
-def prepare_folder(folder: Path) -> None:
-    """Make sure that `folder` is a cache, and has room for one more record; raise `OSError` where that fails."""
-    folder.mkdir(exist_ok=True)
-    for name, text in (("CACHEDIR.TAG", _TAG), (".gitignore", "# Made by modellint.\n*\n")):
-        if not (folder / name).exists():
-            replace_file(folder / name, text.encode(), 0o644)
-    records = sorted(folder.glob("[0-9a-f]*.json"), key=lambda path: path.stat().st_mtime_ns)
-    for path in records[: -_KEPT + 1]:
-        path.unlink(missing_ok=True)
+    def write(self, data: Mapping[str, Any]) -> None:
+        """Write what was composed."""
+        self._store.write(data)
 
 
 def _table(path: Path, data: bytes) -> str:
@@ -285,14 +205,6 @@ def _table(path: Path, data: bytes) -> str:
         return ""
 
 
-def _state(path: Path) -> State:
-    try:
-        status = path.stat()
-        return [status.st_size, status.st_mtime_ns, _digest(path.read_bytes())]
-    except OSError:
-        return []
-
-
 def _names(folder: str) -> str:
     """Return a digest of those names in a folder that an import can mean."""
     try:
@@ -300,7 +212,7 @@ def _names(folder: str) -> str:
     except OSError:
         names = []
     kept = sorted(n for n in names if n.endswith(".py") or ("." not in n and n != "__pycache__"))
-    return _digest("\n".join(kept).encode("utf-8", "surrogateescape"))
+    return digest_of_names(kept)
 
 
 def _files(root: Path) -> list[str]:
@@ -308,57 +220,8 @@ def _files(root: Path) -> list[str]:
     return sorted(map(str, python_files(root)))
 
 
-def _listed(names: list[str]) -> str:
-    return _digest("\n".join(names).encode("utf-8", "surrogateescape"))
-
-
 def _up_to(folder: Path, root: Path) -> Iterator[Path]:
     yield folder
     while folder != root and root in folder.parents:
         folder = folder.parent
         yield folder
-
-
-def _sources() -> str:
-    """Return a digest of this package's own files in a checkout, where they change without a new version."""
-    package = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))  # noqa: PTH120 - hundreds of files
-    if os.path.basename(os.path.dirname(package)) in ("site-packages", "dist-packages"):  # noqa: PTH119, PTH120
-        return ""
-    states: list[str] = []
-    folders = [package]
-    while folders:
-        with os.scandir(folders.pop()) as entries:
-            for entry in entries:
-                if entry.name.endswith(".py"):
-                    status = entry.stat()
-                    states.append(f"{entry.path} {status.st_size} {status.st_mtime_ns}")
-                elif "." not in entry.name and entry.name != "__pycache__":
-                    folders.append(entry.path)
-    return _digest("\n".join(sorted(states)).encode("utf-8", "surrogateescape"))
-
-
-def _plain(value: Any) -> Any:
-    """Return settings in a form that is the same in every process; what is shipped is known by its file."""
-    if isinstance(value, Rule | Framework) and rules_folder() in value.path.parents:
-        return _shipped(value.path)
-    if dataclasses.is_dataclass(value):
-        return [_plain(getattr(value, field.name)) for field in dataclasses.fields(value) if field.repr]
-    if isinstance(value, Mapping):
-        return [[_plain(key), _plain(inner)] for key, inner in value.items()]
-    if isinstance(value, frozenset | set):
-        return sorted(map(str, value))
-    if isinstance(value, list | tuple):
-        return list(map(_plain, value))
-    if isinstance(value, enum.Enum):
-        return value.value
-    return value if isinstance(value, str | int | float | bool | None) else str(value)
-
-
-@cache
-def _shipped(path: Path) -> list[Any]:
-    status = path.stat()
-    return [str(path), status.st_size, status.st_mtime_ns]
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.blake2b(data, digest_size=16).hexdigest()

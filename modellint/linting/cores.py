@@ -13,8 +13,9 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import TypeAlias
 
-from modellint.linting.cache import Notes, Reads, take_notes
 from modellint.linting.engine import Engine, FileReport, Plan, language_of
+from modellint.linting.notes import Notes, take_notes
+from modellint.linting.states import Reads
 from modellint.sources import from_disk
 
 _Task: TypeAlias = tuple[Path, ...]

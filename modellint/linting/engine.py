@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from modellint.static.project.trails import Trails
 
 CANNOT_PARSE = "ML002"
+_CARGO = Path()  # in the place of a project's root: which packages belong together, Cargo knows
 # One of them is in every Rust file that has to do with Burn: its names, or type arguments that other files explain.
 _RUST_ROOTS = ("burn", "Tensor", "Backend", "utodiff", "ad_enabled", "::<")
 
@@ -111,6 +112,18 @@ class Consulted:
     folders: Set[Path]
     words: Mapping[str, tuple[Path, ...]]
     tables: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Surveyed:
+    """What the findings in Rust files may follow from, beside these files.
+
+    `files` were read or looked for, all Rust files below `folders` were, and `patterns` were looked up in folders.
+    """
+
+    files: Set[Path] = frozenset()
+    folders: Set[Path] = frozenset()
+    patterns: Set[tuple[Path, str]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,9 +263,14 @@ class Engine:
         words = {} if last is None else {word: last.holders(word) for word in asked}
         return Consulted(trails, folders, words, tables)
 
+    def surveyed(self, settings: Settings) -> Surveyed:
+        """Return what the checker of Rust files has looked at so far."""
+        project = getattr(self._checkers.get((id(settings), _CARGO)), "project", None)
+        return Surveyed() if project is None else Surveyed(project.looked_at, project.folders, project.patterns)
+
     def _checker(self, path: Path, settings: Settings) -> Checker:
         if language_of(path) == "rust":
-            key = (id(settings), Path())  # Cargo knows the projects
+            key = (id(settings), _CARGO)
             if key not in self._checkers:
                 self._checkers[key] = make_burn_analyzer(settings, self.read)
             return self._checkers[key]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from modellint.diagnostic import Diagnostic
 from modellint.files import replace_file
-from modellint.linting.cache import FOLDER, prepare_folder
+from modellint.linting.store import FOLDER, prepare_folder
 from modellint.linting.stored import pack, unpack
 from modellint.sources import SourceError, read_source
 from modellint.sources.projects import is_shared

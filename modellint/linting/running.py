@@ -13,7 +13,8 @@ from modellint.settings import Resolver
 from modellint.sources import Read, absolute, discover, from_disk, shown
 
 if TYPE_CHECKING:
-    from modellint.linting.cache import Notes, Records
+    from modellint.linting.cache import Records
+    from modellint.linting.notes import Notes
 
 # So many bytes that are not screened out are worth one more process: its start, and what it works out once more.
 _WORTH = 100_000
@@ -56,7 +57,9 @@ def check_paths(
     read: Read = from_disk
     records: Records | None = None
     if cache:
-        from modellint.linting.cache import Reads, Records, take_notes
+        from modellint.linting.cache import Records
+        from modellint.linting.notes import take_notes
+        from modellint.linting.states import Reads
 
         read = Reads()
     prepared = prepare(paths, resolver, force_exclude=force_exclude, make_checker=make_checker, fixes=fixes, read=read)

@@ -24,8 +24,8 @@ from pygls.protocol import LanguageServerProtocol, lsp_method
 from pygls.uris import to_fs_path, uri_scheme
 
 from modellint._version import __version__
-from modellint.linting.cache import FOLDER
 from modellint.linting.kept import NAME
+from modellint.linting.store import FOLDER
 from modellint.server.desk import Desk
 from modellint.server.options import OptionsError, read_options
 from modellint.server.results import Result

@@ -37,3 +37,12 @@ def python_files(root: Path) -> Iterator[Path]:
         marked = any((root / mark).exists() for mark in ROOT_MARKS)
         found = discover([root], others=frozenset(_VERSIONED) if marked else ROOT_MARKS)
     return (path for path in found if path.suffix in (".py", ".ipynb"))
+
+
+def rust_files(folder: Path) -> list[Path]:
+    """Return the Rust files below `folder`, sorted, without what Cargo built there."""
+    found = []
+    for name, folders, files in os.walk(folder):
+        folders[:] = [inner for inner in folders if inner != "target"]
+        found += [Path(name, file) for file in files if file.endswith(".rs")]
+    return sorted(found)

@@ -12,7 +12,7 @@ import pytest
 from modellint.diagnostic import to_dict
 from modellint.linting import check_paths
 from modellint.linting import engine as engines
-from modellint.linting.cache import FOLDER
+from modellint.linting.store import FOLDER
 from modellint.settings import Overrides, Resolver
 
 MODEL = """\

@@ -15,7 +15,7 @@ import pytest
 
 from modellint.diagnostic import to_dict
 from modellint.linting import check_paths, cores, running
-from modellint.linting.cache import FOLDER
+from modellint.linting.store import FOLDER
 from modellint.settings import Overrides, Resolver
 from modellint.static.project import facts, index
 

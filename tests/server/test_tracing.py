@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from modellint.linting.cache import FOLDER
 from modellint.linting.kept import NAME, Kept, keep, read_kept, take
+from modellint.linting.store import FOLDER
 from modellint.server.lasting import STALE, lasting
 from tests.server.client import Client
 from tests.server.programs import CONFIGURED

@@ -1,0 +1,96 @@
+"""What a run found in Rust files, kept for the next one.
+
+A crate and its workspace are read as a whole, so the findings hold together: as long as every file that was read or
+looked for is the same, and no Rust file and no member of a workspace came or went.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from modellint.diagnostic import Diagnostic
+from modellint.linting.engine import Surveyed
+from modellint.linting.notes import Noted
+from modellint.linting.states import State, digest_of_names, is_overtaken, looked_at_again, state_of
+from modellint.linting.store import Store
+from modellint.linting.stored import pack, unpack
+from modellint.sources.projects import is_shared, rust_files
+
+
+class RustRecord:
+    """The record of the Rust files of the project at `root`."""
+
+    def __init__(self, root: Path, store: Store) -> None:
+        self._root = root
+        self._store = store
+        self._started = time.time_ns()
+        self._fresh: dict[str, list[Diagnostic]] = {}
+        self._states: dict[str, State] = {}
+        self._listings: dict[str, str] = {}
+        self._stored: dict[str, Any] = {}
+        if (data := store.load()) is not None:
+            with suppress(ValueError, KeyError, TypeError, AttributeError):  # of a shape that nobody writes
+                self._take(data)
+
+    def _take(self, data: dict[str, Any]) -> None:
+        """Take over a record if all of it still holds."""
+        states, listings = data["states"], data["listings"]
+        for name, old in states.items():
+            if looked_at_again(name, old, data["taken"])[0][2:] != old[2:]:
+                return
+        if all(digest_of_names(_listed(listing)) == known for listing, known in listings.items()):
+            self._states, self._listings, self._stored = states, listings, data["findings"]
+
+    def findings(self, path: Path) -> tuple[Diagnostic, ...] | None:
+        """Return what is known of a file, None where it has to be checked."""
+        try:
+            return tuple(map(unpack, self._stored[str(path)]))
+        except (KeyError, ValueError, TypeError):
+            return None
+
+    def add(self, path: Path, diagnostics: Iterable[Diagnostic]) -> None:
+        """Take in what a check of `path` has found."""
+        self._fresh[str(path)] = list(diagnostics)
+
+    def compose(self, read: Mapping[str, State], noted: Iterable[Noted]) -> dict[str, Any] | None:
+        """Return the record of what was added, None where there is nothing to keep or something to keep nothing for."""
+        if not self._fresh or self._fresh.keys() - read.keys() or is_shared(self._root):
+            return None
+        noted = list(noted)
+        states = {**self._states, **{name: state for name, state in read.items() if name.endswith(".rs")}}
+        looked_for = {str(path) for one in noted for path in one.surveyed.files} - states.keys()
+        listings = {listing: _listed(listing) for one in noted for listing in _listings(one.surveyed)}
+        folders = {folder for listing, names in listings.items() for folder in _folders(listing, names)}
+        if any(is_overtaken(place, self._started) for place in looked_for | folders):
+            return None
+        return {
+            "taken": self._started,
+            "states": {**states, **{name: state_of(Path(name)) for name in sorted(looked_for)}},
+            "listings": {**self._listings, **{key: digest_of_names(names) for key, names in listings.items()}},
+            "findings": {**self._stored, **{name: list(map(pack, found)) for name, found in self._fresh.items()}},
+        }
+
+    def write(self, data: Mapping[str, Any]) -> None:
+        """Write what was composed."""
+        self._store.write(data)
+
+
+def _listings(survey: Surveyed) -> set[str]:
+    """Return what was looked up in folders: a folder and a pattern in two lines, none for all Rust files below."""
+    return {f"{folder}\n{pattern}" for folder, pattern in {(folder, "") for folder in survey.folders} | survey.patterns}
+
+
+def _listed(listing: str) -> list[str]:
+    """Return the paths that are found there now."""
+    folder, pattern = listing.rsplit("\n", 1)
+    return sorted(map(str, Path(folder).glob(pattern) if pattern else rust_files(Path(folder))))
+
+
+def _folders(listing: str, names: list[str]) -> set[str]:
+    """Return the folders in which `names` were found, with those around them."""
+    top = Path(listing.rsplit("\n", 1)[0])
+    return {str(top)} | {str(above) for name in names for above in Path(name).parents if top in above.parents}
