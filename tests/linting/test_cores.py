@@ -111,8 +111,8 @@ def test_no_shared_module_is_scanned_twice(project: Path, monkeypatch: pytest.Mo
 def test_the_record_of_several_processes_holds_for_one(project: Path, jobs: int) -> None:
     alone = found(project, 1)
     assert found(project, 2, cache=True) == alone
-    (record,) = (project / FOLDER).glob("*.json")
-    assert len(json.loads(record.read_text())["findings"]) == 14
+    records = [json.loads(record.read_text()) for record in (project / FOLDER).glob("*.json")]
+    assert sorted(len(record["findings"]) for record in records) == [1, 14]  # of Rust and of Python
     assert found(project, jobs, cache=True) == alone
     (project / "net1.py").write_text(MODEL.format(n=1).replace("nn.Dropout()", "nn.Identity()"))
     changed = found(project, 1)
