@@ -146,6 +146,25 @@ RECURSION = {
             net.load_state_dict(torch.load(path, weights_only=True))
             return net(x).argmax(-1).item()
         """,
+    "a deep copy of objects that hold each other": """
+        import copy
+
+        import torch
+        from torchvision.models import resnet18
+
+        class Node:
+            def __init__(self, others):
+                self.a = self.b = self.c = self.d = self.e = self.f = self.g = self.h = self.i = others
+                self.net = resnet18(weights="DEFAULT")
+
+        @torch.no_grad()
+        def main(x):
+            nodes = []
+            for i in (0, 1, 2, 3, 4, 5, 6, 7, 8, 9):
+                nodes.append(Node(nodes))
+            twin = copy.deepcopy(nodes)
+            print(twin[3].net(x).argmax(-1).item())  # ML101
+        """,
 }
 
 CYCLES = {

@@ -197,19 +197,31 @@ _MAX_COPIED = 4
 
 
 def _copied(machine: Machine, value: Value, node: ast.Call, state: State, depth: int) -> Value:
-    """Return copies of the objects of `value`, and of what they hold to the given depth."""
-    refs = set()
-    for oid in value.refs:
-        obj = state.heap[oid]
-        copy = machine.number(("copy", oid, node.lineno, node.col_offset, machine.frame.chain))
-        refs.add(copy)
-        attrs = {}
-        for name, held in obj.attrs.items():
-            made_up = any(machine.owners.get(r) == (oid, name) and state.heap[r].kind == OPAQUE for r in held.refs)
-            if oid not in held.refs and not made_up:  # a made-up part is made up again for the copy
-                attrs[name] = _copied(machine, held, node, state, depth - 1) if depth else held
-        state.heap[copy] = obj._replace(name="", attrs=attrs)
-    return value._replace(refs=frozenset(refs))
+    """Return copies of the objects of `value`, and of what they hold to the given depth; of each object, one."""
+    held: dict[int, dict[str, Value]] = {}
+    level = sorted(value.refs)
+    for _ in range(depth + 1):
+        for oid in level:
+            attrs = state.heap[oid].attrs.items()
+            held[oid] = {name: inner for name, inner in attrs if not _comes_anew(machine, oid, name, inner, state)}
+        level = sorted({ref for oid in level for inner in held[oid].values() for ref in inner.refs} - held.keys())
+    place = (node.lineno, node.col_offset, machine.frame.chain)
+    copies = {oid: machine.number(("copy", oid, *place)) for oid in held}
+
+    def copy(inner: Value) -> Value:
+        return inner._replace(refs=frozenset(copies.get(oid, oid) for oid in inner.refs)) if inner.refs else inner
+
+    for oid, kept in held.items():
+        attributes = {name: copy(inner) for name, inner in kept.items()}
+        state.heap[copies[oid]] = state.heap[oid]._replace(name="", attrs=attributes)
+    return copy(value)
+
+
+def _comes_anew(machine: Machine, owner: int, name: str, held: Value, state: State) -> bool:
+    """Tell whether a copy makes the attribute `name` for itself when asked for it: itself, or a made-up part."""
+    if owner in held.refs:
+        return True
+    return any(machine.owners.get(ref) == (owner, name) and state.heap[ref].kind == OPAQUE for ref in held.refs)
 
 
 def context(machine: Machine, fact: Fact, args: Args, node: ast.Call, state: State) -> Value:
