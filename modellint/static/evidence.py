@@ -9,7 +9,19 @@ from collections.abc import Iterable
 from modellint.static.flow.events import CallSite, Event, Snapshot
 from modellint.static.flow.frames import call_at
 from modellint.static.flow.targets import GRADIENTS_ASKED
-from modellint.static.flow.values import ENTRY, EVAL, LOADED, MIXED, OFF, ON, RANDOM, TRAIN, Site, kinds
+from modellint.static.flow.values import (
+    ENTRY,
+    EVAL,
+    LOADED,
+    MIXED,
+    OFF,
+    ON,
+    RANDOM,
+    TRAIN,
+    UNKNOWN_MODES,
+    Site,
+    kinds,
+)
 from modellint.static.guards import walk_own
 from modellint.static.naming import is_test_file, snake, speaks_of_inference
 from modellint.static.project import ClassInfo, FunctionInfo, Project
@@ -153,9 +165,24 @@ def open_mode(snapshot: Snapshot) -> bool:
 def as_trained(event: Event, snapshot: Snapshot) -> bool:
     """Tell whether what the same root trains is evaluated in the very mode that its callers left for both.
 
-    That mode is wrong for one of the two, and it is training that sets none.
+    That mode is wrong for one of the two, and it is training that sets none. What a factory out of sight made, or code
+    out of sight may have switched, counts only where nothing in the file, or in the class, ever switches a mode.
     """
-    return event.trained_as_given and open_mode(snapshot) and means_inference(event)
+    if not event.trained_as_given or not means_inference(event):
+        return False
+    return open_mode(snapshot) or (snapshot.modes == UNKNOWN_MODES and not _switches_a_mode(event.root))
+
+
+_SWITCH = re.compile(r"^(eval|freeze)$|(^|_)mode(_|$)|set_eval|to_eval|eval_on|inference")
+
+
+def _switches_a_mode(root: FunctionInfo) -> bool:
+    """Tell whether a call in the file, or perhaps in a base class, may switch the mode of a model."""
+    if root.cls is not None and any(base not in ("object", "abc.ABC", "ABC") for base in root.cls.bases):
+        return True
+    scopes = (root.module.body, *root.module.functions)
+    trains = any(isinstance(c.func, ast.Attribute) and c.func.attr == "train" for scope in scopes for c in scope.calls)
+    return trains or any(_SWITCH.search(name) for scope in scopes for name in scope.callees)
 
 
 def records(snapshot: Snapshot) -> bool:

@@ -215,9 +215,22 @@ _OFFERS = re.compile(
 def _for_callers(event: Event) -> bool:
     """Tell whether a function, or a method of a module, gives what its callers may train on: they know best."""
     root = event.root
-    if event.key.chain or root.is_body:
+    if event.key.chain or root.is_body or _readies_itself(event):
         return False
     return _OFFERS.search(root.name) is not None or (root.cls is not None and "forward" in root.cls.methods)
+
+
+_PREDICTS = re.compile(r"^_?(predict|infer|inference|classify|detect|transcribe|translate|synthesi[sz]e)(_|$)")
+
+
+def _readies_itself(event: Event) -> bool:
+    """Tell whether a method is named for prediction and calls eval() itself: nobody trains on what it returns."""
+    root, node = event.root, event.root.node
+    if node is None or _PREDICTS.match(root.name) is None:
+        return False
+    rows = range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    facts = [fact for snapshot in event.snapshots for fact in snapshot.modes if fact.site is not None]
+    return any(fact.how == "eval()" and fact.site is not None and fact.site.row in rows for fact in facts)
 
 
 def _finding(event: Event, snapshot: Snapshot, site: Site, confidence: Confidence) -> Finding:

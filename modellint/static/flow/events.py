@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from modellint.static.flow.values import ENTRY, OFF, Grad, Modes, Obj, Site, kinds
+from modellint.static.flow.values import ENTRY, OFF, UNKNOWN_MODES, Grad, Modes, Obj, Site, kinds
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import last_name, walk
 
@@ -112,10 +112,10 @@ class Event:
     `function` is the function whose text holds the place, `text` how the model is written there. What became of the
     result: `training` (it reached a gradient), `feeds_training` (computed without a graph, for a loss), `uses` (what
     else), `result_dropped`. `model_trained`: the same model is trained somewhere in the analysis;
-    `trained_as_given`: by the same root, in the mode that its callers left; `beside_training`: a model is trained in
-    the same turn of the same loop. `leaves` are the places where inputs were made to require a gradient, `loops` the
-    loops around it, outermost first, `inputs` the variables that the model is given, `source` the forward whose
-    result is added up. `asks_evaluation`: an argument says that this is one.
+    `trained_as_given`: by the same root, in the mode that its callers, or a factory out of sight, left;
+    `beside_training`: a model is trained in the same turn of the same loop. `leaves` are the places where inputs were
+    made to require a gradient, `loops` the loops around it, outermost first, `inputs` the variables that the model is
+    given, `source` the forward whose result is added up. `asks_evaluation`: an argument says that this is one.
     """
 
     key: EventKey
@@ -158,8 +158,8 @@ def _around(event: Event) -> object:
 
 
 def _is_as_given(event: Event) -> bool:
-    """Tell whether a forward runs in the mode that the callers of the root left, and no other."""
-    return all(kinds(snapshot.modes) == {ENTRY} for snapshot in event.snapshots)
+    """Tell whether a forward runs in the mode that the callers of the root left, or a factory out of sight, alone."""
+    return all(kinds(s.modes) == {ENTRY} or s.modes == UNKNOWN_MODES for s in event.snapshots)
 
 
 _STAGE = re.compile(r"train|eval|test|val|phase|mode|split|stage|subset", re.I)

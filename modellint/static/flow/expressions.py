@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from modellint.static.flow.calls import attribute, call_node
 from modellint.static.flow.conditions import compare, truth, truth_of
@@ -34,11 +35,25 @@ def _attribute(machine: Machine, node: ast.Attribute, state: State) -> Value:
 
 def _subscript(machine: Machine, node: ast.Subscript, state: State) -> Value:
     owner, index = machine.eval(node.value, state), machine.eval(node.slice, state)
+    if owner.taint and _is_old_item(node):
+        machine.recorder.use(owner.taint, "number")
+        return Value(taint=owner.taint | {CUT})
     found = element(machine, owner, key_of(index), state, node)
     if not index.taint:
         return found
     machine.recorder.use(index.taint, "prediction")  # it says which ones are picked
     return found.with_taint(index.taint | {CUT})
+
+
+_NUMBER = re.compile(r"loss|err(or)?s?$|acc(uracy)?$|nll|cost|ppl|correct", re.I)
+
+
+def _is_old_item(node: ast.Subscript) -> bool:
+    """Tell whether this is `loss.data[0]`, which was how to write `loss.item()` before torch 0.4."""
+    if not (isinstance(node.value, ast.Attribute) and node.value.attr == "data"):
+        return False
+    first = isinstance(node.slice, ast.Constant) and node.slice.value == 0 and type(node.slice.value) is int
+    return first and _NUMBER.search(last_name(node.value.value) or "") is not None
 
 
 def _sequence(machine: Machine, node: ast.Tuple | ast.List | ast.Set, state: State) -> Value:

@@ -33,6 +33,7 @@ from modellint.static.flow.values import (
     UNKNOWN,
     UNKNOWN_MODES,
     UNKNOWN_WEIGHTS,
+    VOLATILE,
     Args,
     Children,
     ClassValue,
@@ -172,9 +173,15 @@ def call_on(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, s
     result = _builtin(machine, oid, name, args, node, state)
     if result is not None:
         return result
-    if obj.kind == MODEL or (obj.kind == OPAQUE and looks_like_model(obj)):
+    if obj.kind == MODEL or (obj.kind == OPAQUE and (looks_like_model(obj) or _is_given_volatile(obj, args))):
         return _model_method(machine, oid, name, args, node, state)
     return _opaque_method(machine, oid, name, args, node, state)
+
+
+def _is_given_volatile(obj: Obj, args: Args) -> bool:
+    """Tell whether something is given inputs just marked `volatile=True`, as people once did to run a model."""
+    fresh = args.taint == {VOLATILE}
+    return fresh and _NOT_MODELS.search(obj.name) is None
 
 
 def _own_method(machine: Machine, oid: int, method: FunctionInfo, args: Args, node: ast.Call, state: State) -> Value:
@@ -411,7 +418,7 @@ def _model_method(machine: Machine, oid: int, name: str, args: Args, node: ast.C
             state.heap[oid] = state.heap[oid]._replace(modes=UNKNOWN_MODES)
         return Value(refs=frozenset({oid})) if not args.taint else Value(taint=args.taint)
     cls = class_of(obj)
-    runs = FORWARD_METHOD.match(name) is not None and bool(args.every())
+    runs = (FORWARD_METHOD.match(name) is not None and bool(args.every())) or _is_given_volatile(obj, args)
     if cls is not None and not runs and not machine.classes.stores(cls, name):
         return machine.out_of_sight(node, args, state)  # a method that a base out of sight defines
     if not runs:
