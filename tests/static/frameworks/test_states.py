@@ -279,6 +279,41 @@ SILENT = {
             with torch.no_grad():
                 return model(x).argmax(-1)
     """,
+    "a Lightning module that was put into evaluation mode after its training": """
+        import lightning as L
+        import torch
+        from torch import nn
+
+        class Net(L.LightningModule):
+            def __init__(self):
+                super().__init__()
+                self.model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+
+            def forward(self, x):
+                return self.model(x)
+
+            def training_step(self, batch, index):
+                return nn.functional.cross_entropy(self(batch[0]), batch[1])
+
+        class Table:
+            def fit(self, loader):
+                self.net = Net()
+                self.trainer = L.Trainer(max_epochs=10)
+                self.trainer.fit(self.net, loader)
+                self.net.eval()
+
+            def predict(self, loader):
+                rows = []
+                for x in loader:
+                    with torch.no_grad():
+                        rows.append(self.net(x).cpu().numpy())
+                return rows
+
+        def main(loader):
+            table = Table()
+            table.fit(loader)
+            return table.predict(loader)
+    """,
     "lightning's freeze() is eval() without gradients": """
         import lightning as L
         from torch import nn
@@ -368,6 +403,41 @@ FOUND = {
 
             def __call__(self, ids):
                 return self.t5(ids).last_hidden_state.cpu().numpy()  # ML201
+    """,
+    "a Lightning module is in training mode after its training": """
+        import lightning as L
+        import torch
+        from torch import nn
+
+        class Net(L.LightningModule):
+            def __init__(self):
+                super().__init__()
+                self.model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+
+            def forward(self, x):
+                return self.model(x)
+
+            def training_step(self, batch, index):
+                return nn.functional.cross_entropy(self(batch[0]), batch[1])
+
+        class Table:
+            def fit(self, loader):
+                self.net = Net()
+                self.trainer = L.Trainer(max_epochs=10)
+                self.trainer.fit(self.net, loader)
+                print("trained")
+
+            def predict(self, loader):
+                rows = []
+                for x in loader:
+                    with torch.no_grad():
+                        rows.append(self.net(x).cpu().numpy())  # ML101
+                return rows
+
+        def main(loader):
+            table = Table()
+            table.fit(loader)
+            return table.predict(loader)
     """,
     "a step called by hand": """
         import lightning as L
