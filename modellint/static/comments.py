@@ -1,10 +1,11 @@
-"""What comments say that the code cannot: that a mode is meant."""
+"""What comments say that the code cannot: that something is meant."""
 
 from __future__ import annotations
 
+import ast
 import re
 
-from modellint.static.project import FunctionInfo
+from modellint.static.project import FunctionInfo, ModuleInfo
 
 _MEANT = re.compile(
     r"#.*?(?:\b(?:do ?n[o']?t|not|never|without|no need)\b.{0,40}?\b(?:eval(?:uation)? ?mode|eval\(\)|\.eval\b)"
@@ -24,3 +25,12 @@ def says_mode_is_meant(function: FunctionInfo, row: int) -> bool:
     first = max(node.lineno if node is not None else 1, row - _ABOVE)
     rows = function.module.text.splitlines()[first - 1 : row]
     return any("#" in text and _MEANT.search(text) for text in rows)
+
+
+_JUST_ABOVE = 3
+
+
+def says(module: ModuleInfo, node: ast.expr | ast.stmt, pattern: str) -> bool:
+    """Tell whether `pattern` is found in a comment in the rows of `node`, or in the three above it."""
+    rows = module.text.splitlines()[max(0, node.lineno - 1 - _JUST_ABOVE) : node.end_lineno]
+    return any(re.search(pattern, comment) for _, mark, comment in (row.partition("#") for row in rows) if mark)

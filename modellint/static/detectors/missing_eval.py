@@ -167,7 +167,8 @@ def _judge_saved(place: Place) -> Iterator[tuple[object, Finding]]:
     """A model that was saved as a whole comes back in the mode it was saved in, and training saves it on the way."""
     for event in place.events:
         for snapshot in event.snapshots:
-            if all(fact.how == SAVED_WHOLE for fact in snapshot.modes) and is_inference(event, snapshot):
+            saved = bool(snapshot.modes) and all(fact.how == SAVED_WHOLE for fact in snapshot.modes)
+            if saved and is_inference(event, snapshot):
                 finding = _finding(event, snapshot, place.site, Confidence.LIKELY, place.outside)
                 yield _cause(event, snapshot), finding
                 return

@@ -12,10 +12,12 @@ from typing import Any
 
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
+from modellint.static.comments import says
 from modellint.static.context import FileContext, Finding
 from modellint.static.datapath.evidence import evaluates_by_name, infers, is_test_scope, trains
 from modellint.static.flow.values import Site
 from modellint.static.guards import conditions, own, path_to, tied_to_mode
+from modellint.static.naming import is_test_file
 from modellint.static.origins import EVERYWHERE, Origin
 from modellint.static.project import ClassInfo, FunctionInfo, Symbol
 from modellint.static.project.facts import dotted_name, last_name
@@ -146,7 +148,7 @@ def _fits(context: FileContext, pattern: Mapping[str, Any], match: Match) -> str
             return None  # what is passed cannot be read off
         given = view.argument(name, wanted.get("position"))
         if given is None:
-            if wanted.get("missing") is not True:
+            if wanted.get("missing") is not True or _may_be_added(match.scope, view.node):
                 return None
             continue
         if wanted.get("missing") is True:
@@ -169,7 +171,22 @@ def _fits(context: FileContext, pattern: Mapping[str, Any], match: Match) -> str
         context.project.root, context.module.path.parent, pattern["unless-required"]
     ):
         return None
+    if pattern.get("tests") is False and is_test_file(context.module.path):
+        return None
+    if "unless-comment" in pattern and says(context.module, match.node, pattern["unless-comment"]):
+        return None
     return shown
+
+
+def _may_be_added(scope: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether a dict that the call is given as `**options` gets further items after it was made."""
+    spread = {
+        keyword.value.id for keyword in call.keywords if keyword.arg is None and isinstance(keyword.value, ast.Name)
+    }
+    return any(
+        isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Name) and node.value.id in spread
+        for node in (own(scope, ast.Subscript) if spread else ())
+    )
 
 
 def _value_fits(context: FileContext, wanted: Mapping[str, Any], value: Origin) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 from modellint.catalog import ActiveRule
 from modellint.static.context import FileContext, Finding
 from modellint.static.guards import own, walk_own
+from modellint.static.naming import is_test_file
 from modellint.static.origins import Origin
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import last_name
@@ -28,6 +29,8 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     `constructors` classes for which that holds when they are given sizes, `converters` functions that keep what they
     are given.
     """
+    if is_test_file(context.module.path):
+        return
     options = rule.rule.detector_options
     words = {name.rsplit(".", 1)[-1] for name in (*options["allocators"], *options["constructors"])}
     words.update(options["methods"])
@@ -67,15 +70,32 @@ def _allocation(context: FileContext, origin: Origin, options: Mapping[str, Any]
     if isinstance(device, ast.Constant) and device.value == "meta":
         return None
 
-    if name in options["allocators"]:
-        return node
-    if name is None and last_name(node.func) in options["methods"] and isinstance(node.func, ast.Attribute):
-        return node
-    if name in options["constructors"] and (len(node.args) > 1 or any(map(_is_size, node.args))):
-        return node
+    method = name is None and last_name(node.func) in options["methods"] and isinstance(node.func, ast.Attribute)
+    sized = name in options["constructors"] and (len(node.args) > 1 or any(map(_is_size, node.args)))
+    if name in options["allocators"] or method or sized:
+        return None if _holds_nothing(node) or _is_filled(context, origin, options["converters"]) else node
     if name in options["converters"] and node.args:
         return _allocation(context, origin.at(node.args[0]), options, depth + 1)
     return None
+
+
+def _holds_nothing(node: ast.Call) -> bool:
+    """Tell whether a tensor has no element: a size of zero stands for a cache that is empty so far."""
+    sizes = [*node.args, *(keyword.value for keyword in node.keywords if keyword.arg == "size")]
+    listed = [part for size in sizes for part in (size.elts if isinstance(size, (ast.Tuple, ast.List)) else [size])]
+    return any(isinstance(part, ast.Constant) and part.value == 0 for part in listed)
+
+
+def _is_filled(context: FileContext, origin: Origin, converters: list[str]) -> bool:
+    """Tell whether the function that allocates writes to the memory before it hands it back."""
+    names = [
+        target.id
+        for node in own(origin.scope, ast.Assign)
+        if node.value is origin.node
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    ]
+    return any(_is_written(context, origin.scope, name, converters) for name in names)
 
 
 def _is_size(node: ast.expr) -> bool:
