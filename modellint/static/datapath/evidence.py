@@ -28,6 +28,11 @@ LOOKS = re.compile(
 REPEATS = re.compile(r"(^|_)(tta|augment\w*|aug|views?|crops?|mc)(_|$)")
 """Names of code that draws several views of one input and takes their mean."""
 
+CORRUPTS = re.compile(
+    r"(^|_)(ssl|self_?supervised|contrastive|pretext|restor\w*|denois\w*|inpaint\w*|corrupt\w*|noisy|masked)(_|$)"
+)
+"""Names of code whose task is to undo, or to see through, what was done to the input at random."""
+
 _TRAINER = re.compile(r"^_?(train|training|fit)(_(?!trans|tf|pre|loader|set|data|ds$|dl$|aug)\w+)?$")
 _ENCODES = frozenset({"encode_image", "encode_text", "get_image_features", "get_text_features", "forward_features"})
 _TRAINS = frozenset({"backward", "manual_backward", "minimize"})

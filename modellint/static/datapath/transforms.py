@@ -66,11 +66,28 @@ class Transforms:
         if replaced is not None:
             yield from self._value(replaced, depth + 1)
             return
+        if isinstance(value.node, ast.Subscript) and isinstance(value.node.slice, ast.Slice):
+            for item in self._sliced(value.at(value.node.value), value.node.slice):
+                yield from self._value(item, depth + 1)
+            return
         for origin in self._resolver.origins(value):
             if origin.unsure or origin.key in self._seen:
                 continue
             self._seen.add(origin.key)
             yield from self._made(origin, value, depth)
+
+    def _sliced(self, listed: Origin, bounds: ast.Slice) -> Iterator[Origin]:
+        """Yield what a slice takes of the elements of a list, nothing where its bounds are not known."""
+        known = [
+            (None,) if node is None else self._resolver.constant(listed.at(node))
+            for node in (bounds.lower, bounds.upper, bounds.step)
+        ]
+        if not all(number is not None and isinstance(number[0], int | None) for number in known):
+            return
+        taken = slice(*(number[0] for number in known if number is not None))
+        for origin in self._resolver.origins(listed):
+            if isinstance(origin.node, (ast.List, ast.Tuple)):
+                yield from (origin.at(item) for item in origin.node.elts[taken])
 
     def _made(self, origin: Origin, used: Origin, depth: int) -> Iterator[Randomness]:
         node = origin.node

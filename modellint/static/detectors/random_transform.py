@@ -10,7 +10,7 @@ from typing import Any
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
-from modellint.static.datapath.evidence import REPEATS, is_forward
+from modellint.static.datapath.evidence import CORRUPTS, REPEATS, is_forward
 from modellint.static.datapath.inputs import applied, inference_forwards
 from modellint.static.datapath.loaders import enclosing_names, loaders
 from modellint.static.datapath.reports import arrival
@@ -21,6 +21,9 @@ from modellint.static.merge import merged
 from modellint.static.naming import snake
 from modellint.static.origins import Origin
 from modellint.static.project.facts import called_name
+
+_AROUND = 2
+"""So many parts of a path tell what a file is about: its own name, and that of its folder."""
 
 Found = tuple[Randomness, Site, Confidence]
 
@@ -48,6 +51,8 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 makes = True
                 names |= enclosing_names(scope, call, context.resolver)
     if not makes:  # equivalent: spares the search
+        return
+    if any(CORRUPTS.search(snake(name)) for name in context.module.path.with_suffix("").parts[-_AROUND:]):
         return
     found = [*_through_loaders(context, transforms, names, options), *_direct(context, transforms, names)]
     yield from merged((finding.site, finding) for finding in map(_finding, found))
