@@ -204,7 +204,7 @@ def is_inference(event: Event, snapshot: Snapshot) -> bool:
     if event.training or event.wants_gradient:
         return False
     predicts = not PREDICTS.isdisjoint(event.uses)
-    if CRITERION.search(event.text) or event.asks_evaluation:
+    if is_no_model(event, snapshot) or event.asks_evaluation:
         return False
     if wants_randomness(event) or (acts(event) and not has_loaded_weights(snapshot)):
         return False
@@ -236,8 +236,27 @@ def is_inference(event: Event, snapshot: Snapshot) -> bool:
 _PLAIN = frozenset({"", "forward", "__call__"})
 """Forwards that leave nothing behind but their result: other methods may keep it in the object."""
 
-CRITERION = re.compile(r"(^|[._])(criterion|criteria|loss(es)?(_?(fn|func|function))?)(_?\w{1,3})?$")
+
+def is_no_model(event: Event, snapshot: Snapshot) -> bool:
+    """Tell whether what is called is a loss, a transform of data, or a session of ONNX Runtime: `run(None, feeds)`."""
+    if _CRITERION.search(event.text):
+        return True
+    if isinstance(snapshot.obj.cls, ClassInfo):
+        return False
+    if event.key.detail == "run":
+        call = call_at(event.function, event.site)
+        return call is not None and len(call.args) > 1 and _is_none(call.args[0])
+    return _TRANSFORM.search(event.text) is not None
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+_CRITERION = re.compile(r"(^|[._])(criterion|criteria|loss(es)?(_?(fn|func|function))?)(_?\w{1,3})?$")
 """How a loss is called, which measures the same in every mode."""
+_TRANSFORM = re.compile(r"(^|[._])(transforms?(_inputs?)?|augment(ation|ations|er|or)?|perturbation)$")
+"""How a transform of data is called, which has a mode, perhaps, and no weights."""
 
 
 def _put_into_training(snapshot: Snapshot) -> bool:

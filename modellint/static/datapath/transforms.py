@@ -78,13 +78,13 @@ class Transforms:
 
     def _sliced(self, listed: Origin, bounds: ast.Slice) -> Iterator[Origin]:
         """Yield what a slice takes of the elements of a list, nothing where its bounds are not known."""
-        known = [
-            (None,) if node is None else self._resolver.constant(listed.at(node))
-            for node in (bounds.lower, bounds.upper, bounds.step)
-        ]
-        if not all(number is not None and isinstance(number[0], int | None) for number in known):
-            return
-        taken = slice(*(number[0] for number in known if number is not None))
+        numbers: list[int | None] = []
+        for node in (bounds.lower, bounds.upper, bounds.step):
+            known = self._resolver.constant(listed.at(node)) if node is not None else (None,)
+            if known is None or not isinstance(known[0], int | None):
+                return
+            numbers.append(known[0])
+        taken = slice(*numbers)
         for origin in self._resolver.origins(listed):
             if isinstance(origin.node, (ast.List, ast.Tuple)):
                 yield from (origin.at(item) for item in origin.node.elts[taken])

@@ -130,7 +130,12 @@ def _follows_owner(event: Event, snapshot: Snapshot, context: FileContext) -> bo
     cls = event.root.cls
     if cls is None or not context.classes.is_module(cls):
         return False
-    return all(fact.how.endswith("()") and fact.how[:1].isupper() for fact in snapshot.modes)
+    features = snapshot.grad.state != OFF and PREDICTS.isdisjoint(event.uses)
+    mine = features and event.text.startswith(f"{event.root.self_name}.")
+    return all(
+        fact.how.endswith("()") and (fact.how[:1].isupper() or (mine and fact.mode == TRAIN and "." in fact.how))
+        for fact in snapshot.modes
+    )
 
 
 _TRANSLATES = re.compile(r"Generator")

@@ -11,7 +11,6 @@ from modellint.diagnostic import Confidence
 from modellint.static.classes import WITHOUT_LAYERS
 from modellint.static.context import FileContext, Finding
 from modellint.static.evidence import (
-    CRITERION,
     PREDICTS,
     as_trained,
     called_for_inference,
@@ -20,6 +19,7 @@ from modellint.static.evidence import (
     in_eval,
     in_train,
     is_handed_over,
+    is_no_model,
     is_shape_check,
     is_test_code,
     means_inference,
@@ -76,7 +76,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
 
 def _confidence(event: Event, snapshot: Snapshot) -> Confidence | None:
     """Return how sure it is that this forward is inference and needs no graph; None without evidence."""
-    if event.training or event.wants_gradient or snapshot.obj.frozen or CRITERION.search(event.text):
+    if event.training or event.wants_gradient or snapshot.obj.frozen or is_no_model(event, snapshot):
         return None
     if event.result_dropped and not has_loaded_weights(snapshot):
         return None

@@ -35,7 +35,7 @@ from modellint.static.flow.values import (
     kinds,
     only_constant,
 )
-from modellint.static.flow.vocabulary import METRIC
+from modellint.static.flow.vocabulary import KEEPS_GRAPH, METRIC
 from modellint.static.project import ClassInfo
 
 PREDICTIONS = {
@@ -126,12 +126,9 @@ def method(machine: Machine, receiver: Value, name: str, args: Args, node: ast.C
     return Value(taint=taint)
 
 
-_KEEPS_GRAPH = re.compile(r"loss|criterion|nll|cross_entropy|mse|kl_div|objective|penalty|mean|sum", re.I)
-
-
 def after_unknown(value: Value, node: ast.Call) -> Value:
     """Return what comes out of a function out of sight: only a loss is taken to keep the graph of what went in."""
-    if not value.taint or _KEEPS_GRAPH.search(ast.unparse(node.func)):
+    if not value.taint or KEEPS_GRAPH.search(ast.unparse(node.func)):
         return value
     return value._replace(taint=value.taint | {CUT})
 

@@ -237,7 +237,7 @@ def context(machine: Machine, fact: Fact, args: Args, node: ast.Call, state: Sta
         models = frozenset(oid for value in values for oid in _models(value, state))
         if args.starred is not None and given is None:  # `eval_mode(*networks)`: any of them
             effect = dataclasses.replace(effect, mode=UNKNOWN)
-            models |= {oid for oid, obj in state.heap.items() if obj.kind == MODEL}
+            models |= {oid for oid, obj in state.heap.everything().items() if obj.kind == MODEL}
     made = GradContext(effect.grad, site, effect.mode, models)
     if fact.immediate and effect.grad != "same":
         state.grad = Grad(effect.grad, site)

@@ -28,7 +28,7 @@ from modellint.static.flow.events import (
 )
 from modellint.static.flow.frames import Frame, site_of
 from modellint.static.flow.quiet import Quiet
-from modellint.static.flow.skipping import tells_nothing, without_running
+from modellint.static.flow.skipping import after_inert, tells_nothing, without_running
 from modellint.static.flow.state import State, join_states, settle
 from modellint.static.flow.toplevels import Globals, fill_in, run_module
 from modellint.static.flow.touching import may_write, touch_given
@@ -256,7 +256,7 @@ class Machine:
             self.recorder.use(args.taint, "passed")
             if METRIC.search(function.name):
                 self.recorder.use(args.taint, "reported")
-            return self.out_of_sight(node, args, state, may_write(function))
+            return after_inert(self.out_of_sight(node, args, state, may_write(function)), function)
         if len(self.frames) >= MAX_DEPTH or sum(f.function is function for f in self.frames) > 1:
             return self.out_of_sight(node, args, state)
         decorators = wrapping_decorators(self, function) if not callee.raw else ()

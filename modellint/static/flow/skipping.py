@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from modellint.static.flow.quiet import Result, given_values, havoc
 from modellint.static.flow.state import State
 from modellint.static.flow.values import (
+    CUT,
     INSTANCE,
     NOTHING,
     UNKNOWN_MODES,
@@ -17,6 +18,8 @@ from modellint.static.flow.values import (
     Value,
     join_all,
 )
+from modellint.static.flow.vocabulary import KEEPS_GRAPH
+from modellint.static.guards import own
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import parameters
 
@@ -90,3 +93,15 @@ def _result(
         attrs = {str(index): value for index, value in enumerate(places)}
         values.append(machine.container(node, state, attrs, "list"))
     return join_all(values)
+
+
+def after_inert(value: Value, function: FunctionInfo) -> Value:
+    """Return what comes out of a function that is not run: one that decides or compares cuts the graph."""
+    if not value.taint or KEEPS_GRAPH.search(function.name):
+        return value
+    decides = not _DECIDES.isdisjoint(function.callees)
+    compares = any(isinstance(op, (ast.Eq, ast.NotEq)) for node in own(function, ast.Compare) for op in node.ops)
+    return value._replace(taint=value.taint | {CUT}) if decides or compares else value
+
+
+_DECIDES = frozenset("argmax topk detach item tolist numpy eq".split())

@@ -48,6 +48,10 @@ class Layer(dict[Key, Item]):
             layer = layer.below
         return None
 
+    def everything(self) -> dict[Key, Item]:
+        """Return the items here and below, as a plain dict."""
+        return {**(self.below.everything() if self.below is not None else {}), **self}
+
     def fork(self) -> Layer[Key, Item]:
         """Return a copy of this layer above the same one."""
         copy: Layer[Key, Item] = Layer(self, self.below)  # type: ignore[arg-type]

@@ -31,3 +31,6 @@ METRIC = re.compile(
     re.I,
 )
 """Names of functions that are given predictions, or publish them."""
+
+KEEPS_GRAPH = re.compile(r"loss|criterion|nll|cross_entropy|mse|kl_div|objective|penalty|mean|sum", re.I)
+"""Functions whose result is taken to keep the graph of what they are given: losses, and means and sums of them."""

@@ -23,7 +23,7 @@ def outcome(resolver: Resolver, origin: Origin) -> tuple[Any] | None:
         return negated(resolver.constant(origin.at(node.operand)))
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         known = resolver.constant(origin.at(node.operand))
-        return None if known is None or type(known[0]) not in (int, float) else (-known[0],)
+        return (-known[0],) if known is not None and isinstance(known[0], (int, float)) else None
     if isinstance(node, ast.BoolOp):
         return _boolean(resolver, origin, node)
     if isinstance(node, ast.Compare):
