@@ -73,6 +73,11 @@ def conditions(function: FunctionInfo, target: ast.AST) -> Iterator[tuple[ast.ex
                 yield before.test, False
 
 
+def alone(statement: ast.Expr) -> list[ast.expr]:
+    """Return the expressions whose values a statement throws away: its own, those of `a.eval(), b.eval()`."""
+    return statement.value.elts if isinstance(statement.value, ast.Tuple) else [statement.value]
+
+
 def never_reached(function: FunctionInfo, target: ast.AST) -> bool:
     """Tell whether an earlier statement of a block around `target` always leaves it."""
     path = path_to(function, target)

@@ -182,9 +182,10 @@ class Consumptions:
         kind = EVALUATION if _EVALUATORS.match(text) else TRAINING if trains_by_name(text) else OTHER
         if (kind == OTHER and not fits) or self._is_in_sight(call, scope):
             return
-        for value in call.args:
+        for position, value in enumerate(call.args):
             if isinstance(value, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)):
-                held_out = fits and _HELD_OUT.search(snake(last_name(value) or ""))
+                third = position == 2 and _is_trainer(call.func)
+                held_out = fits and (third or _HELD_OUT.search(snake(last_name(value) or "")))
                 yield Consumption(EVALUATION if held_out else kind, Origin(value, scope), value, scope)
         for keyword in call.keywords:
             if keyword.arg is not None and re.search("load|data", keyword.arg):
@@ -196,6 +197,11 @@ class Consumptions:
         if symbol is not None and symbol.target is not None:
             return True
         return isinstance(call.func, ast.Attribute) and bool(self.resolver.methods(Origin(call, scope), call.func))
+
+
+def _is_trainer(method: ast.expr) -> bool:
+    """Tell whether a `fit` is a trainer's: it takes the model, the loader to train with, that to validate with."""
+    return isinstance(method, ast.Attribute) and "trainer" in (last_name(method.value) or "").lower()
 
 
 def _evaluates_held_out(loop: Loop, scope: FunctionInfo) -> bool:

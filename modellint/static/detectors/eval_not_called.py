@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from modellint.catalog import ActiveRule
 from modellint.static.context import FileContext, Finding
 from modellint.static.flow.events import MODE_ENTERED
-from modellint.static.guards import values_of
+from modellint.static.guards import alone, own, values_of
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import last_name
 from modellint.static.sites import places
@@ -20,14 +20,30 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     entered = False
     for scope in context.scopes:
         for statement in scope.statements:
-            if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Attribute):
-                attribute = statement.value
-                if attribute.attr in methods and not _of_other_library(context, scope, attribute.value):
-                    yield Finding(context.site(attribute), {"written": ast.unparse(attribute)})
-            elif not isinstance(statement, ast.Expr):
+            if isinstance(statement, ast.Expr):
+                attributes = [node for node in alone(statement) if isinstance(node, ast.Attribute)]
+                for attribute in attributes:
+                    if attribute.attr in methods and not _of_other_library(context, scope, attribute.value):
+                        yield Finding(context.site(attribute), {"written": ast.unparse(attribute)})
+            else:
                 entered = entered or any(last_name(i.context_expr) in methods for i in statement.items)
+        for attribute in _kept_as_model(scope, methods):
+            yield Finding(context.site(attribute), {"written": ast.unparse(attribute)})
     if entered:  # equivalent: spares the flow analysis
         yield from _entered(context)
+
+
+_MOVES = frozenset({"to", "cuda", "cpu", "half", "float", "bfloat16"})
+
+
+def _kept_as_model(scope: FunctionInfo, methods: Container[str]) -> Iterator[ast.Attribute]:
+    """Yield the methods that a variable gets in the place of the model: `net = Net().to(device).eval`."""
+    for node in own(scope, ast.Assign):
+        method = node.value
+        if isinstance(method, ast.Attribute) and method.attr in methods and isinstance(method.value, ast.Call):
+            moved = method.value.func
+            if isinstance(moved, ast.Attribute) and moved.attr in _MOVES:
+                yield method
 
 
 def _entered(context: FileContext) -> Iterator[Finding]:

@@ -85,7 +85,9 @@ def _forwards(context: FileContext, origin: Origin, depth: int) -> dict[int, ast
         func = node.func
         if isinstance(func, ast.Attribute) and func.attr in _KEEPS:
             return _forwards(context, origin.at(func.value), depth + 1)
-        plain = isinstance(func, ast.Name) or (isinstance(func, ast.Attribute) and not _makes_labels(func.attr))
+        plain = isinstance(func, (ast.Name, ast.Call)) or (
+            isinstance(func, ast.Attribute) and not _makes_labels(func.attr)
+        )
         if plain and bool(node.args or node.keywords) and context.is_forward(node):
             return {id(node): node}
         if last_name(func) in _JOINS and node.args and _is_of_tensors(context, origin.scope, func):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from modellint.catalog import ActiveRule
 from modellint.static.context import FileContext, Finding
+from modellint.static.guards import alone
 from modellint.static.project import FunctionInfo
 
 
@@ -15,12 +16,12 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     for scope in context.scopes:
         for statement in scope.statements:
             if isinstance(statement, ast.Expr):
-                node = statement.value
-                bare = node.func if isinstance(node, ast.Call) else node
-                if isinstance(node, ast.Call) and node.args and not isinstance(node.args[0], ast.Constant):
-                    continue  # `torch.no_grad(f)` decorates f
-                if _switches(context, scope, bare) and isinstance(bare, (ast.Attribute, ast.Name)):
-                    yield Finding(context.site(node), {"written": ast.unparse(node)})
+                for node in alone(statement):
+                    bare = node.func if isinstance(node, ast.Call) else node
+                    if isinstance(node, ast.Call) and node.args and not isinstance(node.args[0], ast.Constant):
+                        continue  # `torch.no_grad(f)` decorates f
+                    if _switches(context, scope, bare) and isinstance(bare, (ast.Attribute, ast.Name)):
+                        yield Finding(context.site(node), {"written": ast.unparse(node)})
             else:
                 for item in statement.items:
                     node = item.context_expr

@@ -12,8 +12,8 @@ MODEL_NAME = re.compile(
 """Names that people give to models; only used where nothing better is known of what is called."""
 
 NO_MODEL_NAME = re.compile(
-    r"(fn|func|function|cls|class|type|op|factory|builder|callback|closure|transforms?|tfms?|criterion|loss\w*|metric\w*|"
-    r"optim\w*|scheduler|logger|tokenizer|processor|collate\w*|progress|bar|partial|getter|hook|act|norm|layer)$",
+    r"(fn|func|function|cls|class|type|op|factory|builder|callback|closure|transforms?|tfms?|crit(erion)?|loss\w*|"
+    r"metric\w*|optim\w*|scheduler|logger|tokenizer|processor|collate\w*|progress|bar|partial|getter|hook|act|norm|layer)$",
     re.I,
 )
 """Names that people give to other things that are called."""
@@ -32,5 +32,7 @@ METRIC = re.compile(
 )
 """Names of functions that are given predictions, or publish them."""
 
-KEEPS_GRAPH = re.compile(r"loss|criterion|nll|cross_entropy|mse|kl_div|objective|penalty|mean|sum", re.I)
+KEEPS_GRAPH = re.compile(
+    r"loss|crit(?!ic)|nll|(?<![a-z])b?ce(?![a-z])|cross_entropy|mse|kl_div|objective|penalty|mean|sum", re.I
+)
 """Functions whose result is taken to keep the graph of what they are given: losses, and means and sums of them."""
