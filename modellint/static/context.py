@@ -45,7 +45,7 @@ class Finding:
 _LOADING = frozenset({"load_state_dict", "from_pretrained", "load", "create_model", "hub", "export", "jit"})
 
 
-_LOOKS_ALIKE = frozenset("paddle paddlenlp mxnet mindspore jittor oneflow megengine chainer".split())
+_LOOKS_ALIKE = frozenset("paddle paddlenlp mxnet mindspore jittor oneflow megengine chainer mlx".split())
 """Libraries whose models have `train()`, `eval()` and a `no_grad` of their own."""
 
 

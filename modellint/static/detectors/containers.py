@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
-from modellint.static.guards import values_of, walk_own
+from modellint.static.guards import own, values_of, walk_own
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import last_name
@@ -61,3 +62,15 @@ def elements(value: ast.expr) -> list[ast.expr] | None:
     if isinstance(value, (ast.List, ast.Tuple, ast.Set)):
         return list(value.elts)
     return list(value.values) if isinstance(value, ast.Dict) else None
+
+
+_MOVES = frozenset({"to", "cuda", "cpu", "half", "float", "type"})
+
+
+def moved_by_hand(method: FunctionInfo) -> Iterator[str]:
+    """Yield the containers whose elements `method` moves to where the input is: `self.x[0] = self.x[0].to(device)`."""
+    for node in own(method, ast.Assign):
+        target, call = node.targets[0], node.value
+        if isinstance(target, ast.Subscript) and isinstance(call, ast.Call) and last_name(call) in _MOVES:
+            if isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) == ast.unparse(target):
+                yield ast.unparse(target.value)

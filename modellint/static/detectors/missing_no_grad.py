@@ -141,7 +141,7 @@ def _all_under_switch(method: FunctionInfo, context: FileContext, depth: int) ->
         under_switch(scope, call)
         or (
             depth < _DEEPEST
-            and scope.cls is not None
+            and not scope.is_body
             and scope.name != method.name
             and _all_under_switch(scope, context, depth + 1)
         )
@@ -150,9 +150,10 @@ def _all_under_switch(method: FunctionInfo, context: FileContext, depth: int) ->
 
 
 def _calls_by_name(method: FunctionInfo, context: FileContext) -> list[tuple[FunctionInfo, ast.Call]]:
-    """Return the calls of anything's method of that name; none where too many files have some."""
+    """Return the calls of anything's method of that name, of a function those of that name; none in too many files."""
     project, mine, name = context.project, context.module.path, method.name
-    paths = [path for path in project.mentioning(f".{name}(", mine, "calls") if not is_test_file(path)]
+    word = f".{name}(" if method.cls is not None else f"{name}("
+    paths = [path for path in project.mentioning(word, mine, "calls") if not is_test_file(path)]
     if len(paths) > MAX_FILES:
         return []
     modules = [module for path in paths if (module := project.load(path, mine, "calls")) is not None]
@@ -162,7 +163,8 @@ def _calls_by_name(method: FunctionInfo, context: FileContext) -> list[tuple[Fun
         for scope in (module.body, *module.functions)
         if name in scope.callees
         for call in scope.calls
-        if isinstance(call.func, ast.Attribute) and call.func.attr == name
+        if isinstance(call.func, ast.Attribute if method.cls is not None else (ast.Attribute, ast.Name))
+        and last_name(call) == name
     ]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
-from modellint.static.guards import path_to, walk_own
+from modellint.static.guards import assignments, own, path_to, walk_own
 from modellint.static.naming import is_test_file, snake
 from modellint.static.origins import Origin, is_parameter
 from modellint.static.project import FunctionInfo
@@ -91,6 +91,8 @@ def _handled(scope: FunctionInfo, call: ast.Call) -> bool:
         return all(key is not None for key in state.keys)  # the keys are named on the spot
     if isinstance(state, ast.DictComp):
         return _picks(state)
+    if state is not None and _is_in_sight(scope, state):
+        return True
     name = dotted_name(state) if state is not None else None
     for node in walk_own(scope):
         if isinstance(node, ast.Name) and _CHECKS.search(snake(node.id)):
@@ -100,6 +102,27 @@ def _handled(scope: FunctionInfo, call: ast.Call) -> bool:
         if name is not None and getattr(node, "lineno", call.lineno) <= call.lineno and _changes_keys(node, name):
             return True
     return False
+
+
+def _is_in_sight(scope: FunctionInfo, state: ast.expr) -> bool:
+    """Tell whether no checkpoint is loaded, but what another model holds, or a dict made here key by key."""
+    values = [value for name, value in assignments(scope) if isinstance(state, ast.Name) and name == state.id]
+    return all(_is_written_here(scope, state, value) for value in values or [state])
+
+
+def _is_written_here(scope: FunctionInfo, state: ast.expr, value: ast.expr) -> bool:
+    if isinstance(value, ast.Call):
+        return isinstance(value.func, ast.Attribute) and value.func.attr == "state_dict" and not value.args
+    keys = [
+        node.slice
+        for node in own(scope, ast.Subscript)
+        if isinstance(node.ctx, ast.Store)
+        and isinstance(node.value, ast.Name)
+        and isinstance(state, ast.Name)
+        and node.value.id == state.id
+    ]
+    named = all(isinstance(key, ast.Constant) for key in keys)
+    return isinstance(value, ast.Dict) and not value.keys and bool(keys) and named
 
 
 def _contains(outer: ast.AST, inner: ast.AST) -> bool:

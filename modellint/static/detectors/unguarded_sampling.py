@@ -130,6 +130,15 @@ def _announces_draws(cls: ClassInfo, method: FunctionInfo) -> bool:
     return any(_ANNOUNCED.search(text) for text in texts)
 
 
+_NOISE = re.compile(r"(^|_)noise(_|$)")
+
+
+def _hands_out_noise(forward: FunctionInfo) -> bool:
+    """Tell whether noise, by its name, is one of several results: a source of signals, which callers know as one."""
+    returned = (node.value for node in own(forward, ast.Return) if isinstance(node.value, ast.Tuple))
+    return any(isinstance(part, ast.Name) and _NOISE.search(part.id) for value in returned for part in value.elts)
+
+
 def run_by_forward(cls: ClassInfo) -> list[FunctionInfo]:
     """Return forward and the methods of the class that it calls in every mode; none where it computes its own loss."""
     start = cls.methods.get("forward")
@@ -139,6 +148,8 @@ def run_by_forward(cls: ClassInfo) -> list[FunctionInfo]:
         return []  # it makes negative examples beside the positive ones
     if "grad" in start.callees:
         return []  # it differentiates by itself: a term of a loss
+    if _hands_out_noise(start):
+        return []
     found = [start]
     for method in found:
         for call in method.calls:

@@ -16,6 +16,7 @@ from modellint.static.detectors.containers import (
     is_container,
     is_plain_local,
     kept_in_attributes,
+    moved_by_hand,
     sets_elsewhere,
     targets_of,
 )
@@ -61,9 +62,10 @@ class _ClassReader:
         self.makers = Makers(context, cls)
 
     def _mentioned_in_containers(self) -> set[str]:
-        """Return the attributes and locals whose elements some ModuleList, ModuleDict or Sequential takes in."""
-        found = set()
+        """Return what some ModuleList, ModuleDict or Sequential takes in, and what the class itself moves, by name."""
+        found: set[str] = set()
         for method in self.cls.methods.values():
+            found.update(moved_by_hand(method))
             for call in method.calls:
                 if last_name(call) in _CONTAINERS:
                     for argument in [*call.args, *(k.value for k in call.keywords)]:

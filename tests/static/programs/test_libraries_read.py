@@ -153,6 +153,30 @@ class Classifier(BaseModel):
     def predict(self, inputs):
         return self.model(inputs).logits.argmax(1).tolist(){mark}
 """
+HELPED = {
+    "model.py": """
+        class Wrapper:
+            def __init__(self, network):
+                self.network = network
+
+            def score_of(self, batch):
+                self.network.eval()
+                return self.network(batch).argmax(1).tolist()%s
+        """,
+    "inference.py": """
+        def scores(model, loader):
+            return [model.score_of(batch) for batch in loader]
+        """,
+    "predict.py": """
+        import torch
+        from inference import scores
+        from model import Wrapper
+
+        def main(wrapper, loader):
+            %s
+                print(scores(wrapper, loader))
+        """,
+}
 
 SILENT: dict[str, dict[str, str]] = {
     "parts that a pipeline is given": {"app.py": PIPELINE},
@@ -177,6 +201,11 @@ SILENT: dict[str, dict[str, str]] = {
     },
     "features of a part that a library made, for the callers of the module": {"app.py": FEATURES.format(end="")},
     "predictions that the loops of a library ask for": {"app.py": CLASSIFIER.format(library="mmengine.model", mark="")},
+    "a method whose callers' callers switch autograd off": {
+        **HELPED,
+        "model.py": HELPED["model.py"] % "",
+        "predict.py": HELPED["predict.py"] % "with torch.no_grad():",
+    },
 }
 FOUND: dict[str, dict[str, str]] = {
     "a model that is named like no transform": {
@@ -202,6 +231,11 @@ FOUND: dict[str, dict[str, str]] = {
     },
     "predictions of a base class that nothing is known of": {
         "app.py": CLASSIFIER.format(library="mine.model", mark="  # ML201")
+    },
+    "a method whose callers' callers do not": {
+        **HELPED,
+        "model.py": HELPED["model.py"] % "  # ML201",
+        "predict.py": HELPED["predict.py"] % "if loader:",
     },
 }
 
