@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-_SPOKEN = (b".eval()", b".train()", b".zero_grad()", b".backward()", b".load_state_dict(", b"no_grad()")
+_SPOKEN = (
+    *(b".eval()", b".train()", b".zero_grad()", b".backward()", b".load_state_dict(", b"no_grad()"),
+    *(b".to(device)", b".to(self.device)", b".cuda()"),
+)
 """Calls that speak of torch without its name: a trainer may import only the modules of its own project."""
 
 

@@ -20,7 +20,7 @@ from modellint.static.flow.quiet import Quiet
 from modellint.static.flow.relevance import CallFacts
 from modellint.static.flow.values import Site
 from modellint.static.knowledge import Knowledge
-from modellint.static.naming import is_test_file
+from modellint.static.naming import is_test_module
 from modellint.static.origins import Resolver
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo, Project
 from modellint.static.project.trails import Purpose
@@ -141,7 +141,7 @@ class FileContext:
     def flow(self) -> FileAnalysis:
         """The flow analysis of this file."""
         analysis = self._analyses.of(self.module)
-        is_test = is_test_file(self.module.path) and _LOADING.isdisjoint(self.module.body.words)
+        is_test = is_test_module(self.module) and _LOADING.isdisjoint(self.module.body.words)
         if not is_test and not self._is_of_another_library:
             analysis.run()  # test code shows no inference, unless it loads weights
         return analysis

@@ -23,7 +23,7 @@ from modellint.static.flow.values import (
     kinds,
 )
 from modellint.static.guards import walk_own
-from modellint.static.naming import is_test_file, snake, speaks_of_inference
+from modellint.static.naming import is_test_module, snake, speaks_of_inference
 from modellint.static.project import ClassInfo, FunctionInfo, Project
 from modellint.static.project.facts import last_name
 
@@ -55,7 +55,7 @@ def functions_around(event: Event) -> list[FunctionInfo]:
 def is_test_code(event: Event) -> bool:
     """Tell whether an event happened in a test suite, where names that speak of tests are no evidence."""
     module = event.root.module
-    if is_test_file(module.path):
+    if is_test_module(module):
         return True
     if any(cls is not None and "unittest.TestCase" in cls.bases for cls in (f.cls for f in functions_around(event))):
         return True

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from modellint.static.project import ModuleInfo
 
 INFERENCE_NAME = re.compile(
     r"(^|_)(eval\w*|valid\w*|val|test\w*|infer\w*|predict\w*|pred|demo|serve\w*|serving|detect\w*|classify\w*|"
@@ -21,6 +25,33 @@ def is_test_file(path: Path) -> bool:
     """Tell whether a file belongs to a test suite, by pytest's conventions."""
     stem = path.stem
     return stem.startswith("test_") or stem.endswith("_test") or stem == "conftest" or "tests" in path.parts[-4:-1]
+
+
+def may_be_script(path: Path) -> bool:
+    """Tell whether a file of this name is perhaps a script that evaluates, though it is named like a test."""
+    return is_test_file(path) and path.stem != "conftest" and "tests" not in path.parts[-8:-1]
+
+
+_SUITES = frozenset({"pytest", "unittest", "hypothesis", "nose", "absltest"})
+_COMMAND_LINES = frozenset({"argparse", "click", "hydra", "fire", "typer", "tyro"})
+
+
+def is_test_module(module: ModuleInfo) -> bool:
+    """Tell whether a file belongs to a test suite, and is no script that evaluates: research code has `test_net.py`.
+
+    A script has nothing that pytest would run, or a command line.
+    """
+    if not may_be_script(module.path):
+        return is_test_file(module.path)
+    roots = {part for imported in module.imports.values() for part in imported.module.split(".")}
+    if not roots.isdisjoint(_SUITES):
+        return True
+    if not roots.isdisjoint(_COMMAND_LINES):
+        return False
+    by_hand = module.body.functions.get("test")  # `if __name__ == "__main__": test()`
+    return any(f.name.startswith("test_") for f in module.functions) or (
+        by_hand is not None and by_hand.node is not None and not by_hand.node.args.args
+    )
 
 
 def snake(name: str) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from modellint.static.context import FileContext
 from modellint.static.flow.events import CallSite, Event
 from modellint.static.flow.values import ENTRY, Site, kinds
-from modellint.static.naming import is_test_file
+from modellint.static.naming import is_test_file, is_test_module, may_be_script
 from modellint.static.project import FunctionInfo
 
 MAX_CALLER_FILES = 12
@@ -93,7 +93,7 @@ def _run_callers_of_open(context: FileContext) -> None:
     context.callers_known = True
     names = set()
     for callee in context.flow.owing_callees():
-        if not context.is_checked(str(callee.module.path)) or is_test_file(callee.module.path):
+        if not context.is_checked(str(callee.module.path)) or is_test_module(callee.module):
             continue
         other = context.neighbour(callee.module.path, "calls")
         if other is not None and any(
@@ -172,7 +172,7 @@ def _callers(context: FileContext, functions: Iterable[FunctionInfo]) -> dict[Pa
             name = function.cls.name
         files = [p for p in mentioning(name) if p != context.module.path]
         importing = set(mentioning(function.cls.name if function.cls else stem))
-        files = [p for p in files if p in importing and not is_test_file(p)]
+        files = [p for p in files if p in importing and not _is_test(p, context)]
         if len(files) > MAX_CALLER_FILES:
             context.unsearched.add(function)
         else:
@@ -180,6 +180,13 @@ def _callers(context: FileContext, functions: Iterable[FunctionInfo]) -> dict[Pa
                 if function.cls is not None or not _has_its_own(context, path, name, stem):
                     wanted[path].add(name)
     return wanted
+
+
+def _is_test(path: Path, context: FileContext) -> bool:
+    if not may_be_script(path):
+        return is_test_file(path)
+    module = context.project.load(path, context.module.path, "calls")
+    return module is None or is_test_module(module)
 
 
 def _has_its_own(context: FileContext, path: Path, name: str, stem: str) -> bool:

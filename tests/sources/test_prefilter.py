@@ -40,6 +40,8 @@ def test_a_word_of_a_library_alone_is_not_enough_without_its_name() -> None:
 
 def test_calls_that_only_torch_has_stand_for_its_name() -> None:
     assert PREFILTER.wants(b"from mine import trainer\nself.model.eval()\nwith no_grad(): load()")
+    assert PREFILTER.wants(b"def evaluate(model, x, device):\n    model(x.to(device))")
+    assert not PREFILTER.wants(b"def evaluate(model, x, form):\n    model(x.to(form))")
 
 
 def test_they_stand_for_no_other_library() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from modellint.catalog import ActiveRule
 from modellint.static.context import FileContext, Finding
-from modellint.static.naming import is_test_file
+from modellint.static.naming import is_test_module
 from modellint.static.origins import Origin, is_parameter
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import last_name
@@ -23,7 +23,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     """
     layers = set(rule.rule.detector_options["layers"])
     position: int = rule.rule.detector_options["position"]
-    if is_test_file(context.module.path):
+    if is_test_module(context.module):
         return
     for scope in context.scopes:
         if scope.cls is not None and _TRAINS_ONLY.search(scope.cls.name):

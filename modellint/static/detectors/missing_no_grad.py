@@ -29,7 +29,7 @@ from modellint.static.evidence import (
 )
 from modellint.static.family import runs_without_gradients, under_switch
 from modellint.static.flow.events import FORWARD, Event, Snapshot
-from modellint.static.flow.values import ENTRY, EVAL, Site
+from modellint.static.flow.values import ENTRY, EVAL, Site, kinds
 from modellint.static.merge import merged
 from modellint.static.naming import is_test_file
 from modellint.static.project import FunctionInfo
@@ -86,12 +86,15 @@ def _confidence(event: Event, snapshot: Snapshot) -> Confidence | None:
         return Confidence.CERTAIN
     if is_test_code(event) or (is_shape_check(event, snapshot) and not event.model_trained):
         return None
-    sets_eval = in_eval(snapshot) and any(fact.site is not None for fact in snapshot.modes)
+    by_its_class = kinds(snapshot.modes) == {EVAL, ENTRY} and not event.model_trained
+    sets_eval = (in_eval(snapshot) or by_its_class) and any(fact.site is not None for fact in snapshot.modes)
     kept = {"returned with its graph", "passed"} & event.uses
     if sets_eval and "detached" in event.uses and not kept and not event.feeds_training:
         return Confidence.LIKELY
     if sets_eval and (predicts or (named and {"returned", "passed"} & event.uses)):
-        return Confidence.CERTAIN if predicts else Confidence.POSSIBLE if _for_callers(event) else Confidence.LIKELY
+        if predicts and not by_its_class:
+            return Confidence.CERTAIN
+        return Confidence.POSSIBLE if not predicts and _for_callers(event) else Confidence.LIKELY
     ready = has_loaded_weights(snapshot) and (in_train(snapshot) or named)
     evaluates = event.model_trained and (over_held_out_data(event) or called_for_inference(event))
     if predicts and (ready or (evaluates and (in_train(snapshot) or as_trained(event, snapshot)))):

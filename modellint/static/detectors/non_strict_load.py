@@ -10,7 +10,7 @@ from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
 from modellint.static.guards import assignments, own, path_to, walk_own
-from modellint.static.naming import is_test_file, snake
+from modellint.static.naming import is_test_module, snake
 from modellint.static.origins import Origin, is_parameter
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import dotted_name, last_name, walk
@@ -27,7 +27,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     The detector's options: `methods` are the last names of the methods, with `strict` as the second argument;
     `functions` the qualified names of functions that take it by keyword and return the keys as well.
     """
-    if is_test_file(context.module.path):
+    if is_test_module(context.module):
         return
     methods = set(rule.rule.detector_options["methods"])
     functions = set(rule.rule.detector_options["functions"])

@@ -17,7 +17,7 @@ from modellint.static.context import FileContext, Finding
 from modellint.static.datapath.evidence import evaluates_by_name, infers, is_test_scope, trains
 from modellint.static.flow.values import Site
 from modellint.static.guards import conditions, own, path_to, tied_to_mode
-from modellint.static.naming import is_test_file
+from modellint.static.naming import is_test_module
 from modellint.static.origins import EVERYWHERE, Origin
 from modellint.static.project import ClassInfo, FunctionInfo, Symbol
 from modellint.static.project.facts import dotted_name, last_name
@@ -171,7 +171,7 @@ def _fits(context: FileContext, pattern: Mapping[str, Any], match: Match) -> str
         context.project.root, context.module.path.parent, pattern["unless-required"]
     ):
         return None
-    if pattern.get("tests") is False and is_test_file(context.module.path):
+    if pattern.get("tests") is False and is_test_module(context.module):
         return None
     if "unless-comment" in pattern and says(context.module, match.node, pattern["unless-comment"]):
         return None

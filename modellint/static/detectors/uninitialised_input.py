@@ -9,7 +9,7 @@ from typing import Any
 from modellint.catalog import ActiveRule
 from modellint.static.context import FileContext, Finding
 from modellint.static.guards import own, walk_own
-from modellint.static.naming import is_test_file
+from modellint.static.naming import is_test_module
 from modellint.static.origins import Origin
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import last_name
@@ -29,7 +29,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     `constructors` classes for which that holds when they are given sizes, `converters` functions that keep what they
     are given.
     """
-    if is_test_file(context.module.path):
+    if is_test_module(context.module):
         return
     options = rule.rule.detector_options
     words = {name.rsplit(".", 1)[-1] for name in (*options["allocators"], *options["constructors"])}

@@ -9,7 +9,7 @@ from typing import Any
 
 from modellint.catalog import ActiveRule
 from modellint.static.context import FileContext, Finding
-from modellint.static.naming import is_test_file
+from modellint.static.naming import is_test_module
 from modellint.static.origins import CallView, Origin, is_parameter
 
 _MOVES = frozenset({"main", "master", "latest", "HEAD"})
@@ -26,7 +26,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     keyword (with position 1) of the name of a file, where that is an argument of its own}.
     """
     calls: Mapping[str, Mapping[str, Any]] = rule.rule.detector_options["calls"]
-    if is_test_file(context.module.path):
+    if is_test_module(context.module):
         return
     for scope in context.scopes:
         for call in scope.calls:

@@ -35,7 +35,7 @@ from modellint.static.flow.values import (
     kinds,
     only_constant,
 )
-from modellint.static.flow.vocabulary import KEEPS_GRAPH, METRIC
+from modellint.static.flow.vocabulary import KEEPS_GRAPH, is_metric
 from modellint.static.project import ClassInfo
 
 PREDICTIONS = {
@@ -150,7 +150,7 @@ def escape(machine: Machine, node: ast.Call, args: Args, state: State, name: str
     func = node.func
     name = name or (func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else "")
     taint = args.taint
-    if taint and METRIC.search(name):
+    if taint and is_metric(name, node):
         machine.recorder.use(taint, "reported")
     if taint and name in ("print", "info", "debug", "log"):
         machine.recorder.use(taint, "printed")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
+
+from modellint.static.project.facts import last_name
 
 MODEL_NAME = re.compile(
     r"^_*(\w*_)?(model|net|network|module|backbone|encoder|decoder|generator|discriminator|classifier|detector|"
@@ -36,3 +39,12 @@ KEEPS_GRAPH = re.compile(
     r"loss|crit(?!ic)|nll|(?<![a-z])b?ce(?![a-z])|cross_entropy|mse|kl_div|objective|penalty|mean|sum", re.I
 )
 """Functions whose result is taken to keep the graph of what they are given: losses, and means and sums of them."""
+
+_KEEPER = re.compile(r"(metrics?|meters?|evaluators?|scorers?|confusion\w*|confmat)$", re.I)
+
+
+def is_metric(name: str, node: ast.Call) -> bool:
+    """Tell whether a call gives predictions to a metric: the method says so, or what it is called on."""
+    if METRIC.search(name):
+        return True
+    return isinstance(node.func, ast.Attribute) and _KEEPER.search(last_name(node.func.value) or "") is not None

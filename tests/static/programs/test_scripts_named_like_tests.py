@@ -1,0 +1,161 @@
+"""Research code calls what evaluates a network `test_net.py`; test suites have files of that name, too."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.static.conftest import Lint
+
+NETWORK = """
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.drop = nn.Dropout(0.5)
+
+    def forward(self, x):
+        return self.drop(x)
+"""
+
+SCRIPT = """
+import torch
+{imports}
+from network import Net
+
+{define}
+    net = Net()
+    net.load_state_dict(torch.load("net.pt", weights_only=True))
+    with torch.no_grad():
+        for x in torch.zeros(3, 1, 4):
+            print(net(x).argmax(-1).tolist())  # {mark}
+
+if __name__ == "__main__":
+    {call}
+"""
+
+RUN = "def main():"
+
+
+@pytest.mark.parametrize(
+    ("file", "imports", "define", "call", "mark"),
+    [
+        ("test_net.py", "import pytest", RUN, "main()", "fine"),
+        ("net_test.py", "import unittest", RUN, "main()", "fine"),
+        ("test_net.py", "", "def test_net():", "test_net()", "fine"),
+        ("test_net.py", "", "def test():", "test()", "fine"),
+        ("tests/test_net.py", "import argparse", RUN, "main()", "fine"),
+        ("test_net.py", "", RUN, "main()", "ML101"),
+        ("net_test.py", "import argparse", "def test_net():", "test_net()", "ML101"),
+        ("test_net.py", "import argparse", "def test():", "test()", "ML101"),
+    ],
+)
+def test_a_script_or_a_test(file: str, imports: str, define: str, call: str, mark: str, lint: Lint) -> None:
+    program = SCRIPT.format(imports=imports, define=define, call=call, mark=mark)
+    folder = file.rpartition("/")[0]
+    network = f"{folder}/network.py" if folder else "network.py"
+    lint({file: program, network: NETWORK}, check=[file], rules=["ML101"])
+
+
+HELPER = """
+import torch
+
+def evaluate(net, loader):
+    hits = 0
+    with torch.no_grad():
+        for x, y in loader:
+            hits += (net(x).argmax(-1) == y).sum().item()  # {mark}
+    return hits
+"""
+
+CALLER = """
+import argparse
+import torch
+from helper import evaluate
+from network import Net
+
+net = Net()
+net.load_state_dict(torch.load("net.pt", weights_only=True))
+{ready}
+print(evaluate(net, torch.load("data.pt", weights_only=True)))
+"""
+
+
+@pytest.mark.parametrize(("ready", "mark"), [("net.eval()", "fine"), ("net.cuda()", "ML101")])
+def test_what_such_a_script_leaves_a_helper_to_run(ready: str, mark: str, lint: Lint) -> None:
+    files = {
+        "network.py": NETWORK,
+        "helper.py": HELPER.format(mark=mark),
+        "test_net.py": CALLER.format(ready=ready),
+    }
+    lint(files, check=["helper.py"], rules=["ML101"])
+
+
+TRANSLATOR = """
+import torch
+from managers import ModelManager
+from tools import save_image, to_image
+
+class Translator:
+    def __init__(self, options):
+        self.manager = ModelManager(options)
+        self.net = None
+        self._init_model()
+
+    def _init_model(self):
+        self.net = self.manager.build()
+        self.net.eval()
+    {more}
+    def test(self, loader):
+        for batch in loader:
+            with {switch}:
+                out = self.net(batch["image"])  # {mark}
+            for key, value in out.items():
+                save_image(key, to_image(value))
+"""
+
+FIT = """
+    def fit(self, loader, optimizer):
+        self.net.train()
+        for batch in loader:
+            optimizer.zero_grad()
+            self.net(batch["image"])["loss"].backward()
+            optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "switch", "mark"),
+    [("", "torch.no_grad()", "fine"), (FIT, "open('log')", "fine"), ("", "open('log')", "ML201")],
+    ids=["under no_grad", "the class trains it, too", "put into evaluation mode when it was made"],
+)
+def test_a_class_that_readies_its_model_when_it_is_made(more: str, switch: str, mark: str, lint: Lint) -> None:
+    """Somebody else may switch the mode before `test` is called; what `test` is for does not change by that."""
+    lint(TRANSLATOR.format(more=more, switch=switch, mark=mark), rules=["ML201"])
+
+
+MEASURE = """
+import torch
+from torchvision.models import resnet18
+
+def measure(net, loader, {keeper}):
+    for x, y in loader:
+        {keeper}.add_batch(y, net(x))  # {mark}
+
+def main(loader, {keeper}):
+    net = resnet18()
+    net.load_state_dict(torch.load("net.pt", weights_only=True))
+    net.eval()
+    measure(net, loader, {keeper})
+"""
+
+
+@pytest.mark.parametrize(("keeper", "mark"), [("replay", "fine"), ("metric", "ML201"), ("loss_meter", "ML201")])
+def test_a_metric_is_told_by_what_it_is_called(keeper: str, mark: str, lint: Lint) -> None:
+    lint(MEASURE.format(keeper=keeper, mark=mark), rules=["ML201"])
+
+
+@pytest.mark.parametrize(("imports", "mark"), [("import pytest", "fine"), ("import argparse", "ML403")])
+def test_loads_in_such_a_script_are_those_of_any_other(imports: str, mark: str, lint: Lint) -> None:
+    program = f"import torch\n{imports}\n\nnet = torch.load('net.pt', weights_only=False)  # {mark}\n"
+    lint({"test_net.py": program}, rules=["ML403"])
