@@ -21,11 +21,11 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     needed |= {leaf for _, event in listed if event.training for leaf in event.leaves}
     found = []
     for _, event in listed:
-        if event.training or is_test_code(event):
+        if is_test_code(event):
             continue
         for snapshot in event.snapshots:
             switch = _switch(event, snapshot)
-            if switch is None or switch in needed or switch.path != str(context.module.path):
+            if switch is None or switch in needed:
                 continue
             confidence = Confidence.CERTAIN if not event.leaves else Confidence.LIKELY
             related = ((event.site, "the forward"),)
@@ -60,12 +60,7 @@ def _switch(event: Event, snapshot: Snapshot) -> Site | None:
     if event.leaves:
         if {"returned with its graph", "passed"} & event.uses or not predicts or len(event.leaves) > 1:
             return None
-        if not _DIFFERENTIATES.isdisjoint(event.function.callees):
-            return None  # of another result, with respect to the same input
         return next(iter(event.leaves))
     if snapshot.grad.state == ON and snapshot.grad.site is not None:
         return snapshot.grad.site
     return gradients_asked(event, snapshot) if in_eval(snapshot) and predicts else None
-
-
-_DIFFERENTIATES = frozenset({"grad", "backward"})

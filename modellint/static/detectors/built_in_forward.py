@@ -50,7 +50,7 @@ def _run_by_forward(context: FileContext, cls: ClassInfo) -> dict[FunctionInfo, 
                 continue
             if not _CACHES.isdisjoint(other.decorators) or tied_to_mode(method, call):
                 continue
-            if other not in found:
+            if other not in found:  # equivalent: but without it, a method that calls itself never ends
                 queue.append(other)
             found[other] = found.get(other, True) and _kept(method, call)
     return found
