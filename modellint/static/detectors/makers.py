@@ -63,8 +63,6 @@ class Makers:
             return self.context.classes.is_module(symbol.target) and self._matters(symbol.target)
         if isinstance(symbol.target, FunctionInfo):
             return self._makes_module(symbol.target)
-        if symbol.target is not None:
-            return False
         name = symbol.dotted.rsplit(".", 1)[-1]
         if not symbol.dotted.startswith("torch.nn."):
             return self._is_model(symbol.dotted)
@@ -86,7 +84,7 @@ class Makers:
     def mapped(self, method: FunctionInfo, node: ast.expr, named: set[str]) -> bool:
         """Tell whether `node` is `map(maker, ...)` over what makes such modules."""
         is_map = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "map"
-        return is_map and bool(node.args) and self.builds(method, node.args[0], named)  # type: ignore[attr-defined]
+        return is_map and any(self.builds(method, maker, named) for maker in node.args[:1])  # type: ignore[attr-defined]
 
     def is_from_library(self, method: FunctionInfo, node: ast.expr) -> bool:
         """Tell whether a library's function or class makes the model that `node` is."""
@@ -114,7 +112,7 @@ class Makers:
         what, source, kept = "", value, False
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in ("list", "tuple"):
             what, source = f"a {value.func.id}", value.args[0] if len(value.args) == 1 else value
-        elif isinstance(value, ast.ListComp) and len(value.generators) == 1:
+        elif isinstance(value, ast.ListComp):
             loop = value.generators[0]
             what, source = "a list", loop.iter if ast.unparse(value.elt) == ast.unparse(loop.target) else value
         else:
@@ -164,12 +162,11 @@ class Makers:
         return self.context.project.method(self.cls, mine) if mine is not None else None
 
     def _of_class(self, method: FunctionInfo, func: ast.expr) -> FunctionInfo | None:
-        """Return the classmethod that `Class.make` is."""
+        """Return the method that `Class.make` is."""
         symbol = self.context.project.resolve_in(method, func.value) if isinstance(func, ast.Attribute) else None
         if symbol is None or not isinstance(symbol.target, ClassInfo):
             return None
-        maker = self.context.project.method(symbol.target, func.attr)  # type: ignore[attr-defined]
-        return maker if maker is not None and maker.is_classmethod else None
+        return self.context.project.method(symbol.target, func.attr)  # type: ignore[attr-defined]
 
     def _is_model(self, dotted: str) -> bool:
         """Tell whether a library's function or class returns a model alone."""

@@ -41,10 +41,12 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
 
 def _only_shows(context: FileContext, cls: ClassInfo) -> bool:
     """Tell whether a class of a notebook computes nothing: it shows what a container does."""
-    methods = [method for name, method in cls.methods.items() if name != "__init__" and method.node is not None]
-    if context.module.path.suffix != ".ipynb" or context.project.ancestry(cls)[0][1:]:
+    if context.module.path.suffix != ".ipynb":
         return False
-    return all(isinstance(node, ast.Pass) for method in methods for node in method.body)
+    methods = [method for name, method in cls.methods.items() if name != "__init__"]
+    forward = context.project.method(cls, "forward")  # that of a base class, perhaps
+    computing = methods if forward is None else [*methods, forward]
+    return all(isinstance(node, ast.Pass) for method in computing for node in method.body)
 
 
 class _ClassReader:
@@ -91,12 +93,10 @@ class _ClassReader:
     def findings(self) -> Iterator[Finding]:
         yield from self._in_body()
         for method in self.cls.methods.values():
-            if method.node is None or method.self_name is None:
-                continue
-            if method.name.startswith("forward"):
-                continue
-            yield from self._in_method(method, method.self_name)
-            yield from self._too_early(method, method.self_name)
+            me = method.self_name
+            if me is not None and not method.name.startswith("forward"):
+                yield from self._in_method(method, me)
+                yield from self._too_early(method, me)
 
     def _in_body(self) -> Iterator[Finding]:
         """Yield modules that the body of the class holds, where instances do not put another in their place."""
@@ -146,9 +146,8 @@ class _ClassReader:
                                 yield self._finding(node, attribute, what)
                     continue
                 what = self._holds_modules(method, node.value, local, named)
-                guessed = "" if what else self.makers.layers_by_name(method, node.value)
-                guessed = guessed or ("" if what else self.makers.models_given(method, node.value))
-                if not what and self.makers.moves(node.value):
+                guessed = self.makers.layers_by_name(method, node.value) or self.makers.models_given(method, node.value)
+                if self.makers.moves(node.value):
                     guessed = "a list"  # a tensor is moved as well, and a function called; only a module is both
                 for target in targets:
                     if isinstance(target, ast.Name):
@@ -245,8 +244,6 @@ class _ClassReader:
         if isinstance(value, ast.DictComp):
             return "a dict" if self.makers.is_module(method, value.value, named) else ""
         if isinstance(value, ast.BinOp):
-            if isinstance(value.op, ast.Mult) and isinstance(value.right, (ast.List, ast.Tuple)):
-                return self._holds_modules(method, value.right, local, named)
             if any(self._is_registered(method, side) for side in (value.left, value.right)):
                 return ""  # a ModuleList plus a list is a ModuleList
             left = self._holds_modules(method, value.left, local, named)
@@ -294,7 +291,11 @@ class _ClassReader:
 
     def _grown(self, node: ast.AST, attribute: str, what: str, me: str) -> Finding:
         """Return the finding where a module joins a container; where that is made, it has to be one of torch."""
-        made = [store for store in self._stores(attribute, me) if store.value is not None and is_container(store.value)]
+        made = [
+            store
+            for store in self._stores(attribute, me)
+            if store.value is not None and is_container(store.value)  # equivalent: for what is shown beside the finding
+        ]
         related = tuple((self.context.site(store), "the container is made here") for store in made)
         return dataclasses.replace(self._finding(node, attribute, what), related=related)
 
