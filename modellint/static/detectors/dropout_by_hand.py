@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 from modellint.static.context import FileContext
 from modellint.static.detectors.unguarded_sampling import (
+    THROWN,
     classes_that_answer,
     guarded,
     is_dropout,
     run_by_forward,
-    throws,
 )
 from modellint.static.guards import MODE_NAME, own, speaks_of_mode
 from modellint.static.project import FunctionInfo
@@ -30,7 +30,7 @@ def drops_by_hand(context: FileContext, scope: FunctionInfo, call: ast.Call, nam
         return False
     symbol = context.project.resolve_in(scope, call.func)
     dropper = symbol.target if symbol is not None else None
-    if not isinstance(dropper, FunctionInfo) or dropper.cls is not None or not throws(dropper):
+    if not isinstance(dropper, FunctionInfo) or dropper.cls is not None or THROWN.isdisjoint(dropper.callees):
         return False
     if any(MODE_NAME.search(argument.arg) for argument, _ in parameters(dropper)):
         return False

@@ -29,7 +29,7 @@ def draws_latent(method: FunctionInfo, call: ast.Call) -> bool:
         return True
     name = last_name(call.func)
     if name == "rsample" and isinstance(call.func, ast.Attribute):
-        return any(_from_input(method, given) for given in _parameters_of(method, call.func.value))
+        return _from_input(method, _as_built(method, call.func.value))
     if name in _BY_CHANCES and call.args:
         return _is_computed(method, call.args[0])
     if name in _TAKES_BOTH and len(call.args) > 1:
@@ -48,7 +48,7 @@ def _decides(method: FunctionInfo, call: ast.Call) -> bool:
     if any(_LEVEL.match(name) for name in held):
         return True
     for node in walk_own(method):
-        if isinstance(node, ast.Compare) and len(node.comparators) == 1:
+        if isinstance(node, ast.Compare):
             sides = [node.left, node.comparators[0]]
             drawn = [s for s in sides if any(n is call or (isinstance(n, ast.Name) and n.id in held) for n in walk(s))]
             if len(drawn) == 1 and any(_is_computed(method, side) for side in sides if side is not drawn[0]):
@@ -63,14 +63,10 @@ def _is_computed(method: FunctionInfo, chances: ast.expr) -> bool:
     return any(_is_predicted(method, value) for value in (chances, *values))
 
 
-def _parameters_of(method: FunctionInfo, distribution: ast.expr) -> list[ast.expr]:
-    """Return what a distribution was built from; itself where that is not in sight."""
-    if isinstance(distribution, ast.Name):
-        built = values_of(method, distribution.id)
-        distribution = built[-1] if built else distribution
-    if isinstance(distribution, ast.Call):
-        return [*distribution.args, *(keyword.value for keyword in distribution.keywords)]
-    return [distribution]
+def _as_built(method: FunctionInfo, distribution: ast.expr) -> ast.expr:
+    """Return the expression that builds a distribution; itself where that is not in sight."""
+    built = values_of(method, distribution.id) if isinstance(distribution, ast.Name) else []
+    return built[-1] if built else distribution
 
 
 def _from_input(method: FunctionInfo, value: ast.expr) -> bool:

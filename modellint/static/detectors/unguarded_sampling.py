@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
@@ -43,18 +44,13 @@ _WORK = re.compile(r"loss|criterion|cross_entropy|nll")
 
 _SKIPS = re.compile(r"drop|skip|surviv")
 _DROPOUT = re.compile(r"Drop_?[Oo]ut")
-_THROWN = frozenset({"rand", "rand_like", "bernoulli", "bernoulli_", "uniform_", "binomial", "random_sample"})
+THROWN = frozenset({"rand", "rand_like", "bernoulli", "bernoulli_", "uniform_", "binomial", "random_sample"})
 """The last names of the draws that a dropout is made of."""
-
-
-def throws(function: FunctionInfo) -> bool:
-    """Tell whether a function draws as a dropout does."""
-    return not _THROWN.isdisjoint(function.callees)
 
 
 def is_dropout(name: str, call: ast.Call) -> bool:
     """Tell whether a call draws what a class, by its name a dropout, drops."""
-    return _DROPOUT.search(name) is not None and last_name(call) in _THROWN
+    return _DROPOUT.search(name) is not None and last_name(call) in THROWN
 
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
@@ -103,10 +99,15 @@ def _is_placeholder(method: FunctionInfo, call: ast.Call) -> bool:
 def _replaces(method: FunctionInfo, call: ast.Call) -> bool:
     """Tell whether a draw stands, as it is, for what the other branch of an `if` computes: an ablation, asked for."""
     path = path_to(method, call)
-    statement = next((node for node in reversed(path) if isinstance(node, ast.stmt)), None)
-    choice = path[path.index(statement) - 1] if statement in path[1:] else None
-    if not isinstance(statement, ast.Assign) or not isinstance(choice, ast.If):
-        return False
+    return any(
+        _is_other_choice(choice, statement, call)
+        for choice, statement in pairwise(path)
+        if isinstance(choice, ast.If) and isinstance(statement, ast.Assign)
+    )
+
+
+def _is_other_choice(choice: ast.If, statement: ast.Assign, call: ast.Call) -> bool:
+    """Tell whether a statement assigns what `call` draws where the other branch assigns something else."""
     value = statement.value
     while value is not call and isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
         value = value.func.value  # `torch.randn(n).to(x)`
@@ -157,9 +158,9 @@ def run_by_forward(cls: ClassInfo) -> list[FunctionInfo]:
             if not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name):
                 continue
             other = cls.methods.get(func.attr) if func.value.id == method.self_name else None
-            if other is None or other in found or other.node is None or _JOB_METHOD.search(other.name):
+            if other is None or _JOB_METHOD.search(other.name):
                 continue
-            if not guarded(method, call):
+            if other not in found and not guarded(method, call):  # equivalent: without it, recursion never ends
                 found.append(other)
     return found
 
@@ -192,19 +193,17 @@ def guarded(method: FunctionInfo, call: ast.Call) -> bool:
         return True
     if any(_asks_for_gradients(test) for test, _ in conditions(method, call)):
         return True
-    given = {node.id for argument in call.args for node in walk(argument) if isinstance(node, ast.Name)}
+    arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
+    given = {node.id for argument in arguments for node in walk(argument) if isinstance(node, ast.Name)}
     if any(name in given and speaks_of_mode(method, value) for name, value in assignments(method)):
         return True  # `p = self.p if self.training else 0`
-    path = path_to(method, call)
-    statement = next((node for node in reversed(path) if isinstance(node, ast.stmt)), None)
-    if statement is None:
-        return False
+    statement = [node for node in path_to(method, call) if isinstance(node, ast.stmt)][-1]
     if any(isinstance(node, ast.Attribute) and node.attr == "training" for node in walk(statement)):
         return True  # `x + noise * self.training`
     drawn = statement.targets[0] if isinstance(statement, ast.Assign) else call.args[0] if call.args else call.func
     if _CORRUPTS.search(ast.unparse(drawn)):
         return True  # negative examples of a contrastive loss
-    if isinstance(statement, ast.Assign) and all(isinstance(target, ast.Name) for target in statement.targets):
+    if isinstance(statement, ast.Assign):
         names = {target.id for target in statement.targets if isinstance(target, ast.Name)}
         return _used_in_training_only(method, names, statement)
     return False
@@ -248,16 +247,16 @@ def _deciding_arguments(method: FunctionInfo) -> set[str]:
 
 
 def _is_decided_by_callers(method: FunctionInfo, name: str) -> bool:
-    """Tell whether a call of a method in its class leaves `name` out, hands on an argument or what follows the mode."""
+    """Tell whether a call of a method in its class leaves `name` out or hands on an argument of its own."""
     assert method.cls is not None
     place = [argument.arg for argument, _ in parameters(method)].index(name) - 1
     for caller in method.cls.methods.values():
         own = {argument.arg for argument, _ in parameters(caller)} - {caller.self_name}
-        for call in caller.calls if method.name in caller.callees else ():
+        for call in caller.calls:
             if last_name(call) != method.name:
                 continue
             given = [k.value for k in call.keywords if k.arg in (name, None)] or call.args[place : place + 1]
-            if not given or any(_follows(caller, value) or _mentions(caller, value, own) for value in given):
+            if not given or any(_mentions(caller, value, own) for value in given):
                 return True
     return False
 
@@ -268,13 +267,6 @@ def _mentions(caller: FunctionInfo, value: ast.expr, names: set[str]) -> bool:
     return not names.isdisjoint(mentioned) or any(
         variable in mentioned and any(isinstance(node, ast.Name) and node.id in names for node in walk(given))
         for variable, given in assignments(caller)
-    )
-
-
-def _follows(caller: FunctionInfo, value: ast.expr) -> bool:
-    return speaks_of_mode(caller, value) or any(
-        isinstance(value, ast.Name) and name == value.id and speaks_of_mode(caller, given)
-        for name, given in assignments(caller)
     )
 
 
@@ -297,7 +289,7 @@ def _used_in_training_only(method: FunctionInfo, names: set[str], statement: ast
         if isinstance(node, ast.Name)
         and isinstance(node.ctx, ast.Load)
         and node.id in names
-        and node.lineno > (statement.end_lineno or statement.lineno)
+        and node.lineno > (statement.end_lineno or 0)
     ]
     return bool(reads) and all(_read_under_guard(method, node) for node in reads)
 
