@@ -27,9 +27,12 @@ def is_test_file(path: Path) -> bool:
     return stem.startswith("test_") or stem.endswith("_test") or stem == "conftest" or "tests" in path.parts[-4:-1]
 
 
+_SUITE_FOLDERS = frozenset({"test", "tests", "testing"})
+
+
 def may_be_script(path: Path) -> bool:
     """Tell whether a file of this name is perhaps a script that evaluates, though it is named like a test."""
-    return is_test_file(path) and path.stem != "conftest" and "tests" not in path.parts[-8:-1]
+    return is_test_file(path) and path.stem != "conftest" and _SUITE_FOLDERS.isdisjoint(path.parts[-8:-1])
 
 
 _SUITES = frozenset({"pytest", "unittest", "hypothesis", "nose", "absltest"})

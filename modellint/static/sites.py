@@ -172,7 +172,9 @@ def _callers(context: FileContext, functions: Iterable[FunctionInfo]) -> dict[Pa
             name = function.cls.name
         files = [p for p in mentioning(name) if p != context.module.path]
         importing = set(mentioning(function.cls.name if function.cls else stem))
-        files = [p for p in files if p in importing and not _is_test(p, context)]
+        files = [p for p in files if p in importing]
+        certain = [p for p in files if not is_test_file(p)]
+        files = [p for p in files if not _is_test(p, context)] if len(files) <= MAX_CALLER_FILES else certain
         if len(files) > MAX_CALLER_FILES:
             context.unsearched.add(function)
         else:

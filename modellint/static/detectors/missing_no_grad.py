@@ -86,7 +86,7 @@ def _confidence(event: Event, snapshot: Snapshot) -> Confidence | None:
         return Confidence.CERTAIN
     if is_test_code(event) or (is_shape_check(event, snapshot) and not event.model_trained):
         return None
-    by_its_class = kinds(snapshot.modes) == {EVAL, ENTRY} and not event.model_trained
+    by_its_class = _is_readied_by_its_class(event, snapshot)
     sets_eval = (in_eval(snapshot) or by_its_class) and any(fact.site is not None for fact in snapshot.modes)
     kept = {"returned with its graph", "passed"} & event.uses
     if sets_eval and "detached" in event.uses and not kept and not event.feeds_training:
@@ -102,6 +102,17 @@ def _confidence(event: Event, snapshot: Snapshot) -> Confidence | None:
     if named and predicts and ENTRY in {fact.mode for fact in snapshot.modes} and snapshot.grad.state == ENTRY:
         return Confidence.POSSIBLE
     return None
+
+
+def _is_readied_by_its_class(event: Event, snapshot: Snapshot) -> bool:
+    """Tell whether a method runs a model of its object that another one put into evaluation mode, and nothing trains.
+
+    Somebody may have switched it again before: what the method is for does not change by that.
+    """
+    if event.model_trained or kinds(snapshot.modes) != {EVAL, ENTRY}:
+        return False
+    by_hand = all(fact.how == "eval()" for fact in snapshot.modes if fact.mode == EVAL)
+    return by_hand and event.root.cls is not None and event.text.startswith(f"{event.root.self_name}.")
 
 
 MAX_FILES = 12

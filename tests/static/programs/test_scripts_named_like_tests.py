@@ -45,6 +45,7 @@ RUN = "def main():"
         ("test_net.py", "", "def test_net():", "test_net()", "fine"),
         ("test_net.py", "", "def test():", "test()", "fine"),
         ("tests/test_net.py", "import argparse", RUN, "main()", "fine"),
+        ("test/test_net.py", "import argparse", "def test_net():", "test_net()", "fine"),
         ("test_net.py", "", RUN, "main()", "ML101"),
         ("net_test.py", "import argparse", "def test_net():", "test_net()", "ML101"),
         ("test_net.py", "import argparse", "def test():", "test()", "ML101"),
@@ -148,6 +149,27 @@ def main(loader, {keeper}):
     net.eval()
     measure(net, loader, {keeper})
 """
+
+
+HELD = """
+import torch
+
+class Wrapper:
+    def set_training(self, training):
+        for name in self.names:
+            part = getattr(self, name)
+            if isinstance(part, torch.nn.Module):
+                part.eval()
+
+    def predict(self, batches):
+        finish = self.finish
+        return [finish(batch).detach().cpu().numpy() for batch in batches]  # fine
+"""
+
+
+def test_an_attribute_that_a_loop_over_all_of_them_may_have_switched(lint: Lint) -> None:
+    """What is called there may be any function."""
+    lint(HELD, rules=["ML201"])
 
 
 @pytest.mark.parametrize(("keeper", "mark"), [("replay", "fine"), ("metric", "ML201"), ("loss_meter", "ML201")])
