@@ -51,9 +51,10 @@ def construct(machine: Machine, symbol: ClassValue, args: Args, node: ast.Call, 
     cls = symbol.cls
     if machine.classes.is_module(cls):
         depends = given.of_call(machine.classes, cls, node, machine.frame.function)
+        alone = machine.classes.dependence(cls).answer
         site = machine.site(node)
         modes = training_from(site, f"{cls.name}()")
-        if depends.answer != YES and any(_switched(state.heap[oid]) for value in args.every() for oid in value.refs):
+        if alone != YES and any(_switched(state.heap[oid]) for value in args.every() for oid in value.refs):
             modes = UNKNOWN_MODES  # built around a model: what is inside keeps its mode
         if depends.answer == UNKNOWN and _wraps_what_is_out_of_sight(machine, cls, args):
             modes = UNKNOWN_MODES
@@ -79,7 +80,7 @@ def construct(machine: Machine, symbol: ClassValue, args: Args, node: ast.Call, 
         built = state.heap[oid]
         parts = (state.heap.find(part) for held in built.attrs.values() for part in held.refs)
         switched = any(part is not None and EVAL in kinds(part.modes) for part in parts)
-        if built.kind == MODEL and built.depends != YES and switched:
+        if built.kind == MODEL and switched and machine.classes.dependence(cls).answer != YES:
             state.heap[oid] = built._replace(modes=built.modes | UNKNOWN_MODES)  # only its own flag may be left
     return value
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.static.conftest import Lint
 
-RULES = ("ML101", "ML201", "ML204")
+RULES = ("ML101", "ML109", "ML201", "ML204")
 
 PIPELINE = """
 import torch
@@ -177,6 +177,32 @@ HELPED = {
                 print(scores(wrapper, loader))
         """,
 }
+TRACED = """
+import torch
+from torch import nn
+
+class Process(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.drop = nn.Dropout(0.1)
+
+    def forward(self, x):
+        return self.drop(x)
+
+class Mean(nn.Module):
+    def __init__(self, process):
+        super().__init__()
+        self.process = process
+        {own}
+
+    def forward(self, x):
+        return {run}(x).mean(0)
+
+process = Process()
+process.load_state_dict(torch.load("process.pt", weights_only=True))
+{ready}
+torch.jit.trace(Mean(process), torch.zeros(3)).save("mean.pt"){mark}
+"""
 
 SILENT: dict[str, dict[str, str]] = {
     "parts that a pipeline is given": {"app.py": PIPELINE},
@@ -201,6 +227,9 @@ SILENT: dict[str, dict[str, str]] = {
     },
     "features of a part that a library made, for the callers of the module": {"app.py": FEATURES.format(end="")},
     "predictions that the loops of a library ask for": {"app.py": CLASSIFIER.format(library="mmengine.model", mark="")},
+    "a thin layer around what is in evaluation mode": {
+        "app.py": TRACED.format(own="", run="self.process", ready="process.eval()", mark="")
+    },
     "a method whose callers' callers switch autograd off": {
         **HELPED,
         "model.py": HELPED["model.py"] % "",
@@ -231,6 +260,17 @@ FOUND: dict[str, dict[str, str]] = {
     },
     "predictions of a base class that nothing is known of": {
         "app.py": CLASSIFIER.format(library="mine.model", mark="  # ML201")
+    },
+    "a thin layer around what is in training mode": {
+        "app.py": TRACED.format(own="", run="self.process", ready="process.cpu()", mark="  # ML109")
+    },
+    "a layer with a dropout of its own": {
+        "app.py": TRACED.format(
+            own="self.drop = nn.Sequential(process, nn.Dropout(0.1))",
+            run="self.drop",
+            ready="process.eval()",
+            mark="  # ML109",
+        )
     },
     "a method whose callers' callers do not": {
         **HELPED,
