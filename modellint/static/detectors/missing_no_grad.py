@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from typing import TypeGuard
 
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
@@ -29,9 +30,11 @@ from modellint.static.evidence import (
 )
 from modellint.static.family import runs_without_gradients, under_switch
 from modellint.static.flow.events import FORWARD, Event, Snapshot
+from modellint.static.flow.frames import call_at
 from modellint.static.flow.values import ENTRY, EVAL, Site, kinds
+from modellint.static.guards import walk_own
 from modellint.static.merge import merged
-from modellint.static.naming import is_test_file
+from modellint.static.naming import is_test_file, speaks_of_inference
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import last_name
 from modellint.static.sites import Place, places, shown_at
@@ -99,6 +102,8 @@ def _confidence(event: Event, snapshot: Snapshot) -> Confidence | None:
     evaluates = event.model_trained and (over_held_out_data(event) or called_for_inference(event))
     if predicts and (ready or (evaluates and (in_train(snapshot) or as_trained(event, snapshot)))):
         return Confidence.LIKELY
+    if predicts and _is_cut_off(event, snapshot):
+        return Confidence.LIKELY
     if named and predicts and ENTRY in {fact.mode for fact in snapshot.modes} and snapshot.grad.state == ENTRY:
         return Confidence.POSSIBLE
     return None
@@ -113,6 +118,35 @@ def _is_readied_by_its_class(event: Event, snapshot: Snapshot) -> bool:
         return False
     by_hand = all(fact.how == "eval()" for fact in snapshot.modes if fact.mode == EVAL)
     return by_hand and event.root.cls is not None and event.text.startswith(f"{event.root.self_name}.")
+
+
+def _is_cut_off(event: Event, snapshot: Snapshot) -> bool:
+    """Tell whether all that a function wants of a model it was given is detached, and nothing switches autograd off.
+
+    Whoever writes `detach()` there has a graph in mind, or means none: no_grad would not build one first.
+    """
+    if "detached" not in event.uses or event.feeds_training or event.model_trained or event.root.is_body:
+        return False
+    if speaks_of_inference(event.function.name) is False or snapshot.grad.state != ENTRY:
+        return False
+    return kinds(snapshot.modes) == {ENTRY} and _only_detached(event)
+
+
+_ASKS_SHAPE = frozenset({"detach", "shape", "size", "dtype", "device"})
+
+
+def _only_detached(event: Event) -> bool:
+    """Tell whether a function asks nothing of the result of a forward but to be detached: `y = net(x); y.detach()`."""
+    call = call_at(event.function, event.site)
+    nodes = list(walk_own(event.function))
+    asked = {id(node.value): node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    names = {t.id for n in nodes if isinstance(n, ast.Assign) and n.value is call for t in n.targets if _is_name(t)}
+    loads = [n for n in nodes if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load)]
+    return len(names) == 1 and bool(loads) and all(asked.get(id(load)) in _ASKS_SHAPE for load in loads)
+
+
+def _is_name(node: ast.expr) -> TypeGuard[ast.Name]:
+    return isinstance(node, ast.Name)
 
 
 MAX_FILES = 12

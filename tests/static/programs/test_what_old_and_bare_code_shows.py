@@ -189,3 +189,67 @@ def test_a_model_from_a_factory_out_of_sight_that_a_class_trains_and_validates(
     """In whatever mode the factory left it: that mode is wrong for one of the two."""
     head = "from engine import Runner\n" if bases == "Runner" else ""
     lint(head + TRAINER.format(bases=bases, train=train, eval=evaluate, mark=mark), rules=["ML101"])
+
+
+SLIDE = """
+import numpy as np
+import torch
+from torch import nn
+
+class Tagger(nn.Module):
+    def forward(self, x):
+        return x
+
+    def {name}(self, windows, report, criterion):
+        rows = []
+        for window in windows:
+            x = torch.tensor(window)
+            {switch}
+                y = self(x)  # {mark}
+            rows.append(report(y.detach().to("cpu").numpy()))
+            {more}
+        return np.vstack(rows)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "switch", "more", "mark"),
+    [
+        ("slide", "with torch.no_grad():", "pass", "fine"),
+        ("slide", "if True:", "criterion(y, x)", "fine"),
+        ("slide", "if True:", "yield y", "fine"),
+        ("slide", "if True:", "rows.append(y)", "fine"),
+        ("slide", "if True:", "self.last = y", "fine"),
+        ("slide", "if True:", "y.mean().backward()", "fine"),
+        ("train_epoch", "if True:", "pass", "fine"),
+        ("slide", "if True:", "pass", "ML201"),
+    ],
+    ids=[
+        "under no_grad",
+        "goes elsewhere with its graph",
+        "is yielded",
+        "is collected",
+        "is kept",
+        "is trained",
+        "a part of training",
+        "detached",
+    ],
+)
+def test_all_that_is_wanted_of_a_forward_is_detached(name: str, switch: str, more: str, mark: str, lint: Lint) -> None:
+    lint(SLIDE.format(name=name, switch=switch, more=more, mark=mark), rules=["ML201"])
+
+
+CALLED = """
+import torch
+from tagger import Tagger
+
+def main(windows, report):
+    tagger = Tagger()
+    with torch.no_grad():
+        return tagger.slide(windows, report, None)
+"""
+
+
+def test_a_caller_switches_autograd_off_around_what_is_detached(lint: Lint) -> None:
+    program = SLIDE.format(name="slide", switch="if True:", more="pass", mark="fine")
+    lint({"tagger.py": program, "main.py": CALLED}, rules=["ML201"])
