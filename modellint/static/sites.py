@@ -55,9 +55,9 @@ def places(context: FileContext, kind: str) -> Iterator[Place]:
             if call is not None:
                 elsewhere[call.site].append(event)
     for site, events in sorted(here.items()):
-        yield Place(site, tuple(judged_at_callers(events)), False)
+        yield Place(site, in_order(judged_at_callers(events)), False)
     for site, events in sorted(elsewhere.items()):
-        yield Place(site, tuple(e for e in judged_at_callers(events) if not is_open(e)), True)
+        yield Place(site, in_order(e for e in judged_at_callers(events) if not is_open(e)), True)
     for path, sites in sorted(shared.items()):
         yield from _shared_places(context, Path(path), sites, kind)
 
@@ -117,7 +117,19 @@ def _shared_places(context: FileContext, path: Path, sites: set[Site], kind: str
         if event.key.kind == kind and event.site in sites:
             found[event.site].append(event)
     for site, events in sorted(found.items()):
-        yield Place(site, tuple(judged_at_callers(events)), False)
+        yield Place(site, in_order(judged_at_callers(events)), False)
+
+
+def in_order(events: Iterable[Event]) -> tuple[Event, ...]:
+    """Return events in an order of their own, whichever files were analysed before: the nearest callers first."""
+    return tuple(sorted(events, key=_order))
+
+
+def _order(event: Event) -> tuple[object, ...]:
+    key, born = event.key, event.snapshots[0].obj.born
+    calls = tuple(step.site for step in key.chain)
+    passed = sorted((text, holds) for (_, text), holds in key.path)
+    return len(calls), calls, repr(key.unrolled), passed, event.text, key.detail, born is not None, born or ()
 
 
 def is_open(event: Event) -> bool:
