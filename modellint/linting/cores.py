@@ -63,7 +63,8 @@ class Team:
                 for end in [end for end in ends if end in ready]:
                     try:
                         message = end.recv()
-                    except (EOFError, OSError):  # it was killed
+                    except (EOFError, OSError):  # it was killed, and nobody knows what its reports follow from
+                        self._notes.append(Notes(torn=True))
                         ends.remove(end)
                         continue
                     if isinstance(message, Notes):

@@ -121,9 +121,9 @@ class Surveyed:
     `files` were read or looked for, all Rust files below `folders` were, and `patterns` were looked up in folders.
     """
 
-    files: Set[Path] = frozenset()
-    folders: Set[Path] = frozenset()
-    patterns: Set[tuple[Path, str]] = frozenset()
+    files: frozenset[Path] = frozenset()
+    folders: frozenset[Path] = frozenset()
+    patterns: frozenset[tuple[Path, str]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +266,9 @@ class Engine:
     def surveyed(self, settings: Settings) -> Surveyed:
         """Return what the checker of Rust files has looked at so far."""
         project = getattr(self._checkers.get((id(settings), _CARGO)), "project", None)
-        return Surveyed() if project is None else Surveyed(project.looked_at, project.folders, project.patterns)
+        if project is None:
+            return Surveyed()
+        return Surveyed(frozenset(project.looked_at), frozenset(project.folders), frozenset(project.patterns))
 
     def _checker(self, path: Path, settings: Settings) -> Checker:
         if language_of(path) == "rust":

@@ -26,7 +26,7 @@ class Noted:
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """What one process has read for its findings: the states of files, `torn` if one had two contents.
+    """What one process has read for its findings: the states of files; `torn` if one had two contents, or nobody knows.
 
     `projects` go by one of the files that the process has checked there.
     """

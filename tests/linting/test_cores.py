@@ -120,6 +120,16 @@ def test_the_record_of_several_processes_holds_for_one(project: Path, jobs: int)
     assert found(project, jobs, cache=True) == changed
 
 
+def test_reports_of_a_process_that_is_killed_before_it_tells_what_it_read_are_not_kept(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone = found(project, 1)
+    monkeypatch.setattr(cores, "_can_fork", lambda: True)
+    monkeypatch.setattr(cores, "take_notes", lambda *rest: os.kill(os.getpid(), signal.SIGKILL))
+    assert found(project, 2, cache=True) == alone
+    assert not list((project / FOLDER).glob("*.json"))
+
+
 def test_what_a_killed_process_had_taken_is_checked_all_the_same(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

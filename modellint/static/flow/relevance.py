@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from modellint.catalog.framework import Hook
 from modellint.static.classes import Classes
 from modellint.static.flow.handed import CALLERS
-from modellint.static.flow.vocabulary import FORWARD_METHOD, MODEL_NAME, NO_MODEL_NAME
+from modellint.static.flow.vocabulary import FORWARD_METHOD, MODEL_NAME, NO_MODEL_NAME, PREPARES_DATA
 from modellint.static.guards import walk_own
 from modellint.static.knowledge import Knowledge
 from modellint.static.naming import speaks_of_inference
@@ -195,7 +196,7 @@ class Relevance:
             func = call.func
             if isinstance(func, ast.Name):
                 name = func.id
-                if MODEL_NAME.match(name) or name == "map" or name == function.self_name:
+                if MODEL_NAME.match(name) or name == function.self_name or (name == "map" and not _maps_to_type(call)):
                     return True
                 if called_name(function.module, call) in _EXPORTS:
                     return True
@@ -207,7 +208,7 @@ class Relevance:
                     return True
             elif isinstance(func, ast.Attribute):
                 name = func.attr
-                if name in _PLAIN_METHODS:
+                if name in _PLAIN_METHODS or (name not in _EXPORTS and _is_of_arrays(function, func.value)):
                     continue
                 if MODEL_NAME.match(name) or FORWARD_METHOD.match(name) or name in _EXPORTS or name == "module":
                     return True
@@ -217,10 +218,11 @@ class Relevance:
                     isinstance(func.value, ast.Name)
                     and func.value.id == function.self_name
                     and function.cls is not None
+                    and not PREPARES_DATA.search(name)
                 ):
                     if self._project.method(function.cls, name) is None:
                         return True
-            elif isinstance(func, (ast.Subscript, ast.Call)):
+            elif isinstance(func, ast.Subscript) or (isinstance(func, ast.Call) and last_name(func.func) != "type"):
                 return True
         return False
 
@@ -231,6 +233,21 @@ class Relevance:
             if hook is not None:
                 return hook
         return None
+
+
+def _is_of_arrays(function: FunctionInfo, owner: ast.expr) -> bool:
+    """Tell whether what is called is a function of a module that computes: `np.clip`, `random.sample`."""
+    imported = function.module.imports.get(owner.id) if isinstance(owner, ast.Name) else None
+    return imported is not None and not imported.level and imported.module.split(".", 1)[0] in _ARRAYS
+
+
+def _maps_to_type(call: ast.Call) -> bool:
+    """Tell whether this is `map(int, texts)`, or that with another builtin."""
+    return bool(call.args) and isinstance(call.args[0], ast.Name) and call.args[0].id in _BUILTINS
+
+
+_BUILTINS = frozenset(dir(builtins))
+_ARRAYS = frozenset({"numpy", "cupy", "torch", "scipy", "math", "random"})
 
 
 def _handed_over(call: ast.Call) -> list[ast.expr]:

@@ -21,6 +21,9 @@ NO_MODEL_NAME = re.compile(
 )
 """Names that people give to other things that are called."""
 
+PREPARES_DATA = re.compile(r"(transforms?|tfms?|pre_filter|tokeni[sz]er|processor|collate\w*|logger)$", re.I)
+"""Names of what an object keeps to prepare data with, or to tell of it: no model either."""
+
 FORWARD_METHOD = re.compile(
     r"^_?(forward\w*|\w+_forward|encode\w*|decode\w*|predict\w*|infer\w*|generate\w*|sample\w*|embed\w*|extract\w*|"
     r"classif\w*|detect\w*|segment\w*|evaluat\w*|transcrib\w*|translat\w*|synthes\w*|reconstruct\w*|score\w*|"

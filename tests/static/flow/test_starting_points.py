@@ -85,6 +85,33 @@ def test_a_file_that_runs_nothing_has_no_top_level_run(lint: Lint, monkeypatch: 
     lint("import torch\nfrom torch import nn\n\nSIZES = [2 ** n for n in range(4)]\nHEAD = nn.Linear(4, 2)\n")
 
 
+DATASET = """
+import numpy as np
+import random
+import torch
+
+class Molecules(torch.utils.data.Dataset):
+    def __init__(self, path, transform):
+        self.path = path
+        self.pre_transform = transform
+
+    def process(self):
+        for item in random.sample(torch.load(self.path, weights_only=True), 3):
+            torch.save(CALLED, "item.pt")
+"""
+
+
+@pytest.mark.parametrize("called", ["self.pre_transform(item)", "np.clip(item, 0, 1)", "type(item)(map(int, item))"])
+def test_what_prepares_data_is_no_starting_point(lint: Lint, roots: list[str], called: str) -> None:
+    lint(DATASET.replace("CALLED", called))
+    assert roots == []
+
+
+def test_what_prepares_data_with_a_network_is_one(lint: Lint, roots: list[str]) -> None:
+    lint(DATASET.replace("CALLED", "self.embedder(item)"))
+    assert "process" in roots
+
+
 HELPERS = {
     "a generator": "def names(folder):\n    for name in sorted(folder):\n        yield name.strip()\n",
     "a cached function": "@functools.lru_cache\ndef names(folder):\n    print(folder)\n    return folder\n",
