@@ -52,7 +52,7 @@ _LOOKS_ALIKE = frozenset("paddle paddlenlp mxnet mindspore jittor oneflow megeng
 class Analyses:
     """The flow analyses of the last files, since a file and its callers ask for the same ones again and again."""
 
-    KEPT = 96
+    KEPT = 128
 
     def __init__(
         self,

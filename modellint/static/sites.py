@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from modellint.static.context import FileContext
+from modellint.static.dependence import NO, UNKNOWN, YES
 from modellint.static.flow.events import CallSite, Event
 from modellint.static.flow.values import ENTRY, Site, kinds
 from modellint.static.naming import is_test_file, is_test_module, may_be_script
@@ -121,15 +122,16 @@ def _shared_places(context: FileContext, path: Path, sites: set[Site], kind: str
 
 
 def in_order(events: Iterable[Event]) -> tuple[Event, ...]:
-    """Return events in an order of their own, whichever files were analysed before: the nearest callers first."""
+    """Return events in an order of their own, whichever files were analysed before: the best known model first."""
     return tuple(sorted(events, key=_order))
 
 
 def _order(event: Event) -> tuple[object, ...]:
-    key, born = event.key, event.snapshots[0].obj.born
+    key, obj = event.key, event.snapshots[0].obj
+    known = (YES, UNKNOWN, NO).index(obj.depends), not obj.detail
     calls = tuple(step.site for step in key.chain)
     passed = sorted((text, holds) for (_, text), holds in key.path)
-    return len(calls), calls, repr(key.unrolled), passed, event.text, key.detail, born is not None, born or ()
+    return known, calls, repr(key.unrolled), passed, event.text, key.detail, obj.born is not None, obj.born or ()
 
 
 def is_open(event: Event) -> bool:
