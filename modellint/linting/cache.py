@@ -30,7 +30,9 @@ _DECLARATIONS = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", 
 
 
 class AnyRecord(Protocol):
-    """The record of the files of one language in a project."""
+    """The record of the files of one language in a project; `store` is where it is kept."""
+
+    store: Store
 
     def findings(self, path: Path) -> tuple[Diagnostic, ...] | None:
         """Return what is known of a file, None where it has to be checked."""
@@ -42,10 +44,6 @@ class AnyRecord(Protocol):
 
     def compose(self, read: Mapping[str, State], noted: Iterable[Noted]) -> dict[str, Any] | None:
         """Return what to write, None where there is nothing to keep or something to keep nothing for."""
-        ...
-
-    def write(self, data: Mapping[str, Any]) -> None:
-        """Write that."""
         ...
 
 
@@ -92,7 +90,7 @@ class Records:
         composed = {record: record.compose(states, noted.get(record, [])) for record in self._records.values()}
         for record, data in composed.items():  # only now: the first one written may add a folder to the project
             if data is not None:
-                record.write(data)
+                record.store.write(data)
 
 
 class Record:
@@ -100,7 +98,7 @@ class Record:
 
     def __init__(self, root: Path, store: Store) -> None:
         self._root = root
-        self._store = store
+        self.store = store
         self._started = time.time_ns()
         self._fresh: dict[str, list[Diagnostic]] = {}
         self._stored: dict[str, Any] = {}
@@ -187,10 +185,6 @@ class Record:
             "tree": digest_of_names(files) if links.words else None,
             "findings": [[number[name], listed] for name, listed in found.items()],
         }
-
-    def write(self, data: Mapping[str, Any]) -> None:
-        """Write what was composed."""
-        self._store.write(data)
 
 
 def _table(path: Path, data: bytes) -> str:

@@ -26,7 +26,7 @@ class RustRecord:
 
     def __init__(self, root: Path, store: Store) -> None:
         self._root = root
-        self._store = store
+        self.store = store
         self._started = time.time_ns()
         self._fresh: dict[str, list[Diagnostic]] = {}
         self._states: dict[str, State] = {}
@@ -73,10 +73,6 @@ class RustRecord:
             "listings": {**self._listings, **{key: digest_of_names(names) for key, names in listings.items()}},
             "findings": {**self._stored, **{name: list(map(pack, found)) for name, found in self._fresh.items()}},
         }
-
-    def write(self, data: Mapping[str, Any]) -> None:
-        """Write what was composed."""
-        self._store.write(data)
 
 
 def _listings(survey: Surveyed) -> set[str]:

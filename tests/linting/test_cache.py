@@ -62,20 +62,6 @@ def findings(project: Path, cache: bool = True, fixes: bool = False, **given: ob
     return [to_dict(d) for report in reports for d in report.diagnostics]
 
 
-@pytest.fixture
-def checked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return the names of the files that an engine was given, in order."""
-    seen: list[str] = []
-    check = engines.Engine.check
-
-    def spy(self: engines.Engine, path: Path, *rest: object, **named: object) -> engines.FileReport:
-        seen.append(path.name)
-        return check(self, path, *rest, **named)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(engines.Engine, "check", spy)
-    return seen
-
-
 def test_nothing_changed_nothing_is_checked(project: Path, checked: list[str]) -> None:
     cold = findings(project)
     assert [d["code"] for d in cold] == ["ML101"]

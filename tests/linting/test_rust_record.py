@@ -8,7 +8,6 @@ import pytest
 
 from modellint.diagnostic import to_dict
 from modellint.linting import check_paths
-from modellint.linting import engine as engines
 from modellint.linting.store import FOLDER
 from modellint.settings import Overrides, Resolver
 from tests.linting.test_cache import age
@@ -75,20 +74,6 @@ def write(folder: Path, files: dict[str, str]) -> None:
 def findings(folder: Path, cache: bool = True) -> list[dict[str, object]]:
     reports = check_paths([folder], Resolver(Overrides(isolated=True)), cache=cache)
     return [to_dict(d) for report in reports for d in report.diagnostics]
-
-
-@pytest.fixture
-def checked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return the names of the files that an engine was given, in order."""
-    seen: list[str] = []
-    check = engines.Engine.check
-
-    def spy(self: engines.Engine, path: Path, *rest: object, **named: object) -> engines.FileReport:
-        seen.append(path.name)
-        return check(self, path, *rest, **named)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(engines.Engine, "check", spy)
-    return seen
 
 
 def test_nothing_changed_nothing_is_checked(workspace: Path, checked: list[str]) -> None:
