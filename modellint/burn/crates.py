@@ -157,14 +157,14 @@ class Crates:
         self._siblings: dict[Path, tuple[Crate, ...]] = {}
         self.patterns: set[tuple[Path, str]] = set()
 
-    def manifests(self) -> set[Path]:
+    def manifests(self) -> frozenset[Path]:
         """Return the manifests and lock files that answers follow from, whether they exist or not."""
         folders = {*self._loaded, *self._around}
         for crate in filter(None, self._loaded.values()):
             paths = [(entry["folder"], entry.get("path")) for entry in crate.dependencies.values()]
             folders.update(Path(folder) / path for folder, path in paths if isinstance(path, str))
         around = {above for folder in folders for above in (folder, *folder.parents)}
-        return {folder / name for folder in around for name in ("Cargo.toml", "Cargo.lock")}
+        return frozenset(folder / name for folder in around for name in ("Cargo.toml", "Cargo.lock"))
 
     def of(self, path: Path) -> Crate | None:
         """Return the crate that a file belongs to: that of the nearest Cargo.toml with a package."""

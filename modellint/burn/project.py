@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,19 +63,19 @@ class Project:
         self._roots: dict[Path, Place] = {}
 
     @property
-    def looked_at(self) -> Set[Path]:
+    def looked_at(self) -> frozenset[Path]:
         """The files that were read, or found missing, beside those that were given."""
-        return self._files.keys() | self._crates.manifests()
+        return self._crates.manifests().union(self._files)
 
     @property
-    def folders(self) -> Set[Path]:
+    def folders(self) -> frozenset[Path]:
         """The folders below which all Rust files were read."""
-        return self._texts.keys()
+        return frozenset(self._texts)
 
     @property
-    def patterns(self) -> Set[tuple[Path, str]]:
+    def patterns(self) -> frozenset[tuple[Path, str]]:
         """The patterns, each with its folder, by which members of workspaces were found."""
-        return self._crates.patterns
+        return frozenset(self._crates.patterns)
 
     def add(self, source: SourceFile) -> RustFile:
         """Parse a file whose text is at hand; raise `BurnMissing` without tree-sitter."""

@@ -125,6 +125,8 @@ def fix_paths(
         )
         left = {report.path: report for report in reports}
         wanted = {report.path for report in reports if _may_be_fixed(report, resolver)}
+        if not wanted:
+            break
         prepared = prepare(paths, resolver, force_exclude=force_exclude, fixes=True)
         changed = False
         for path, named in prepared.files:

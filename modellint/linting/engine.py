@@ -268,7 +268,7 @@ class Engine:
         project = getattr(self._checkers.get((id(settings), _CARGO)), "project", None)
         if project is None:
             return Surveyed()
-        return Surveyed(frozenset(project.looked_at), frozenset(project.folders), frozenset(project.patterns))
+        return Surveyed(project.looked_at, project.folders, project.patterns)
 
     def _checker(self, path: Path, settings: Settings) -> Checker:
         if language_of(path) == "rust":

@@ -88,8 +88,8 @@ class Links:
 
     def _forget(self, renamed: set[str], code: set[str], report: set[str]) -> None:
         """Drop what was noted of files whose names, code or reports are to be worked out again."""
-        voids = (renamed, code, report, report, report)
-        for graph, void in zip((self.names, self.reads, self.judged, self.shared, self.traced), voids, strict=True):
+        told = ((graph, report) for graph in (self.judged, self.shared, self.traced))
+        for graph, void in ((self.names, renamed), (self.reads, code), *told):
             for name in void & graph.keys():
                 del graph[name]
         touched = set[str]().union(*self.traced.values())

@@ -89,15 +89,11 @@ class Consumptions:
 
     def of(self, module: ModuleInfo) -> list[Consumption]:
         """Return what happens in one file."""
-        resolver = self.resolver
         if module not in self._known:
-            around, resolver.touched = resolver.touched, set()
-            try:
+            with self.resolver.gathering() as touched:
                 found = [] if is_test_file(module.path) else list(self._all(module))
-            finally:
-                touched, resolver.touched = frozenset(resolver.touched), around
-            self._known[module] = found, touched
-        resolver.touched |= self._known[module][1]
+            self._known[module] = found, frozenset(touched)
+        self.resolver.touched |= self._known[module][1]
         return self._known[module][0]
 
     def _all(self, module: ModuleInfo) -> Iterator[Consumption]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -70,6 +71,17 @@ class Resolver:
         self._inner.clear()
         return True
 
+    @contextmanager
+    def gathering(self) -> Iterator[set[Path]]:
+        """Yield what `touched` gathers inside the block; who asks around it gets that, too."""
+        around, inside = self.touched, set[Path]()
+        self.touched = inside
+        try:
+            yield inside
+        finally:
+            around |= inside
+            self.touched = around
+
     def definitions(self, function: FunctionInfo) -> Definitions:
         """Return the assignments of `function`."""
         if function not in self._definitions:
@@ -93,18 +105,17 @@ class Resolver:
             self._steps = 0
         cuts = self._cuts
         self._active.add(key)
-        around, self.touched = self.touched, set()
         try:
-            bare = replace(origin, names=frozenset(), unsure=False)
-            found: dict[object, Origin] = {}
-            for one in self._follow(bare, 0, frozenset()):
-                found.setdefault(one.key, one)
-                if len(found) >= MAX_ORIGINS:
-                    break
+            with self.gathering() as touched:
+                bare = replace(origin, names=frozenset(), unsure=False)
+                found: dict[object, Origin] = {}
+                for one in self._follow(bare, 0, frozenset()):
+                    found.setdefault(one.key, one)
+                    if len(found) >= MAX_ORIGINS:
+                        break
         finally:
             self._active.discard(key)
-            touched, self.touched = frozenset(self.touched), around
-        made = origin, list(found.values()), touched
+        made = origin, list(found.values()), frozenset(touched)
         if not self._active:
             self._known[key] = made
         elif self._cuts == cuts:
@@ -408,15 +419,13 @@ class Resolver:
             return self._constants[exact][1]
         cuts = self._cuts
         self._asked.add(key)
-        around, self.touched = self.touched, set()
         try:
-            result = outcome(self, origin)
+            with self.gathering() as touched:
+                result = outcome(self, origin)
         finally:
             self._asked.discard(key)
-            touched, self.touched = frozenset(self.touched), around
-        self.touched |= touched
         if self._cuts == cuts:
-            self._constants[exact] = origin, result, touched
+            self._constants[exact] = origin, result, frozenset(touched)
         return result
 
     def truth(self, origin: Origin) -> bool | None:
