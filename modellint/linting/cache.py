@@ -1,50 +1,18 @@
-"""What a run found, kept for the next one: `.modellint_cache/` at the root of a project.
-
-The findings of a file follow from more than its text: from files that it imports, that call it or that only mention a
-name. So a record holds all that the run read and listed, and which file led to which other one. As long as it is all
-the same, every finding holds. A changed file costs its own findings, and those of all files whose analysis led to it or
-searched for a name that it now mentions, or no longer does; a file more or less costs all of them.
-"""
+"""What a run found, kept for the next one: `.modellint_cache/` at the root of a project, a record for each language."""
 
 from __future__ import annotations
 
-import os
-import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Protocol
 
 from modellint.diagnostic import Diagnostic
 from modellint.linting.engine import Engine, FileReport, language_of
-from modellint.linting.links import Links
 from modellint.linting.notes import Noted, Notes, is_recorded
+from modellint.linting.python_record import PythonRecord
+from modellint.linting.record import Record
 from modellint.linting.rust_record import RustRecord
-from modellint.linting.states import State, digest_of_names, is_overtaken, looked_at_again, state_of
+from modellint.linting.states import State
 from modellint.linting.store import Store
-from modellint.linting.stored import pack, unpack
-from modellint.sources import SourceError, read_source
-from modellint.sources.projects import is_shared, python_files
-
-_DECLARATIONS = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "environment.yml")
-
-
-class AnyRecord(Protocol):
-    """The record of the files of one language in a project; `store` is where it is kept."""
-
-    store: Store
-
-    def findings(self, path: Path) -> tuple[Diagnostic, ...] | None:
-        """Return what is known of a file, None where it has to be checked."""
-        ...
-
-    def add(self, path: Path, diagnostics: Iterable[Diagnostic]) -> None:
-        """Take in what a check of `path` has found."""
-        ...
-
-    def compose(self, read: Mapping[str, State], noted: Iterable[Noted]) -> dict[str, Any] | None:
-        """Return what to write, None where there is nothing to keep or something to keep nothing for."""
-        ...
 
 
 class Records:
@@ -54,16 +22,16 @@ class Records:
         self._engine = engine
         self._files = files
         self._fixes = fixes
-        self._records: dict[tuple[int, Path, str], AnyRecord] = {}
+        self._records: dict[tuple[int, Path, str], Record] = {}
 
-    def _of(self, path: Path) -> AnyRecord | None:
+    def _of(self, path: Path) -> Record | None:
         (settings, root), language = self._engine.group(path), language_of(path)
         if not is_recorded(settings):
             return None
         key = (id(settings), root, language)
         if key not in self._records:
             store = Store(root, settings, self._files, self._fixes, language)
-            self._records[key] = RustRecord(root, store) if language == "rust" else Record(root, store)
+            self._records[key] = RustRecord(root, store) if language == "rust" else PythonRecord(root, store)
         return self._records[key]
 
     def findings(self, path: Path) -> tuple[Diagnostic, ...] | None:
@@ -80,7 +48,7 @@ class Records:
     def save(self, notes: Iterable[Notes]) -> None:
         """Write what was added; `notes` are what was read for it. A file with two contents in one run spoils it."""
         states: dict[str, State] = {}
-        noted: dict[AnyRecord, list[Noted]] = {}
+        noted: dict[Record, list[Noted]] = {}
         for one in notes:
             if one.torn or any(states.setdefault(name, state)[2] != state[2] for name, state in one.states.items()):
                 return
@@ -91,131 +59,3 @@ class Records:
         for record, data in composed.items():  # only now: the first one written may add a folder to the project
             if data is not None:
                 record.store.write(data)
-
-
-class Record:
-    """The record of the Python files of the project at `root`. On the disk, names of files are numbers: `names`."""
-
-    def __init__(self, root: Path, store: Store) -> None:
-        self._root = root
-        self.store = store
-        self._started = time.time_ns()
-        self._fresh: dict[str, list[Diagnostic]] = {}
-        self._stored: dict[str, Any] = {}
-        self._states: dict[str, State] = {}
-        self._folders: dict[str, str] = {}
-        self._links = Links()
-        self._changed = False
-        if (data := store.load()) is not None:
-            with suppress(ValueError, KeyError, TypeError, AttributeError, IndexError):  # of a shape that nobody writes
-                self._take(data)
-
-    def _take(self, data: dict[str, Any]) -> None:
-        """Take over from a record what still holds."""
-        names = data["names"]
-        folders: dict[str, str] = data["folders"]
-        if any(_names(folder) != known for folder, known in folders.items()) or (
-            data["tree"] and digest_of_names(_files(self._root)) != data["tree"]
-        ):
-            return
-        states: dict[str, State] = dict(zip(names, data["states"], strict=True))
-        changed: dict[str, bytes] = {}
-        for name, old in states.items():
-            state, content = looked_at_again(name, old, data["taken"])
-            if content is None:
-                if old and not state:
-                    return
-                continue
-            states[name] = state
-            self._changed = True
-            if not old or states[name][2] != old[2]:
-                changed[name] = content
-        if any(name.endswith(_DECLARATIONS) for name in changed):
-            return
-        links = Links.unpacked(data["links"], names)
-        void = links.follow(changed, {name: _table(Path(name), text) for name, text in changed.items()})
-        self._states, self._folders, self._links = states, folders, links
-        self._stored = {names[n]: found for n, found in data["findings"] if names[n] not in void}
-
-    def findings(self, path: Path) -> tuple[Diagnostic, ...] | None:
-        """Return what is known of a file, None where it has to be checked."""
-        if str(path) not in self._stored:
-            return None
-        try:
-            return tuple(map(unpack, self._stored[str(path)]))
-        except (ValueError, TypeError, KeyError):
-            return None
-
-    def add(self, path: Path, diagnostics: Iterable[Diagnostic]) -> None:
-        """Take in what a check of `path` has found."""
-        self._fresh[str(path)] = list(diagnostics)
-
-    def compose(self, read: Mapping[str, State], noted: Iterable[Noted]) -> dict[str, Any] | None:
-        """Return the record with what was added, None where there is nothing to keep or something to keep nothing for.
-
-        What was read is kept in the state in which it was read. Of what was only looked for, the state is taken now: a
-        place that has changed since the run began may have been seen as it was before.
-        """
-        fresh = {name: found for name, found in self._fresh.items() if name in read}
-        if (not fresh and not self._changed) or is_shared(self._root):
-            return None
-        links, folders = self._links, dict(self._folders)
-        for project in noted:
-            links = links.joined(project.links)
-            folders.update((folder, _names(folder)) for folder in project.folders)
-        states = {**self._states, **read}
-        asked = {
-            str(f / name) for path in fresh for f in _up_to(Path(path).parent, self._root) for name in _DECLARATIONS
-        }
-        for name in sorted((links.files() | asked) - states.keys()):
-            states[name] = state_of(Path(name))
-        files = _files(self._root) if links.words else []
-        places = {*folders, *states.keys() - self._states.keys() - read.keys()}
-        places |= {str(self._root), *(os.path.dirname(name) for name in files)} if files else set()  # noqa: PTH120
-        if any(is_overtaken(place, self._started) for place in places):
-            return None
-        number = {name: n for n, name in enumerate(states)}
-        found = {**self._stored, **{name: list(map(pack, found)) for name, found in fresh.items()}}
-        return {
-            "taken": self._started,
-            "names": list(states),
-            "states": list(states.values()),
-            "folders": folders,
-            "links": links.packed(number),
-            "tree": digest_of_names(files) if links.words else None,
-            "findings": [[number[name], listed] for name, listed in found.items()],
-        }
-
-
-def _table(path: Path, data: bytes) -> str:
-    """Return the digest of what looking up a name in a file goes by, an empty text where it is no program."""
-    from modellint.static.project.facts import scan
-    from modellint.static.project.trees import parse_text
-
-    try:
-        source = read_source(path, data)
-        return scan(path, source.text, parse_text(source.text, path)).table()
-    except (SourceError, SyntaxError, ValueError, RecursionError, MemoryError):
-        return ""
-
-
-def _names(folder: str) -> str:
-    """Return a digest of those names in a folder that an import can mean."""
-    try:
-        names = os.listdir(folder)  # noqa: PTH208 - names alone
-    except OSError:
-        names = []
-    kept = sorted(n for n in names if n.endswith(".py") or ("." not in n and n != "__pycache__"))
-    return digest_of_names(kept)
-
-
-def _files(root: Path) -> list[str]:
-    """Return the names of the files in which callers are looked for."""
-    return sorted(map(str, python_files(root)))
-
-
-def _up_to(folder: Path, root: Path) -> Iterator[Path]:
-    yield folder
-    while folder != root and root in folder.parents:
-        folder = folder.parent
-        yield folder

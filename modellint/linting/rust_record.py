@@ -6,35 +6,25 @@ looked for is the same, and no Rust file and no member of a workspace came or we
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from modellint.diagnostic import Diagnostic
 from modellint.linting.engine import Surveyed
 from modellint.linting.notes import Noted
+from modellint.linting.record import Record
 from modellint.linting.states import State, digest_of_names, is_overtaken, looked_at_again, state_of
 from modellint.linting.store import Store
-from modellint.linting.stored import pack, unpack
-from modellint.sources.projects import is_shared, rust_files
+from modellint.sources.projects import rust_files
 
 
-class RustRecord:
+class RustRecord(Record):
     """The record of the Rust files of the project at `root`."""
 
     def __init__(self, root: Path, store: Store) -> None:
-        self._root = root
-        self.store = store
-        self._started = time.time_ns()
-        self._fresh: dict[str, list[Diagnostic]] = {}
         self._states: dict[str, State] = {}
         self._listings: dict[str, str] = {}
-        self._stored: dict[str, Any] = {}
-        if (data := store.load()) is not None:
-            with suppress(ValueError, KeyError, TypeError, AttributeError):  # of a shape that nobody writes
-                self._take(data)
+        super().__init__(root, store)
 
     def _take(self, data: dict[str, Any]) -> None:
         """Take over a record if all of it still holds."""
@@ -45,20 +35,9 @@ class RustRecord:
         if all(digest_of_names(_listed(listing)) == known for listing, known in listings.items()):
             self._states, self._listings, self._stored = states, listings, data["findings"]
 
-    def findings(self, path: Path) -> tuple[Diagnostic, ...] | None:
-        """Return what is known of a file, None where it has to be checked."""
-        try:
-            return tuple(map(unpack, self._stored[str(path)]))
-        except (KeyError, ValueError, TypeError):
-            return None
-
-    def add(self, path: Path, diagnostics: Iterable[Diagnostic]) -> None:
-        """Take in what a check of `path` has found."""
-        self._fresh[str(path)] = list(diagnostics)
-
     def compose(self, read: Mapping[str, State], noted: Iterable[Noted]) -> dict[str, Any] | None:
         """Return the record of what was added, None where there is nothing to keep or something to keep nothing for."""
-        if not self._fresh or self._fresh.keys() - read.keys() or is_shared(self._root):
+        if not self._fresh or self._fresh.keys() - read.keys() or self._is_homeless:
             return None
         noted = list(noted)
         states = {**self._states, **{name: state for name, state in read.items() if name.endswith(".rs")}}
@@ -71,7 +50,7 @@ class RustRecord:
             "taken": self._started,
             "states": {**states, **{name: state_of(Path(name)) for name in sorted(looked_for)}},
             "listings": {**self._listings, **{key: digest_of_names(names) for key, names in listings.items()}},
-            "findings": {**self._stored, **{name: list(map(pack, found)) for name, found in self._fresh.items()}},
+            "findings": self._together(self._fresh),
         }
 
 
