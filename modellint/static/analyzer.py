@@ -191,7 +191,7 @@ def _diagnostic(rule: ActiveRule, finding: Finding, lines: list[str], source: So
             site.end_row,
             _column(lines, site.end_row, site.end_column),
         ),
-        related=tuple(_related(place, text, lines, source) for place, text in finding.related),
+        related=tuple(_related(place, text, lines, source) for place, text in finding.related if place != site),
         subject=finding.details.get("model"),
     )
 

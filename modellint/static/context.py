@@ -32,7 +32,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a detector reports. `details` fill the placeholders of the rule's message."""
+    """What a detector reports. `details` fill the placeholders of the rule's message.
+
+    Of the `related` places one that is the finding's own is not told.
+    """
 
     site: Site
     details: Mapping[str, Any] = field(default_factory=dict)

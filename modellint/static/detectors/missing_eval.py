@@ -280,8 +280,7 @@ def _finding(event: Event, snapshot: Snapshot, site: Site, confidence: Confidenc
     if at_call:
         related.append((event.site, "the forward"))
     for step in reversed(event.key.chain):
-        if step.site != site:
-            related.append((step.site, f"called from here, by {step.caller.qualname}"))
+        related.append((step.site, f"called from here, by {step.caller.qualname}"))
     active = {YES: "dropout and batch statistics are"}.get(obj.depends, "dropout and batch statistics would be")
     if obj.detail:
         active = f"{obj.detail} is"

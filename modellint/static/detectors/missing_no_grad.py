@@ -289,6 +289,5 @@ def _finding(event: Event, snapshot: Snapshot, site: Site, confidence: Confidenc
         if fact.site is not None and fact.mode == "eval":
             related.append((fact.site, "put into evaluation mode here, which leaves autograd on"))
     hint = "; eval() does not switch that off" if related else ""
-    if site != event.site:
-        related.append((event.site, "the forward"))
+    related.append((event.site, "the forward"))
     return Finding(site, {"model": event.text, "hint": hint}, confidence, related=tuple(related))

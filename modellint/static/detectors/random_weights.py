@@ -7,6 +7,7 @@ import fnmatch
 import re
 from collections.abc import Iterable, Iterator
 from functools import partial
+from pathlib import PurePath
 
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
@@ -14,6 +15,7 @@ from modellint.static.context import FileContext, Finding
 from modellint.static.evidence import (
     PREDICTS,
     acts,
+    functions_around,
     in_eval,
     is_shape_check,
     is_test_code,
@@ -58,7 +60,7 @@ _SYNTHETIC = frozenset(
 _LOADS_WHAT_IT_HOLDS = frozenset({"load_state", "load_checkpoint", "load_objects", "load_ckpt", "resume_or_load"})
 """Methods of engines and accelerators: they load into the models that were handed to them before."""
 _TEACHES = re.compile(
-    r"(^|_)(load|restore|resume|train|fit|learn|update|set_(weights|params|parameters|state)|optimi[sz]e)"
+    r"(^|_)(load|restore|resume|train|fit|learn|backward|update|set_(weights|params|parameters|state)|optimi[sz]e)"
 )
 
 
@@ -88,8 +90,8 @@ def _judge(context: FileContext, place: Place, constructors: list[str]) -> Itera
         site = place.site
         if good:
             call = wrong_call(event, good)
-            if call is None or any(other.key.chain == event.key.chain for other in good):
-                continue
+            if call is None:
+                continue  # what sets it apart is not in sight
             site = call.site
         yield (event.function, snapshot.obj.born), _finding(event, snapshot, site)
 
@@ -132,12 +134,11 @@ def _holds_random_weights(context: FileContext, event: Event, snapshot: Snapshot
         made = context.weights.of(obj.cls)
         if made.loads_parts:
             return made.fresh and not made.may_load
-        return made.learns and not made.may_load and not obj.touched
-    if obj.cls is None:
-        return False
-    if context.knowledge.loaders.get(obj.cls) is not None:
+        return made.learns and not made.may_load
+    library = obj.cls or ""
+    if context.knowledge.loaders.get(library) is not None:
         return True
-    return any(fnmatch.fnmatchcase(obj.cls, pattern) for pattern in constructors)
+    return any(fnmatch.fnmatchcase(library, pattern) for pattern in constructors)
 
 
 def _taught_elsewhere(context: FileContext, event: Event) -> bool:
@@ -146,30 +147,22 @@ def _taught_elsewhere(context: FileContext, event: Event) -> bool:
     if not _LOADS_WHAT_IT_HOLDS.isdisjoint((*root.callees, *event.function.callees)):
         return True
     born = event.snapshots[0].obj.born
-    node = root.node
-    if root.is_body or born is None or node is None:
+    if root.is_body or born is None:
         return False
     if root.name == "forward":
         return True  # a part of a model, by whatever base: who loads the whole loads it
-    path = str(root.module.path)
-    if any(step.callee.name == "__init__" and step.callee.cls is root.cls for step in event.key.chain):
+    if any(_spans(function, born) for function in functions_around(event)):
         return False
-    if born.path == path and node.lineno <= born.row <= (node.end_lineno or node.lineno):
-        return False
-    made_below = any(_spans(step.callee, born) for step in event.key.chain)
-    makers = [f for f in root.module.functions if f is not root and _spans(f, born)]
-    reached = made_below or any(f.name != "__init__" for f in makers)
+    makers = {f.name for f in root.module.functions if _spans(f, born)}  # what these do is in sight
     others: Iterable[FunctionInfo]
-    if root.cls is not None:
-        if context.classes.is_module(root.cls) and not reached:
-            return True  # a part of a model: whoever loads the whole loads it
-        others = [m for cls in _family(context, root.cls) for m in cls.methods.values()]
-        if not reached and _is_imported(context, root.module, root.cls.name):
-            return True  # whoever builds the object may load its model
+    if root.cls is None:
+        others = [root.module.body, *root.module.functions]
     else:
-        others = [] if made_below else [root.module.body, *root.module.functions]
-    known = {maker.name for maker in makers}  # what these do is in sight, whatever they are called
-    return any(_teaches(function, known) for function in others if function is not root)
+        handed_out = context.classes.is_module(root.cls) or _is_imported(context, root.module, root.cls.name)
+        if handed_out and makers.isdisjoint(root.callees):
+            return True  # whoever loads the whole loads a part of it, whoever builds the object may load its model
+        others = [method for cls in context.project.ancestry(root.cls)[0] for method in cls.methods.values()]
+    return any(_teaches(function, makers) for function in others if function is not root)
 
 
 def _is_imported(context: FileContext, module: ModuleInfo, name: str) -> bool:
@@ -180,22 +173,14 @@ def _is_imported(context: FileContext, module: ModuleInfo, name: str) -> bool:
     return any(path in importing for path in mentioning(name) if path != module.path)
 
 
-def _family(context: FileContext, cls: ClassInfo) -> list[ClassInfo]:
-    return context.project.ancestry(cls)[0]
-
-
 def _teaches(function: FunctionInfo, known: set[str]) -> bool:
-    names = {function.name, *function.callees} - known
-    return any(_TEACHES.search(name) for name in names) or "backward" in function.words
+    names = {function.name, *(last_name(call.func) or "" for call in function.calls)} - known
+    return any(_TEACHES.search(name) for name in names)
 
 
 def _spans(function: FunctionInfo, site: Site) -> bool:
-    node = function.node
-    return (
-        node is not None
-        and str(function.module.path) == site.path
-        and node.lineno <= site.row <= (node.end_lineno or node.lineno)
-    )
+    first, last = function.rows
+    return str(function.module.path) == site.path and first <= site.row <= last
 
 
 # -- inputs ------------------------------------------------------------------------------------------------------
@@ -259,13 +244,9 @@ def _finding(event: Event, snapshot: Snapshot, site: Site) -> Finding:
     assert obj.born is not None
     layer = new_layer(obj)
     built, how = (obj.born, obj.how) if layer is None else layer
-    how = how.rsplit(".", 1)[-1] if built.path != site.path else how
-    related = [(built, "built here, with random weights")]
-    if site != event.site:
-        related.append((event.site, "the forward"))
-    for step in reversed(event.key.chain):
-        if step.site != site:
-            related.append((step.site, f"called from here, by {step.caller.qualname}"))
+    line = str(built.row) if built.path == site.path else f"{built.row} of {PurePath(built.path).name}"
+    related = [(built, "built here, with random weights"), (event.site, "the forward")]
+    related += [(step.site, f"called from here, by {step.caller.qualname}") for step in reversed(event.key.chain)]
     surest = isinstance(obj.cls, str) and event.root.cls is None
     confidence = Confidence.CERTAIN if surest else Confidence.LIKELY
-    return Finding(site, {"model": event.text, "origin": how, "line": built.row}, confidence, related=tuple(related))
+    return Finding(site, {"model": event.text, "origin": how, "line": line}, confidence, related=tuple(related))
