@@ -140,9 +140,13 @@ def is_open(event: Event) -> bool:
 
 
 def judged_at_callers(events: Iterable[Event]) -> Iterator[Event]:
-    """Leave out what only the callers can tell wherever a caller is in sight that tells it."""
+    """Leave out what only the callers can tell wherever a caller is in sight that tells it.
+
+    Functions that call each other, and that nobody else calls, tell it themselves.
+    """
     listed = list(events)
-    called = {step.callee for event in listed for step in event.key.chain}
+    leads = {(event.root, step.callee) for event in listed for step in event.key.chain}
+    called = {callee for root, callee in leads if (callee, root) not in leads}
     for event in listed:
         root = event.root
         if not root.is_body and root in called and _left_to_callers(event):

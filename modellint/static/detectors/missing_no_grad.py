@@ -72,8 +72,6 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
         assert confidence is not None
         scope = event.function if call is None else call.caller
         site = place.site if call is None else instead or call.site
-        if not context.is_checked(site.path):
-            continue
         yield (scope, "autograd"), _finding(event, snapshot, site, confidence)
 
 
@@ -87,24 +85,24 @@ def _confidence(event: Event, snapshot: Snapshot) -> Confidence | None:
     named = means_inference(event)
     if "volatile" in event.uses:
         return Confidence.CERTAIN
-    if is_test_code(event) or (is_shape_check(event, snapshot) and not event.model_trained):
+    if is_test_code(event) or is_shape_check(event, snapshot):
         return None
     by_its_class = _is_readied_by_its_class(event, snapshot)
     sets_eval = (in_eval(snapshot) or by_its_class) and any(fact.site is not None for fact in snapshot.modes)
     kept = {"returned with its graph", "passed"} & event.uses
-    if sets_eval and "detached" in event.uses and not kept and not event.feeds_training:
+    if sets_eval and "detached" in event.uses and not kept:
         return Confidence.LIKELY
-    if sets_eval and (predicts or (named and {"returned", "passed"} & event.uses)):
-        if predicts and not by_its_class:
-            return Confidence.CERTAIN
-        return Confidence.POSSIBLE if not predicts and _for_callers(event) else Confidence.LIKELY
+    if sets_eval and predicts:
+        return Confidence.LIKELY if by_its_class else Confidence.CERTAIN
+    if sets_eval and named and {"returned", "passed"} & event.uses:
+        return Confidence.POSSIBLE if _for_callers(event) else Confidence.LIKELY
     ready = has_loaded_weights(snapshot) and (in_train(snapshot) or named)
     evaluates = event.model_trained and (over_held_out_data(event) or called_for_inference(event))
     if predicts and (ready or (evaluates and (in_train(snapshot) or as_trained(event, snapshot)))):
         return Confidence.LIKELY
     if predicts and _is_cut_off(event, snapshot):
         return Confidence.LIKELY
-    if named and predicts and ENTRY in {fact.mode for fact in snapshot.modes} and snapshot.grad.state == ENTRY:
+    if named and predicts and ENTRY in kinds(snapshot.modes):
         return Confidence.POSSIBLE
     return None
 
@@ -125,9 +123,7 @@ def _is_cut_off(event: Event, snapshot: Snapshot) -> bool:
 
     Whoever writes `detach()` there has a graph in mind, or means none: no_grad would not build one first.
     """
-    if "detached" not in event.uses or event.feeds_training or event.model_trained or event.root.is_body:
-        return False
-    if speaks_of_inference(event.function.name) is False or snapshot.grad.state != ENTRY:
+    if event.model_trained or speaks_of_inference(event.function.name) is False:
         return False
     return kinds(snapshot.modes) == {ENTRY} and _only_detached(event)
 
@@ -142,7 +138,7 @@ def _only_detached(event: Event) -> bool:
     asked = {id(node.value): node.attr for node in nodes if isinstance(node, ast.Attribute)}
     names = {t.id for n in nodes if isinstance(n, ast.Assign) and n.value is call for t in n.targets if _is_name(t)}
     loads = [n for n in nodes if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load)]
-    return len(names) == 1 and bool(loads) and all(asked.get(id(load)) in _ASKS_SHAPE for load in loads)
+    return bool(loads) and all(asked.get(id(load)) in _ASKS_SHAPE for load in loads)
 
 
 def _is_name(node: ast.expr) -> TypeGuard[ast.Name]:
@@ -166,9 +162,7 @@ def _left_to_others(event: Event, context: FileContext) -> bool:
 
 def _comes_ready(snapshot: Snapshot) -> bool:
     """Tell whether a hub returned a model in evaluation mode: a whole pipeline (YOLOv5's), which switches itself."""
-    return snapshot.obj.cls == "torch.hub.load" and all(
-        fact.mode == EVAL and fact.how.startswith("torch.hub") for fact in snapshot.modes
-    )
+    return all(fact.mode == EVAL and fact.how.startswith("torch.hub") for fact in snapshot.modes)
 
 
 def _called_without_gradients(event: Event, context: FileContext) -> bool:
@@ -176,8 +170,7 @@ def _called_without_gradients(event: Event, context: FileContext) -> bool:
 
     A call in a method that is itself called so only counts, too: a model is asked by a task, the task by a runner.
     """
-    root = event.root
-    return root.cls is not None and not event.key.chain and _all_under_switch(root, context, 0)
+    return event.root.cls is not None and _all_under_switch(event.root, context, 0)
 
 
 _DEEPEST = 2
@@ -186,40 +179,30 @@ _DEEPEST = 2
 def _all_under_switch(method: FunctionInfo, context: FileContext, depth: int) -> bool:
     calls = _calls_by_name(method, context)
     return bool(calls) and all(
-        under_switch(scope, call)
-        or (
-            depth < _DEEPEST
-            and not scope.is_body
-            and scope.name != method.name
-            and _all_under_switch(scope, context, depth + 1)
-        )
+        under_switch(scope, call) or (depth < _DEEPEST and _all_under_switch(scope, context, depth + 1))
         for scope, call in calls
     )
 
 
 def _calls_by_name(method: FunctionInfo, context: FileContext) -> list[tuple[FunctionInfo, ast.Call]]:
-    """Return the calls of anything's method of that name, of a function those of that name; none in too many files."""
+    """Return the calls of anything's method of that name, of a function those of that name."""
     project, mine, name = context.project, context.module.path, method.name
     word = f".{name}(" if method.cls is not None else f"{name}("
     paths = [path for path in project.mentioning(word, mine, "calls") if not is_test_file(path)]
-    if len(paths) > MAX_FILES:
-        return []
-    modules = [module for path in paths if (module := project.load(path, mine, "calls")) is not None]
+    modules = [module for path in paths[:MAX_FILES] if (module := project.load(path, mine, "calls")) is not None]
     return [
         (scope, call)
         for module in modules
         for scope in (module.body, *module.functions)
-        if name in scope.callees
         for call in scope.calls
-        if isinstance(call.func, ast.Attribute if method.cls is not None else (ast.Attribute, ast.Name))
-        and last_name(call) == name
+        if last_name(call) == name and (method.cls is None or isinstance(call.func, ast.Attribute))
     ]
 
 
 def _may_switch_itself(event: Event, context: FileContext) -> bool:
     """Tell whether a method of that name in the project, perhaps the model's, switches gradients or runs nothing."""
     name = event.key.detail
-    if not name or name in ("forward", "__call__"):
+    if not name:  # equivalent: only saves the look
         return False
     if _DOES_IT_ALL.search(name) and all(s.obj.cls in _ANYTHING for s in event.snapshots):
         return True
@@ -265,7 +248,7 @@ _OFFERS = re.compile(
 def _for_callers(event: Event) -> bool:
     """Tell whether a function, or a method of a module, gives what its callers may train on: they know best."""
     root = event.root
-    if event.key.chain or root.is_body or _readies_itself(event):
+    if _readies_itself(event):
         return False
     return _OFFERS.search(root.name) is not None or (root.cls is not None and "forward" in root.cls.methods)
 
@@ -278,15 +261,15 @@ def _readies_itself(event: Event) -> bool:
     root, node = event.root, event.root.node
     if node is None or _PREDICTS.match(root.name) is None:
         return False
-    rows = range(node.lineno, (node.end_lineno or node.lineno) + 1)
-    facts = [fact for snapshot in event.snapshots for fact in snapshot.modes if fact.site is not None]
-    return any(fact.how == "eval()" and fact.site is not None and fact.site.row in rows for fact in facts)
+    rows = range(node.lineno, (node.end_lineno or 0) + 1)
+    facts = [fact for snapshot in event.snapshots for fact in snapshot.modes]
+    return any(fact.site is not None and fact.site.row in rows for fact in facts)
 
 
 def _finding(event: Event, snapshot: Snapshot, site: Site, confidence: Confidence) -> Finding:
     related: list[tuple[Site, str]] = []
     for fact in snapshot.modes:
-        if fact.site is not None and fact.mode == "eval":
+        if fact.site is not None and fact.mode == EVAL:
             related.append((fact.site, "put into evaluation mode here, which leaves autograd on"))
     hint = "; eval() does not switch that off" if related else ""
     related.append((event.site, "the forward"))
