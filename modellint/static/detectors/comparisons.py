@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from modellint.static.context import FileContext
-from modellint.static.guards import assignments, own, path_to
+from modellint.static.guards import own, path_to, values_of
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import called_name, last_name
 
-_MAY_COMPARE = re.compile(r"equal|close|same|compare")
-"""Names of functions that may compare: of these, what they are is asked."""
 _WHOLE = frozenset({"all", "any", "sum", "mean"})
 _SAME, _DIFFERENT = frozenset({"eq", "equal"}), frozenset({"ne", "not_equal"})
 _SIZES = frozenset(
@@ -24,6 +21,7 @@ _DISTANCES = frozenset({"dist", "mse_loss", "l1_loss"})
 _SETTLES = {ast.Eq: True, ast.LtE: True, ast.NotEq: False, ast.Gt: False}
 """Comparisons with zero that ask for no difference at all, with whether they hold where there is none."""
 MAX_STEPS = 12
+_ZERO = ast.Constant(0)
 
 
 class Comparison(NamedTuple):
@@ -37,84 +35,85 @@ class Comparison(NamedTuple):
 
 def comparisons(context: FileContext, scope: FunctionInfo, options: Mapping[str, Any]) -> Iterator[Comparison]:
     """Yield the exact comparisons of a function; not those that say that two values have to differ."""
+    names = {name.rpartition(".")[2] for name in (*options["exact"], *options["tolerant"])}
     for node in own(scope, ast.Call, ast.Compare):
         found = None
         if isinstance(node, ast.Call):
-            found = _called(context, scope, node, options)
+            named = called_name(context.module, node) in names
+            found = _called(context, scope, node, options) if named else _reduced(context, scope, node)
         elif isinstance(node, ast.Compare) and len(node.ops) == 1 and _is_zero(node.comparators[0]):
             same = _SETTLES.get(type(node.ops[0]))
-            pair = _difference(scope, node.left, 0) if same is not None else None
+            pair = _difference(context, scope, node.left, 0) if same is not None else None
             found = Comparison(node, *pair, same) if pair is not None and same is not None else None
         if found is not None and not _wants_difference(scope, found):
             yield found
 
 
 def _called(context: FileContext, scope: FunctionInfo, call: ast.Call, options: Mapping[str, Any]) -> Comparison | None:
-    func = call.func
-    last = called_name(context.module, call)
-    if last is not None and call.args and _MAY_COMPARE.search(last):
-        name = context.qualified(scope, func)
-        if name in options["exact"] or (name in options["tolerant"] and _is_exact(call, 2)):
-            return Comparison(call, call.args[0], call.args[1], True) if len(call.args) > 1 else None
-        if isinstance(func, ast.Attribute) and name is None:
-            if (last == "equal" and len(call.args) == 1) or (last == "allclose" and _is_exact(call, 1)):
-                return Comparison(call, func.value, call.args[0], True)
-    if last in _WHOLE:
-        owner = func.value if isinstance(func, ast.Attribute) else None
-        for compared in (owner, *call.args[:1]):
-            found = _elementwise(context, scope, compared)
-            if found is not None:
-                return found._replace(node=call)
+    """Return the comparison that a call of one of the functions in `options` makes."""
+    name, values = _callee(context, scope, call)
+    if name in options["exact"] or (name in options["tolerant"] and _is_exact(values, call.keywords)):
+        return Comparison(call, values[0], values[1], True) if len(values) > 1 else None
     return None
 
 
-def _elementwise(context: FileContext, scope: FunctionInfo, node: ast.expr | None) -> Comparison | None:
+def _callee(context: FileContext, scope: FunctionInfo, call: ast.Call) -> tuple[str, list[ast.expr]]:
+    """Return what is called and what it is given by position; a method is one of a tensor's, that comes first."""
+    name = context.qualified(scope, call.func)
+    if name is None and isinstance(call.func, ast.Attribute):
+        return f"torch.{call.func.attr}", [call.func.value, *call.args]
+    return name or "", call.args
+
+
+def _reduced(context: FileContext, scope: FunctionInfo, call: ast.Call) -> Comparison | None:
+    """Return the comparison element by element that a call makes one value of."""
+    if last_name(call.func) not in _WHOLE:
+        return None
+    found = (_elementwise(context, scope, compared) for compared in _callee(context, scope, call)[1][:1])
+    return next((one._replace(node=call) for one in found if one is not None), None)
+
+
+def _elementwise(context: FileContext, scope: FunctionInfo, node: ast.expr) -> Comparison | None:
     """Return the comparison of two tensors element by element that `node` is."""
     if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], (ast.Eq, ast.NotEq)):
         return Comparison(node, node.left, node.comparators[0], isinstance(node.ops[0], ast.Eq))
-    name = last_name(node.func) if isinstance(node, ast.Call) else None
-    if name not in _SAME | _DIFFERENT or not isinstance(node, ast.Call):
-        return None
-    if context.qualified(scope, node.func) is None and isinstance(node.func, ast.Attribute) and len(node.args) == 1:
-        return Comparison(node, node.func.value, node.args[0], name in _SAME)
-    return Comparison(node, node.args[0], node.args[1], name in _SAME) if len(node.args) == 2 else None
+    if isinstance(node, ast.Call) and last_name(node.func) in _SAME | _DIFFERENT:
+        values = _callee(context, scope, node)[1]
+        return Comparison(node, values[0], values[1], last_name(node.func) in _SAME) if len(values) == 2 else None
+    return None
 
 
-def _is_exact(call: ast.Call, first: int) -> bool:
-    """Tell whether `atol` is 0 and `rtol`, if it is given, too; `first` is the place of `rtol`."""
-    given = {k.arg: k.value for k in call.keywords}
-    rtol, atol = (
-        given.get(name, call.args[first + index] if len(call.args) > first + index else None)
-        for index, name in enumerate(("rtol", "atol"))
-    )
-    return _is_zero(atol) and (rtol is None or _is_zero(rtol))
+def _is_exact(values: list[ast.expr], keywords: list[ast.keyword]) -> bool:
+    """Tell whether `atol`, the fourth value unless it is named, is 0, and `rtol` before it, if it is given, too."""
+    given = dict(zip(("rtol", "atol"), values[2:4], strict=False))
+    given |= {keyword.arg: keyword.value for keyword in keywords if keyword.arg is not None}
+    return all(_is_zero(value) for value in (given.get("rtol", _ZERO), given.get("atol")))
 
 
 def _is_zero(node: ast.expr | None) -> bool:
     return isinstance(node, ast.Constant) and node.value == 0 and node.value is not False
 
 
-def _difference(scope: FunctionInfo, node: ast.expr, depth: int) -> tuple[ast.expr, ast.expr] | None:
+def _difference(
+    context: FileContext, scope: FunctionInfo, node: ast.expr, depth: int
+) -> tuple[ast.expr, ast.expr] | None:
     """Return the two values whose difference `node` measures."""
     if depth > MAX_STEPS:
         return None
+    part: ast.expr | None = None
     if isinstance(node, ast.Name):
-        values = [value for name, value in assignments(scope) if name == node.id]
-        return _difference(scope, values[0], depth + 1) if len(values) == 1 else None
-    if isinstance(node, ast.BinOp):
+        assigned = values_of(scope, node.id)
+        part = assigned[0] if len(assigned) == 1 else None
+    elif isinstance(node, ast.BinOp):
         if isinstance(node.op, ast.Sub):
             return node.left, node.right
-        return _difference(scope, node.left, depth + 1) if isinstance(node.op, ast.Pow) else None
-    if isinstance(node, ast.Call):
-        name = last_name(node.func)
-        if name in _DISTANCES and len(node.args) == 2:
-            return node.args[0], node.args[1]
-        if name in _SIZES and isinstance(node.func, ast.Attribute):
-            inner = [node.func.value, *node.args[:1]]
-        else:
-            inner = node.args[:1] if name in _SIZES else []
-        return next((pair for part in inner if (pair := _difference(scope, part, depth + 1)) is not None), None)
-    return None
+        part = node.left if isinstance(node.op, ast.Pow) else None
+    elif isinstance(node, ast.Call):
+        name, values = last_name(node.func), _callee(context, scope, node)[1]
+        if name in _DISTANCES and len(values) > 1:
+            return values[0], values[1]
+        part = next(iter(values), None) if name in _SIZES else None
+    return _difference(context, scope, part, depth + 1) if part is not None else None
 
 
 def _wants_difference(scope: FunctionInfo, found: Comparison) -> bool:
@@ -129,6 +128,4 @@ def _wants_difference(scope: FunctionInfo, found: Comparison) -> bool:
             return not same
         elif isinstance(outer, ast.Return):
             return negated and not same
-        elif isinstance(outer, ast.stmt):
-            return False
     return False

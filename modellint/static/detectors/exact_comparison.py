@@ -69,7 +69,7 @@ def _call_of(context: FileContext, origin: Origin, depth: int) -> ast.Call | Non
         if isinstance(node.func, ast.Attribute) and node.func.attr in _KEEPS:
             return _call_of(context, origin.at(node.func.value), depth + 1)
         known = context.is_forward(node) or context.project.resolve_in(origin.scope, node.func) is None
-        return node if known and isinstance(node.func, ast.Name) and node.args else None
+        return node if known and isinstance(node.func, ast.Name) else None
     if isinstance(node, ast.Name):
         found = values_of(origin.scope, node.id)
         return _call_of(context, origin.at(found[0]), depth + 1) if len(found) == 1 else None
@@ -90,12 +90,11 @@ def _forwards(context: FileContext, origin: Origin, depth: int) -> dict[int, ast
         )
         if plain and bool(node.args or node.keywords) and context.is_forward(node):
             return {id(node): node}
-        if last_name(func) in _JOINS and node.args and _is_of_tensors(context, origin.scope, func):
-            return _all_forwards(context, origin.at(node.args[0]), depth)
-        if isinstance(func, ast.Attribute) and func.attr == "run" and len(node.args) > 1 and _is_session(func.value):
+        if last_name(func) in _JOINS and _is_of_tensors(context, origin.scope, func):
+            return _all_forwards(context, origin.at(next(iter(node.args), None)), depth)
+        if isinstance(func, ast.Attribute) and func.attr == "run" and _is_session(func.value):
             return {id(node): node}
-        inner = [one for one in context.resolver.origins(origin) if one.node is not node]
-        return _all_of(context, inner, depth)
+        return _all_of(context, context.resolver.origins(origin), depth)
     if isinstance(node, ast.Attribute) and node.attr in _OUTPUTS:
         return _forwards(context, origin.at(node.value), depth + 1)
     if isinstance(node, ast.Subscript):
@@ -120,8 +119,8 @@ def _is_of_tensors(context: FileContext, scope: FunctionInfo, func: ast.expr) ->
 def _all_forwards(context: FileContext, parts: Origin, depth: int) -> dict[int, ast.Call]:
     """Return the forwards whose results are the elements of a list; empty where there is anything else in it."""
     node = parts.node
-    if isinstance(node, ast.Call) and last_name(node) in ("list", "tuple") and len(node.args) == 1:
-        node = node.args[0]
+    if isinstance(node, ast.Call) and last_name(node) in ("list", "tuple"):
+        node = next(iter(node.args), None)
     if isinstance(node, (ast.List, ast.Tuple)):
         return _all_of(context, [parts.at(element) for element in node.elts], depth)
     if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
