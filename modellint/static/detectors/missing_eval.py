@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence, Severity
@@ -23,7 +23,7 @@ from modellint.static.evidence import (
     records,
     wrong_call,
 )
-from modellint.static.flow.events import FORWARD, Event, Snapshot
+from modellint.static.flow.events import FORWARD, CallSite, Event, Snapshot
 from modellint.static.flow.libraries import SAVED_WHOLE
 from modellint.static.flow.values import ENTRY, EVAL, MIXED, OFF, TRAIN, Modes, Site, kinds
 from modellint.static.hidden import hides_children
@@ -63,17 +63,16 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
         return
     event, snapshot = bad[0]
     # code shared with training is right there: what is wrong is the call that leads to it from elsewhere
-    good += [other for other in trained if other.key.chain and other.key.chain != event.key.chain]
+    good += [other for other in trained if other.key.chain != event.key.chain]
     if good and wrong_call(event, good) is not None:
         calls = [wrong_call(event, good) for event, _ in bad]
         instead = shown_at(calls, good, place, context)
         for (event, snapshot), call in zip(bad, calls, strict=True):
-            site = instead or (call.site if call is not None else place.site)
-            if call is not None and context.is_checked(site.path):
-                sure = site == call.site and not open_mode(snapshot)
-                confidence = Confidence.CERTAIN if sure else Confidence.LIKELY
-                finding = _finding(event, snapshot, site, confidence, site != event.site)
-                yield _cause(event, snapshot), finding if site == call.site else _with_callers(finding, place)
+            if call is None:
+                continue
+            sure = instead is None and not open_mode(snapshot)
+            confidence = Confidence.CERTAIN if sure else Confidence.LIKELY
+            yield _cause(event, snapshot), _finding(event, snapshot, instead or call.site, confidence)
         return
     confidence = Confidence.CERTAIN
     same = [s for other in good if other.key.oid == event.key.oid for s in other.snapshots]
@@ -89,10 +88,10 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
         or any(says_mode_is_meant(event.function, event.site.row) for event, _ in bad)
     ):
         confidence = Confidence.POSSIBLE
-    elif event.function.cls is not None or event.key.chain or unclear or open_mode(snapshot):
+    elif event.function.cls is not None or event.key.chain or open_mode(snapshot):
         confidence = Confidence.LIKELY
-    finding = _finding(event, snapshot, place.site, confidence, place.outside)
-    yield _cause(event, snapshot), _with_callers(finding, place)
+    finding = _finding(event, snapshot, place.site, confidence)
+    yield _cause(event, snapshot), _with_callers(finding, [event for event, _ in bad])
 
 
 def _is_function(snapshot: Snapshot, context: FileContext) -> bool:
@@ -101,13 +100,13 @@ def _is_function(snapshot: Snapshot, context: FileContext) -> bool:
     if obj.depends != NO or not isinstance(obj.cls, ClassInfo):
         return False
     made = context.weights.of(obj.cls)
-    return not (made.learns or made.may_load or made.loads_parts or made.foreign)
+    return not (made.learns or made.may_load or made.foreign)
 
 
 def _readies_itself(event: Event, context: FileContext) -> bool:
     """Tell whether the project has a method of that name that calls eval(), of a class that may be the model's."""
     name = event.key.detail
-    if name in ("", "forward", "__call__") or any(isinstance(s.obj.cls, ClassInfo) for s in event.snapshots):
+    if not name:  # equivalent: only saves the look
         return False
     mine = context.module.path
     for path in context.project.mentioning(f"def {name}", mine, "calls")[:_MAX_FILES]:
@@ -132,10 +131,7 @@ def _follows_owner(event: Event, snapshot: Snapshot, context: FileContext) -> bo
         return False
     features = snapshot.grad.state != OFF and PREDICTS.isdisjoint(event.uses)
     mine = features and event.text.startswith(f"{event.root.self_name}.")
-    return all(
-        fact.how.endswith("()") and (fact.how[:1].isupper() or (mine and fact.mode == TRAIN and "." in fact.how))
-        for fact in snapshot.modes
-    )
+    return all(fact.how[:1].isupper() or (mine and "." in fact.how) for fact in snapshot.modes)
 
 
 _TRANSLATES = re.compile(r"Generator")
@@ -153,7 +149,7 @@ def _draws_by_dropout(snapshot: Snapshot) -> bool:
     if not any(_RIVAL.search(other.name) for other in cls.module.classes):
         return False
     own = (f for f in cls.module.functions if f.cls is None or not _RIVAL.search(f.cls.name))
-    return not any(word.startswith("BatchNorm") for function in own for word in function.words)
+    return not any(name.startswith("BatchNorm") for function in own for name in function.callees)
 
 
 _SWITCHES_OFF = re.compile(r"^(disable|remove|zero|turn_off|switch_off)_(all_)?dropout")
@@ -174,8 +170,7 @@ def _judge_saved(place: Place) -> Iterator[tuple[object, Finding]]:
         for snapshot in event.snapshots:
             saved = bool(snapshot.modes) and all(fact.how == SAVED_WHOLE for fact in snapshot.modes)
             if saved and is_inference(event, snapshot):
-                finding = _finding(event, snapshot, place.site, Confidence.LIKELY, place.outside)
-                yield _cause(event, snapshot), finding
+                yield _cause(event, snapshot), _finding(event, snapshot, place.site, Confidence.LIKELY)
                 return
 
 
@@ -184,18 +179,15 @@ def _judge_open(place: Place, context: FileContext) -> Iterator[tuple[object, Fi
 
     That is a no_grad around the forward, or another method of the class that calls eval() before it runs the model.
     """
-    if place.outside:
-        return
     for event in place.events:
         for snapshot in event.snapshots:
             left_open = open_mode(snapshot)
             if not (left_open or _perhaps_train(snapshot)) or event.training:
                 continue
             if sibling_sets_eval(event, context) and named_for_inference(event):
-                finding = _finding(event, snapshot, place.site, Confidence.LIKELY, False)
-                yield _cause(event, snapshot), _with_callers(finding, place)
+                yield _cause(event, snapshot), _finding(event, snapshot, place.site, Confidence.LIKELY)
                 return
-            if not left_open or snapshot.obj.part or not is_inference(event, snapshot):
+            if not left_open or not is_inference(event, snapshot):
                 continue
             if is_begun_elsewhere(event) or not shows_what_is_meant(event, snapshot, context):
                 continue
@@ -205,7 +197,7 @@ def _judge_open(place: Place, context: FileContext) -> Iterator[tuple[object, Fi
             meant = says_mode_is_meant(event.function, event.site.row)
             unknown = meant or leaves_it_to_others(event, snapshot, context)
             confidence = Confidence.LIKELY if uses and not unknown else Confidence.POSSIBLE
-            yield _cause(event, snapshot), _finding(event, snapshot, place.site, confidence, False)
+            yield _cause(event, snapshot), _finding(event, snapshot, place.site, confidence)
             return
 
 
@@ -217,8 +209,7 @@ def _computes_a_loss(event: Event, context: FileContext) -> bool:
     if _LOSS.search(event.function.name) is None:
         return False
     return any(
-        other.function is event.function and other.key.kind == FORWARD and any(records(s) for s in other.snapshots)
-        for other in context.flow.events
+        other.function is event.function and any(records(s) for s in other.snapshots) for other in context.flow.events
     )
 
 
@@ -227,19 +218,18 @@ def _perhaps_train(snapshot: Snapshot) -> bool:
     return kinds(snapshot.modes) == {TRAIN, ENTRY}
 
 
-def _with_callers(finding: Finding, place: Place) -> Finding:
+def _with_callers(finding: Finding, bad: Iterable[Event]) -> Finding:
     """Add the other callers that leave the model as they should not."""
-    told = {site for site, _ in finding.related} | {finding.site}
-    steps = {
-        step.site: (step.site, f"called from here, by {step.caller.qualname}")
-        for event in place.events
-        for step in event.key.chain
-        if step.site not in told and any(in_train(s) or open_mode(s) for s in event.snapshots)
-    }
-    return dataclasses.replace(finding, related=finding.related + tuple(steps.values())[:_MAX_CALLERS])
+    steps = {step.site: _called_from(step) for event in bad for step in event.key.chain}
+    related = dict.fromkeys((*finding.related, *list(steps.values())[:_MAX_CALLERS]))
+    return dataclasses.replace(finding, related=tuple(related))
 
 
 _MAX_CALLERS = 5
+
+
+def _called_from(step: CallSite) -> tuple[Site, str]:
+    return step.site, f"called from here, by {step.caller.qualname}"
 
 
 def _cause(event: Event, snapshot: Snapshot) -> object:
@@ -248,15 +238,14 @@ def _cause(event: Event, snapshot: Snapshot) -> object:
     return event.function, facts if any(site for site, _ in facts) else event.key.oid
 
 
-def _finding(event: Event, snapshot: Snapshot, site: Site, confidence: Confidence, at_call: bool) -> Finding:
+def _finding(event: Event, snapshot: Snapshot, site: Site, confidence: Confidence) -> Finding:
     obj = snapshot.obj
     related: list[tuple[Site, str]] = []
     reason = "nothing here calls eval()"
     if as_trained(event, snapshot):
         reason = "in which it is trained as well; nothing calls eval() in between"
-    for fact in sorted(snapshot.modes, key=lambda f: (f.mode != EVAL, f.site or site)):
-        if fact.site is None:
-            continue
+    for fact in sorted(fact for fact in snapshot.modes if fact.site is not None):
+        assert fact.site is not None
         if fact.mode == EVAL:
             reason = f"eval() on line {fact.site.row} is for some machines only"
             related.append((fact.site, "not every machine comes here"))
@@ -277,10 +266,8 @@ def _finding(event: Event, snapshot: Snapshot, site: Site, confidence: Confidenc
         else:
             reason = f"{fact.how.removesuffix('()')} returns it in training mode and nothing calls eval()"
             related.append((fact.site, "created here, in training mode"))
-    if at_call:
-        related.append((event.site, "the forward"))
-    for step in reversed(event.key.chain):
-        related.append((step.site, f"called from here, by {step.caller.qualname}"))
+    related.append((event.site, "the forward"))
+    related += [_called_from(step) for step in reversed(event.key.chain)]
     active = {YES: "dropout and batch statistics are"}.get(obj.depends, "dropout and batch statistics would be")
     if obj.detail:
         active = f"{obj.detail} is"
