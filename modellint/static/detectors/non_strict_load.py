@@ -35,7 +35,9 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     for scope in context.scopes:
         for call in scope.calls:
             name = last_name(call.func)
-            if name not in names or not _is_lax(context, scope, call, name in methods):
+            if name not in names:  # equivalent: saves the look
+                continue
+            if not _is_lax(context, scope, call, name in methods):
                 continue
             if name not in methods and context.qualified(scope, call.func) not in functions:
                 continue
@@ -55,17 +57,13 @@ def _is_lax(context: FileContext, scope: FunctionInfo, call: ast.Call, positiona
 
 
 def _thrown_away(scope: FunctionInfo, call: ast.Call) -> bool:
-    path = path_to(scope, call)
-    if len(path) < 2:
-        return False
-    parent = path[-2]
+    parent = next(iter(path_to(scope, call)[-2:-1]), None)
     if isinstance(parent, ast.Expr):
         return True
     if not isinstance(parent, ast.Assign):
         return False
     names = [node.id for target in parent.targets for node in walk(target) if isinstance(node, ast.Name)]
-    stored = any(isinstance(node, ast.Attribute) for target in parent.targets for node in walk(target))
-    if stored or not names or (scope.is_body and set(names) != {"_"}):
+    if scope.is_body and set(names) != {"_"}:
         return False
     return not any(
         isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in names and node.id != "_"

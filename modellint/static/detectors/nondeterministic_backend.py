@@ -31,7 +31,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             for varies, claims in options["arguments"]:
                 if _is_true(call, varies) and _is_true(call, claims):
                     yield Finding(context.site(call), {"switch": f"{varies}=True", "claim": f"{claims}=True"})
-        last = {name: assign for assign, name in _switched(context, scope, options["switches"])}
+        last = {name: assign for assign, name in _assigned(context, scope)}
         for name, assign in last.items():
             if not _is(assign, options["switches"].get(name)) or _is_chosen(scope, assign):
                 continue
@@ -52,17 +52,12 @@ def _is_true(call: ast.Call, name: str) -> bool:
     return any(value.value is True or value.value == "warn" for value in given)
 
 
-def _switched(
-    context: FileContext, scope: FunctionInfo, switches: Mapping[str, Any]
-) -> Iterator[tuple[ast.Assign, str]]:
-    """Yield the assignments to the attributes `switches` in `scope`, with their qualified names."""
-    attributes = {name.rsplit(".", 1)[-1] for name in switches}
+def _assigned(context: FileContext, scope: FunctionInfo) -> Iterator[tuple[ast.Assign, str]]:
+    """Yield the assignments to attributes in `scope`, with their qualified names."""
     for node in own(scope, ast.Assign):
         for target in node.targets:
-            if isinstance(target, ast.Attribute) and target.attr in attributes:
-                name = context.qualified(scope, target)
-                if name is not None and name in switches:
-                    yield node, name
+            if isinstance(target, ast.Attribute):
+                yield node, context.qualified(scope, target) or ""
 
 
 def _is_chosen(scope: FunctionInfo, node: ast.AST) -> bool:
@@ -84,7 +79,7 @@ def _claim(context: FileContext, scope: FunctionInfo, options: Mapping[str, Any]
             return call, scope, f"{ast.unparse(call.func)}()"
         if any(_CLAIMS.search(k.arg or "") and _is_true(call, k.arg or "") for k in call.keywords):
             return call, scope, next(f"{k.arg}=True" for k in call.keywords if _CLAIMS.search(k.arg or ""))
-    for assign, name in _switched(context, scope, options["claims"]):
+    for assign, name in _assigned(context, scope):
         if _is(assign, options["claims"].get(name)):
             return assign, scope, f"{name.removeprefix('torch.backends.')} = {ast.unparse(assign.value)}"
     for argument, _ in parameters(scope):

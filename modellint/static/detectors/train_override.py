@@ -20,8 +20,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     """
     for cls in context.module_classes():
         method = cls.methods.get("train")
-        if method is None:
-            yield from _flag_in_its_place(context, cls)
+        yield from _flag_in_its_place(context, cls)
         if method is None or method.node is None or method.is_static or method.is_property:
             continue
         if all(isinstance(s, ast.Raise) or _is_docstring(s) for s in method.body):
@@ -90,7 +89,7 @@ def _problem(method: FunctionInfo) -> str:
                 passed_on = True
                 if mode and any(isinstance(a, ast.Constant) and a.value is True for a in inner.args):
                     return "switches training mode on whatever it is given, so that eval() has no effect"
-                if mode and any(_is_opposite(a, mode) for a in [*inner.args, *(k.value for k in inner.keywords)]):
+                if any(_is_opposite(a, mode) for a in [*inner.args, *(k.value for k in inner.keywords)]):
                     return f"passes the opposite of `{mode}` on, so that eval() switches training mode on"
                 if mode and not _gives(inner) and not _asks(method, mode):
                     return f"does not pass `{mode}` on to super().train(), so that eval() leaves it in training mode"
@@ -132,7 +131,7 @@ def _is_super(call: ast.Call, method: FunctionInfo) -> bool:
     return isinstance(first, ast.Name) and first.id == method.self_name
 
 
-def _is_opposite(node: ast.expr, mode: str) -> bool:
+def _is_opposite(node: ast.expr, mode: str | None) -> bool:
     return (
         isinstance(node, ast.UnaryOp)
         and isinstance(node.op, ast.Not)
