@@ -40,11 +40,9 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
 
 
 def _begins_anew(event: Event) -> bool:
-    """Tell whether an inner loop adds up parts of one result, and the sum is set anew before it."""
+    """Tell whether parts of one result are added up, and the sum is set anew before."""
     source = event.source
     around = source.loops if source is not None else ()
-    if len(event.loops) <= len(around) or event.loops[: len(around)] != around:
-        return False
     first = around[-1].row if around else 0
     return any(
         first < node.lineno < event.site.row and any(ast.unparse(target) == event.text for target in node.targets)
