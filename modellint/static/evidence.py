@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterable
 
+from modellint.static import held_out
 from modellint.static.flow.events import CallSite, Event, Snapshot
 from modellint.static.flow.frames import call_at
 from modellint.static.flow.targets import GRADIENTS_ASKED
@@ -74,28 +75,11 @@ def named_for_inference(event: Event) -> bool:
     return False
 
 
-_HELD_OUT = re.compile(r"(^|_)(test|val|valid|validation|eval|evaluation|dev|holdout)\w*?(_|$)")
-_HELD_OUT_INPUT = re.compile(
-    r"^(x|xs|inputs?|data|images?|imgs?|features?|samples?|batch)_(test|valid|val|validation|eval)$|"
-    r"^(test|valid|val|validation|eval)_(x|xs|inputs?|data|images?|imgs?|features?|samples?|batch)$"
-)
-
-
 def over_held_out_data(event: Event) -> bool:
-    """Tell whether the innermost loop around an event runs over test or validation data, or the model is given some.
-
-    Their names say so; `val` and `dev` alone may be a value and a device.
-    """
-    if is_test_code(event):
-        return False
-    if event.loops and any(_HELD_OUT.search(snake(name)) for name in event.loops[-1].over):
-        return True
-    return any(_HELD_OUT_INPUT.search(snake(name)) for name in event.inputs)
+    """Tell whether an event happened to data that is held out for evaluation, outside tests."""
+    return not is_test_code(event) and held_out.runs_over_some(event)
 
 
-_PHASE = re.compile(
-    r"^(val|valid|validate|validation|test|testing|eval|evaluate|evaluation|dev|infer|inference|predict)$"
-)
 _TRAINS = re.compile(r"(^|_)(train\w*|fit|finetune\w*)(_|$)")
 _FLAGS = frozenset({"train", "training", "is_train", "is_training"})
 
@@ -127,12 +111,12 @@ def _asks_for_inference(step: CallSite) -> bool | None:
         if isinstance(value, ast.Subscript):  # `loaders["val"]`
             value = value.slice
         if isinstance(value, ast.Constant) and isinstance(value.value, str):
-            name, held_out = value.value.lower(), _PHASE
+            name, wanted = value.value.lower(), held_out.PHASE
         else:
-            name, held_out = snake(last_name(value) or ""), _HELD_OUT
+            name, wanted = snake(last_name(value) or ""), held_out.NAME
         if _TRAINS.search(name):
             verdicts.add(False)
-        elif held_out.search(name):
+        elif wanted.search(name):
             verdicts.add(True)
     return verdicts.pop() if len(verdicts) == 1 else None
 

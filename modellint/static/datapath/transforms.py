@@ -117,7 +117,7 @@ class Transforms:
             if origin.path == (index,) and used.node is not None:
                 yield Randomness(used.scope, used.node, f"the training preprocess of {dotted}()")
             return
-        if origin.path and not dotted.endswith("random_split"):
+        if (origin.path and not dotted.endswith("random_split")) or last_name(view.node.func) in _COUNTS:
             return
         if dotted in self._flags:
             yield from self.flagged(view)
@@ -246,6 +246,9 @@ class Transforms:
                 elif isinstance(func, ast.Name):
                     yield from self._applied(Origin(func, method, activation), depth + 1)
 
+
+_COUNTS = frozenset({"len", "range", "arange", "randperm", "int", "round"})
+"""What makes numbers and indices, also of the length of a data set: `Subset(held_out, range(len(training) // 5))`."""
 
 _KEPT_AS = re.compile(r"(^|_)(transforms?|tfms?|aug(mentations?)?)$")
 

@@ -42,6 +42,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 for fact in facts
                 if not (_put_back_by_a_hook(fact, context) or _put_back(fact, context) or _for_testing(fact, context))
             ]
+            facts = [fact for fact in facts if not _in_the_last_turn(event, fact, context)]
             if _readied_by_a_method(event, context):
                 continue
             if not facts or all(snapshot.obj.depends == NO for snapshot in event.snapshots):
@@ -144,6 +145,23 @@ def _readied_by_a_method(event: Event, context: FileContext) -> bool:
         if (method := context.project.method(cls, name)) is not None
     ]
     return any("train" in method.callees for method in methods)
+
+
+def _in_the_last_turn(event: Event, fact: ModeFact, context: FileContext) -> bool:
+    """Tell whether an evaluation ends a loop that trains: `if i == len(loader) - 1:`, nothing trains behind it."""
+    begun = [fact.site, *(step.site for step in _steps_to(event, fact, context))]
+    rows = {site.row for site in begun if site is not None and site.path == event.site.path}
+    within = [call for call in event.function.calls if call.lineno in rows]
+    return any(_is_last(test) and holds for call in within for test, holds in conditions(event.function, call))
+
+
+def _is_last(test: ast.expr) -> bool:
+    """Tell whether a condition holds in the last turn of a loop alone."""
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Eq):
+        return False
+    sides = [ast.unparse(side) for side in (test.left, test.comparators[0])]
+    ends = any(re.match(r"len\(.*\) - 1$", side) for side in sides)
+    return ends or (any(re.match(r"len\(", side) for side in sides) and any(side.endswith(" + 1") for side in sides))
 
 
 _TRAINS = re.compile(r"^(is_?)?(train|training)$", re.I)

@@ -31,8 +31,9 @@ from modellint.static.evidence import (
 from modellint.static.family import runs_without_gradients, under_switch
 from modellint.static.flow.events import FORWARD, Event, Snapshot
 from modellint.static.flow.frames import call_at
-from modellint.static.flow.values import ENTRY, EVAL, Site, kinds
+from modellint.static.flow.values import ENTRY, EVAL, UNKNOWN_MODES, Site, kinds
 from modellint.static.guards import walk_own
+from modellint.static.left_open import leaves_it_to_others, switched_for_training_alone
 from modellint.static.merge import merged
 from modellint.static.naming import is_test_file, speaks_of_inference
 from modellint.static.project import FunctionInfo
@@ -50,7 +51,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
     good: list[Event] = []
     for event in place.events:
         wrong = [s for s in event.snapshots if records(s)]
-        if wrong and _confidence(event, wrong[0]) is not None:
+        if wrong and _confidence(event, wrong[0], context) is not None:
             bad.append((event, wrong[0]))
         elif event.training or not wrong:
             good.append(event)
@@ -68,14 +69,14 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
     for (event, snapshot), call in zip(bad, calls, strict=False):
         if good and call is None:
             continue
-        confidence = Confidence.POSSIBLE if left else _confidence(event, snapshot)
+        confidence = Confidence.POSSIBLE if left else _confidence(event, snapshot, context)
         assert confidence is not None
         scope = event.function if call is None else call.caller
         site = place.site if call is None else instead or call.site
         yield (scope, "autograd"), _finding(event, snapshot, site, confidence)
 
 
-def _confidence(event: Event, snapshot: Snapshot) -> Confidence | None:
+def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confidence | None:
     """Return how sure it is that this forward is inference and needs no graph; None without evidence."""
     if event.training or event.wants_gradient or snapshot.obj.frozen or is_no_model(event, snapshot):
         return None
@@ -98,13 +99,30 @@ def _confidence(event: Event, snapshot: Snapshot) -> Confidence | None:
         return Confidence.POSSIBLE if _for_callers(event) else Confidence.LIKELY
     ready = has_loaded_weights(snapshot) and (in_train(snapshot) or named)
     evaluates = event.model_trained and (over_held_out_data(event) or called_for_inference(event))
+    if sets_eval and named and event.root.is_body and has_loaded_weights(snapshot):
+        return Confidence.LIKELY  # a script from its first line to its last: nothing in it differentiates the result
     if predicts and (ready or (evaluates and (in_train(snapshot) or as_trained(event, snapshot)))):
         return Confidence.LIKELY
+    if predicts and event.model_trained and _EVALUATES.match(event.function.name):
+        if in_train(snapshot) or snapshot.modes == UNKNOWN_MODES:
+            return Confidence.LIKELY
     if predicts and _is_cut_off(event, snapshot):
         return Confidence.LIKELY
     if named and predicts and ENTRY in kinds(snapshot.modes):
-        return Confidence.POSSIBLE
+        return Confidence.LIKELY if _forgets_both(event, snapshot, context) else Confidence.POSSIBLE
     return None
+
+
+def _forgets_both(event: Event, snapshot: Snapshot, context: FileContext) -> bool:
+    """Tell whether a function evaluates what its file trains, where nothing switches the mode or autograd for it."""
+    scopes = (event.root.module.body, *event.root.module.functions)
+    others = [scope for scope in scopes if "backward" not in scope.callees]
+    if event.root.cls is not None or not all(_GRADIENT_WORDS.isdisjoint(scope.words) for scope in others):
+        return False
+    return switched_for_training_alone(event, context) and not leaves_it_to_others(event, snapshot, context)
+
+
+_GRADIENT_WORDS = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
 
 
 def _is_readied_by_its_class(event: Event, snapshot: Snapshot) -> bool:
@@ -232,6 +250,9 @@ def _is_asked_by_a_library(root: FunctionInfo, context: FileContext) -> bool:
 
 _STEP_OF_A_LOOP = re.compile(r"(^|_)(step|batch|epoch|iter|iteration)$|^on_")
 
+
+_EVALUATES = re.compile(r"^_?(test|eval(uate|uation)?|valid(ate|ation)?|predict)(_|$)")
+"""Functions that run what was trained, in whatever mode, for numbers and predictions alone."""
 
 _DOES_IT_ALL = re.compile(r"^(score|generate|sample|translate|transcribe|synthesi[sz]e|predict|tts|separate)(_|$)")
 """Methods that go the whole way from what a user has to what a user wants."""

@@ -106,6 +106,8 @@ def call_value(machine: Machine, callee: Value, args: Args, node: ast.Call, stat
     for oid in callee.refs:
         results.append(call_object(machine, oid, args, node, state))
     if not results:
+        if callee == NOTHING:  # picked by a name that is not known: `MODELS[args.arch](10)`
+            return machine.out_of_sight(node, args, state)
         return Value(taint=callee.taint | args.taint)
     result = join_all(results)
     methods_only = not callee.refs and all(isinstance(s, BoundMethod) for s in callee.symbols)

@@ -17,7 +17,7 @@ from modellint.static.flow.frames import Frame, site_of
 from modellint.static.flow.machine import CALL_SHARE, MAX_STEPS, Exhausted, Machine
 from modellint.static.flow.quiet import Quiet
 from modellint.static.flow.relevance import CallFacts, Relevance
-from modellint.static.flow.startup import MODE_WORDS, fills_alone, sets_up, start_up
+from modellint.static.flow.startup import MODE_WORDS, fills_alone, methods_of, sets_up, start_up
 from modellint.static.flow.state import State, join_states
 from modellint.static.flow.statements import STATEMENTS
 from modellint.static.flow.values import (
@@ -260,18 +260,21 @@ class FileAnalysis:
         """Take over the attributes that methods other than `__init__` give an instance before others use them."""
         machine = self._machine
         me = Value(refs=frozenset({oid}))
-        for method in list(cls.methods.values()):
+        methods = methods_of(machine.project.ancestry(cls)[0])
+        for method in methods:
             if method.name.startswith("__") or method.node is None or not sets_up(method):
                 continue
             after = state.over()
-            machine.frames.append(Frame(machine.module_frame(cls.module), cls.module.body, None, ()))
+            machine.frames.append(Frame(machine.module_frame(method.module), method.module.body, None, ()))
             value = FunctionValue(method, None, method.name, True)
             machine.activate(value, me, unknown_arguments(machine, method, after, me), (), after)
             machine.frames.pop()
             before = state.heap[oid].attrs
             attrs = after.heap[oid].attrs
             fresh = {
-                k: v for k, v in attrs.items() if k not in before or (before[k] == NONE and fills_alone(cls, method, k))
+                name: value
+                for name, value in attrs.items()
+                if name not in before or (before[name] == NONE and fills_alone(methods, method, name))
             }
             if fresh:
                 for inner, obj in after.heap.items():

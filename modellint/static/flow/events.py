@@ -111,8 +111,8 @@ class Event:
 
     `function` is the function whose text holds the place, `text` how the model is written there. What became of the
     result: `training` (it reached a gradient), `feeds_training` (computed without a graph, for a loss), `uses` (what
-    else), `result_dropped`. `model_trained`: the same model is trained somewhere in the analysis;
-    `trained_as_given`: by the same root, in the mode that its callers, or a factory out of sight, left;
+    else), `result_dropped`. `model_trained`: the same model is trained somewhere in the analysis, `trained_before`: and
+    that came first, `trained_as_given`: by the same root, in the mode that callers, or a factory out of sight, left;
     `beside_training`: a model is trained in the same turn of the same loop. `leaves` are the places where inputs were
     made to require a gradient, `loops` the loops around it, outermost first, `inputs` the variables that the model is
     given, `source` the forward whose result is added up. `asks_evaluation`: an argument says that this is one.
@@ -128,6 +128,7 @@ class Event:
     result_dropped: bool = False
     feeds_training: bool = False
     model_trained: bool = False
+    trained_before: bool = False
     trained_as_given: bool = False
     beside_training: bool = False
     abandoned: bool = False
@@ -208,8 +209,12 @@ class Recorder:
         for event in self.events:
             if event.training:
                 beside.setdefault(_around(event), []).append(event)
+        so_far: set[int] = set()
         for event in self.events:
             event.model_trained = event.key.oid in trained
+            event.trained_before = event.key.oid in so_far
+            if event.training:
+                so_far.add(event.key.oid)
             event.trained_as_given = (event.root, event.key.oid) in as_given
             event.beside_training = any(not _apart(event, other) for other in beside.get(_around(event), ()))
 

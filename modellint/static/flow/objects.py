@@ -55,6 +55,7 @@ from modellint.static.flow.values import (
     only_constant,
 )
 from modellint.static.flow.vocabulary import FORWARD_METHOD, MODEL_NAME
+from modellint.static.guards import own
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import last_name
 
@@ -193,7 +194,8 @@ def _own_method(machine: Machine, oid: int, method: FunctionInfo, args: Args, no
     if method.name in ("train", "eval"):
         result = machine.call(target, me, args, node, state)
         # `train` is overridden to keep parts in eval, `eval` to add something: the whole follows all the same
-        _builtin(machine, oid, method.name, args, node, state)
+        if not _switches_nothing(method):
+            _builtin(machine, oid, method.name, args, node, state)
         return result if result.refs else me
     noted = machine.recorder.noted
     result = machine.call(target, me, args, node, state)
@@ -207,6 +209,16 @@ def _own_method(machine: Machine, oid: int, method: FunctionInfo, args: Args, no
         state.grad = saved
         return data.result_of(machine, number, args, state)
     return result
+
+
+def _switches_nothing(method: FunctionInfo) -> bool:
+    """Tell whether what a class calls `train` or `eval` is something else: it hands no mode on and sets none."""
+    if not _HANDS_ON.isdisjoint(method.callees):
+        return False
+    return not any(node.attr == "training" for node in own(method, ast.Attribute) if isinstance(node.ctx, ast.Store))
+
+
+_HANDS_ON = frozenset({"super", "train", "eval", "apply"})
 
 
 def _grad_within(machine: Machine, method: FunctionInfo, outside: Grad) -> Grad:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from modellint.static.flow.binding import unknown_arguments
 from modellint.static.flow.frames import Frame
@@ -90,17 +90,34 @@ def sets_up(method: FunctionInfo) -> bool:
     return any(word in name for word in ("load", "build", "setup", "set_up", "init", "create", "prepare", "configure"))
 
 
-def fills_alone(cls: ClassInfo, method: FunctionInfo, name: str) -> bool:
+def methods_of(family: Iterable[ClassInfo]) -> list[FunctionInfo]:
+    """Return the methods of a class, of which `family` are the class itself and those before it."""
+    found: dict[str, FunctionInfo] = {}
+    for cls in family:
+        for name, method in cls.methods.items():
+            found.setdefault(name, method)
+    return list(found.values())
+
+
+def fills_alone(methods: Iterable[FunctionInfo], method: FunctionInfo, name: str) -> bool:
     """Tell whether what `__init__` leaves empty is assigned by this method and no other: it is filled when used."""
-    fillers = [m for m in cls.methods.values() if m.name != "__init__" and name in _assigned_to_self(m)]
+    fillers = [m for m in methods if m.name != "__init__" and name in _assigned_to_self(m)]
     return fillers == [method]
 
 
 def _assigned_to_self(method: FunctionInfo) -> set[str]:
+    """Return the attributes that a method assigns something other than None."""
+    emptied = {
+        id(target)
+        for node in walk_own(method)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value is None
+        for target in node.targets
+    }
     return {
         node.attr
         for node in walk_own(method)
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and _names_self(node.value, method)
+        if id(node) not in emptied
     }
 
 

@@ -219,11 +219,23 @@ def element(machine: Machine, value: Value, key: str, state: State, node: ast.AS
                 parts.append(join_all(held))
         elif key in obj.attrs:
             parts.append(obj.attrs[key])
+        elif obj.kind == OPAQUE and obj.cls == "torch.load":
+            parts.append(_entry(machine, oid, key, state))
         elif obj.kind in (MODEL, OPAQUE):
             parts.append(part_of(machine, oid, f"[{key}]", state))
     if exact:
         return join_all(parts)  # what is known of the element itself; the whole is tainted by all of them
     return join_all(parts).with_taint(value.taint) if parts else Value(taint=value.taint)
+
+
+def _entry(machine: Machine, oid: int, key: str, state: State) -> Value:
+    """Return what a checkpoint holds under `key`: perhaps a whole model, in the mode in which it was saved."""
+    number = machine.number(("entry", oid, key))
+    if state.heap.find(number) is None:
+        state.heap[number] = state.heap[oid]._replace(name="", attrs={})
+    value = Value(refs=frozenset({number}))
+    state.heap[oid] = state.heap[oid]._replace(attrs={**state.heap[oid].attrs, key: value})
+    return value
 
 
 def part_of(machine: Machine, oid: int, name: str, state: State) -> Value:

@@ -200,7 +200,7 @@ FOUND = {
                 optimizer.step()
 
         def test(model, loader):
-            return [model(x).argmax(1).tolist() for x, _ in loader]  # ML101
+            return [model(x).argmax(1).tolist() for x, _ in loader]  # ML101, ML201
         """,
     "the flag of the whole alone, which its dropout never sees": """
         import torch

@@ -1,0 +1,86 @@
+"""Data kept aside for evaluation: the names that tell it, and the ways in which a forward is given some."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from modellint.static.flow.events import Event
+from modellint.static.guards import own
+from modellint.static.naming import snake
+from modellint.static.project import FunctionInfo
+from modellint.static.project.facts import last_name, walk
+
+NAME = re.compile(r"(^|_)(test|val|valid|validation|eval|evaluation|dev|holdout)\w*?(_|$)")
+"""Names of data for evaluation, and of what hands it out."""
+
+PHASE = re.compile(
+    r"^(val|valid|validate|validation|test|testing|eval|evaluate|evaluation|dev|infer|inference|predict)$"
+)
+"""What the part of the work is called that is no training."""
+
+_INPUT = re.compile(
+    r"^(x|xs|inputs?|data|images?|imgs?|features?|samples?|batch)_(test|valid|val|validation|eval)$|"
+    r"^(test|valid|val|validation|eval)_(x|xs|inputs?|data|images?|imgs?|features?|samples?|batch)$"
+)
+_MAX_STEPS = 8
+
+
+def runs_over_some(event: Event) -> bool:
+    """Tell whether the innermost loop around a forward runs over held-out data, or the model is given some.
+
+    Their names say so; `val` and `dev` alone may be a value and a device.
+    """
+    if event.loops and any(NAME.search(snake(name)) for name in event.loops[-1].over):
+        return True
+    if any(_INPUT.search(snake(name)) for name in event.inputs):
+        return True
+    return _is_such_a_phase(event) or (event.trained_before and _is_drawn(event))
+
+
+def _is_such_a_phase(event: Event) -> bool:
+    """Tell whether a loop over phases of the work is at one that is no training: `for phase in ["train", "val"]`."""
+    phases = {value.lower() for _, value in event.key.unrolled if isinstance(value, str)}
+    return any(PHASE.match(phase) for phase in phases)
+
+
+def _is_drawn(event: Event) -> bool:
+    """Tell whether the model is given a batch drawn from held-out data: `images, _ = next(iter(test_loader))`."""
+    wanted, row = set(event.inputs), event.site.row
+    for _ in range(_MAX_STEPS):
+        bound = [(r, value, names) for r, value, names in _bindings(event.function) if r < row and names & wanted]
+        if not bound:
+            return False
+        row, value, names = max(bound, key=lambda item: item[0])
+        if value is None:
+            return False  # each turn of a loop gets another: what that runs over was looked at
+        wanted -= names
+        sources = list(_drawn_from(value))
+        if any(NAME.search(snake(name)) for name in sources):
+            return True
+        wanted |= set(sources) or {n.id for n in walk(value) if isinstance(n, ast.Name)}
+    return False
+
+
+def _bindings(function: FunctionInfo) -> Iterator[tuple[int, ast.expr | None, set[str]]]:
+    """Yield where names are bound, to what (None: by a loop), and which."""
+    for node in own(function, ast.Assign, ast.For):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        names = {n.id for target in targets for n in walk(target) if isinstance(n, ast.Name)}
+        yield node.lineno, node.value if isinstance(node, ast.Assign) else None, names
+
+
+def _drawn_from(value: ast.expr) -> Iterator[str]:
+    """Yield the names in what an expression draws the next element of: `next(x)`, `x.next()`, `iter(x)`."""
+    for node in walk(value):
+        if isinstance(node, ast.Call):
+            func = node.func
+            if isinstance(func, ast.Name) and func.id in ("next", "iter"):
+                given = node.args[:1]
+            elif isinstance(func, ast.Attribute) and func.attr in ("next", "__next__"):
+                given = [func.value]
+            else:
+                continue
+            for inner in (n for item in given for n in walk(item) if isinstance(n, (ast.Name, ast.Attribute))):
+                yield last_name(inner) or ""
