@@ -357,16 +357,19 @@ def _is_argument(scope: FunctionInfo, name: str) -> bool:
     return any(isinstance(value, ast.Attribute) and value.attr == name for value in values)
 
 
-_SERVERS = frozenset({"gradio", "streamlit", "fastapi", "flask", "starlette"})
-"""Packages that call a function for each request, and know nothing of gradients."""
+_STARTERS = re.compile(
+    r"^(gradio|streamlit|fastapi|flask|starlette|multiprocessing|threading|concurrent|absl|fire|typer|torch_xla|optuna|ray)\.|"
+    r"^torch\.(multiprocessing|distributed\.(launcher|run|elastic))\."
+)
+"""What calls a function for each request, in each process or for each trial, and knows nothing of gradients."""
 
 
 def _gives_away(scope: FunctionInfo, function: FunctionInfo, project: Project) -> bool:
-    """Tell whether `scope` names `function` without calling it, for others than a server."""
+    """Tell whether `scope` names `function` without calling it, for others than those who only start it."""
     called = {id(call.func) for call in scope.calls}
     for call in scope.calls:
         symbol = project.resolve_in(scope, call.func) if call.args or call.keywords else None
-        if symbol is not None and symbol.dotted.split(".", 1)[0] in _SERVERS:
+        if symbol is not None and _STARTERS.match(symbol.dotted):
             called.update(id(value) for value in (*call.args, *(keyword.value for keyword in call.keywords)))
     for node in walk_own(scope):
         if function.cls is None:

@@ -63,7 +63,8 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
         return
     event, snapshot = bad[0]
     # code shared with training is right there: what is wrong is the call that leads to it from elsewhere
-    good += [other for other in trained if other.key.chain != event.key.chain]
+    ways = {event.key.chain for event, _ in bad}
+    good += [other for other in trained if other.key.chain not in ways]
     if good and wrong_call(event, good) is not None:
         calls = [wrong_call(event, good) for event, _ in bad]
         instead = shown_at(calls, good, place, context)

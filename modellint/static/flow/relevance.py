@@ -11,7 +11,7 @@ from modellint.catalog.framework import Hook
 from modellint.static.classes import Classes
 from modellint.static.flow.handed import CALLERS
 from modellint.static.flow.vocabulary import FORWARD_METHOD, MODEL_NAME, NO_MODEL_NAME, PREPARES_DATA
-from modellint.static.guards import walk_own
+from modellint.static.guards import own, walk_own
 from modellint.static.knowledge import Knowledge
 from modellint.static.naming import speaks_of_inference
 from modellint.static.project import ClassInfo, FunctionInfo, Project
@@ -142,7 +142,7 @@ class Relevance:
                 return True
             if self._knowledge.wrappers.get(symbol.dotted) or self._knowledge.module_bases.get(symbol.dotted):
                 return True
-        return _hands_on(function)
+        return _hands_on(function) or _calls_what_it_picks(function)
 
     def callees(self, function: FunctionInfo) -> list[FunctionInfo]:
         """Return the functions of the project that `function` calls, or that others may call for it."""
@@ -256,6 +256,16 @@ def _handed_over(call: ast.Call) -> list[ast.expr]:
         return []
     given = [*call.args[:2], *(keyword.value for keyword in call.keywords)]
     return [value for value in given if isinstance(value, (ast.Name, ast.Attribute))]
+
+
+def _calls_what_it_picks(function: FunctionInfo) -> bool:
+    """Tell whether a function calls what it takes out of a table: `load = LOADERS[kind]; return load(name)`."""
+    called = {call.func.id for call in function.calls if isinstance(call.func, ast.Name)} & function.stores
+    return bool(called) and any(
+        isinstance(node.value, ast.Subscript) and isinstance(target, ast.Name) and target.id in called
+        for node in own(function, ast.Assign)
+        for target in node.targets
+    )
 
 
 def _hands_on(function: FunctionInfo) -> bool:

@@ -302,6 +302,64 @@ _TWO = """
     MORE
     """
 
+_TABLE = {
+    "models.py": """
+        import open_clip
+
+        def by_clip(name):
+            model, _, preprocess = open_clip.create_model_and_transforms(name, pretrained="openai")
+            return model.eval() if READY else model, preprocess
+
+        LOADERS = {"clip": by_clip, "other": by_clip}
+
+        def load(kind, name):
+            assert kind in LOADERS
+            load_func = LOADERS[kind]
+            return load_func(name)
+        """,
+    "metric.py": """
+        import torch
+
+        def accuracy(model, loader):
+            with torch.no_grad():
+                for images, y in loader:
+                    print(model.encode_image(images).argmax(1).eq(y).sum().item())MARK
+        """,
+    "run.py": """
+        import metric
+        from models import load
+
+        def main(args):
+            model, preprocess = load(args.kind, args.name)
+            metric.accuracy(model, make(preprocess))
+        """,
+}
+
+
+def _table(ready: str, mark: str) -> dict[str, str]:
+    return {name: text.replace("READY", ready).replace("MARK", mark) for name, text in _TABLE.items()}
+
+
+_STARTED = """
+    import torch
+    IMPORT
+
+    def evaluate(model, loader):
+        model.eval()
+        for x, y in loader:
+            print(model(x).argmax(1).eq(y).sum().item())MARK
+
+    def main(rank, model, loader):
+        evaluate(model, loader)
+
+    START
+    """
+
+
+def _started(imported: str, start: str, mark: str) -> str:
+    return _STARTED.replace("IMPORT", imported).replace("START", start).replace("MARK", mark)
+
+
 SILENT: Mapping[str, str | Mapping[str, str]] = {
     "a class picked from a registry, and readied": _picked("MODELS[name](10)", "model.eval()", ""),
     "a model that a name is evaluated to, and readied": _picked("eval(name)(10)", "model = model.eval()", ""),
@@ -321,6 +379,8 @@ SILENT: Mapping[str, str | Mapping[str, str]] = {
                 print(model(image).argmax().item(), checkpoint["epoch"], checkpoint["names"][0])
         """,
     "a handler whose base loads the model, under no_grad": _handler("with torch.no_grad():", ""),
+    "a loader out of a table that readies the model": _table("True", ""),
+    "a function that code out of sight runs": _started("import runs", "runs.register(stage=main)", ""),
     "a batch of the training data": _looped("batch = next(iter(train_loader))[0]\nprint(net(batch).argmax(1))"),
     "a batch of held-out data before anything was trained": _looped(
         "print(epoch)", "x, _ = next(iter(test_loader))\n    print(net(x).argmax(1))"
@@ -351,6 +411,9 @@ FOUND: Mapping[str, str | Mapping[str, str]] = {
     "a class among the globals": _picked("globals()[name]()"),
     "a whole model from a checkpoint": _CHECKPOINT.replace("READY", "print(path)").replace("MARK", "  # ML101"),
     "a handler whose base loads the model": _handler("if data is not None:", "  # ML201"),
+    "a loader out of a table": _table("False", "  # ML101"),
+    "a function that each process runs": _started("import torch.multiprocessing as mp", "mp.spawn(main)", "  # ML201"),
+    "a function that a command line runs": _started("import fire", "fire.Fire(main)", "  # ML201"),
     "a batch of held-out data": _looped("x, _ = next(iter(test_loader))\nprint(net(x).argmax(1))  # ML101, ML201"),
     "a batch of held-out data, by a variable": _looped(
         "batches = iter(val_loader)\nbatch = batches.next()\nx = batch[0]\nprint(net(x).argmax(1))  # ML101, ML201"
