@@ -81,7 +81,7 @@ def test_words_are_left_out_when_asked(tool: Any, text: str, expected: list[str]
 @pytest.mark.parametrize(
     "code",
     [
-        *"ML101 ML102 ML104 ML105 ML106 ML107 ML108 ML109 ML110".split(),
+        *"ML101 ML102 ML103 ML104 ML105 ML106 ML107 ML108 ML109 ML110".split(),
         *"ML201 ML202 ML203 ML204 ML205 ML301 ML303 ML304 ML305 ML306 ML308 ML401 ML402 ML405".split(),
     ],
 )

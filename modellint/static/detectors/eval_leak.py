@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import itertools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +13,8 @@ from modellint.static.context import FileContext, Finding
 from modellint.static.dependence import NO, UNKNOWN
 from modellint.static.evidence import functions_around
 from modellint.static.flow.events import EVAL_AGAIN, FORWARD, CallSite, Event
-from modellint.static.flow.values import ENTRY, EVAL, TRAIN, ModeFact, Modes, kinds
+from modellint.static.flow.frames import call_at
+from modellint.static.flow.values import ENTRY, EVAL, TRAIN, ModeFact, Modes, Site, kinds
 from modellint.static.guards import conditions, walk_own
 from modellint.static.merge import merged
 from modellint.static.project import ClassInfo
@@ -34,35 +34,29 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     found = []
     for place in places(context, FORWARD):
         for event in place.events:
-            facts = _leaked(event, evaluated)
-            if not event.training or not facts or not _steps(event):
+            if not event.training or not _steps(event) or _readied_by_a_method(event, context):
                 continue
-            facts = [
-                fact
-                for fact in facts
-                if not (_put_back_by_a_hook(fact, context) or _put_back(fact, context) or _for_testing(fact, context))
-            ]
-            facts = [fact for fact in facts if not _in_the_last_turn(event, fact, context)]
-            if _readied_by_a_method(event, context):
+            if all(snapshot.obj.depends == NO for snapshot in event.snapshots):
                 continue
-            if not facts or all(snapshot.obj.depends == NO for snapshot in event.snapshots):
+            left = (f for f in _leaked(event, evaluated) if not _in_the_last_turn(event, f, context))
+            facts = {f.site: f for f in left if f.site is not None and not _put_back(f, context)}
+            if not facts:
                 continue
             pure = any(kinds(s.modes) == {EVAL} for s in event.snapshots)
-            fact = min(facts, key=lambda f: f.site or event.site)
-            assert fact.site is not None
+            site = min(facts)
             finding = Finding(
                 place.site,
-                {"model": event.text, "line": fact.site.row},
+                {"model": event.text, "line": site.row},
                 _confidence(event, pure, context),
                 related=(
-                    (fact.site, "put into evaluation mode here, and never back"),
+                    (site, "put into evaluation mode here, and never back"),
                     *(
                         (step.site, f"by {step.callee.qualname}, called here")
-                        for step in _steps_to(event, fact, context)
+                        for step in _steps_to(event, facts[site], context)
                     ),
                 ),
             )
-            found.append(((event.function, fact), finding))
+            found.append(((event.function, facts[site]), finding))
     yield from merged(found)
     yield from _closed_with_eval(context)
 
@@ -71,8 +65,6 @@ def _steps(event: Event) -> bool:
     """Tell whether the file around a training forward, or a way to it, takes steps: a backward alone is measured."""
     modules = {function.module for function in functions_around(event)}
     scopes = [scope for module in modules for scope in (module.body, *module.functions)]
-    if not event.root.is_body or event.key.chain:
-        return True
     return any(_STEPS.search(name) for scope in scopes for name in scope.callees)
 
 
@@ -93,58 +85,39 @@ def _is_plain(cls: ClassInfo, context: FileContext) -> bool:
 _STEPS = re.compile(r"^step$|_step$|^step_|optimi[sz]e|update|minimi[sz]e|train|fit$")
 
 
-def _put_back_by_a_hook(fact: ModeFact, context: FileContext) -> bool:
-    """Tell whether, behind an eval(), the same function calls train() itself or else asks something to do it."""
-    module = context.project.load(Path(fact.site.path), context.module.path, "calls") if fact.site is not None else None
-    for function in module.functions if module is not None else ():
-        node, row = function.node, fact.site.row if fact.site is not None else 0
-        if node is None or not node.lineno <= row <= (node.end_lineno or 0):
-            continue
-        for branch in walk_own(function):
-            if isinstance(branch, ast.If) and branch.orelse and branch.lineno > row:
-                own, other = ("".join(map(ast.unparse, part)) for part in (branch.body, branch.orelse))
-                if ".train()" in own and _ASKS_FOR_TRAINING.search(other):
-                    return True
-    return False
-
-
 def _put_back(fact: ModeFact, context: FileContext) -> bool:
-    """Tell whether the function with an eval() calls train() on the same object, too.
+    """Tell whether the function with an eval() calls train(), too, or eval() is for what never trains.
 
-    Behind it, where a list of modes says so, or in the other branch of the same condition: what is frozen stays so.
+    On the same object in the other branch of the same condition, for what is frozen stays so, or behind it, where a
+    mode was kept; by itself or else by a hook: `self.call("on_model_train")`.
     """
-    if fact.site is None:
-        return False
-    module = context.project.load(Path(fact.site.path), context.module.path, "calls")
-    for function in module.functions if module is not None else ():
-        node = function.node
-        if node is None or not node.lineno <= fact.site.row <= (node.end_lineno or 0):
-            continue
-        switched = [call for call in function.calls if call.lineno == fact.site.row and _switches(call, "eval")]
-        for outer in walk_own(function):
-            if not isinstance(outer, ast.If) or not switched:
-                continue
-            own = ast.unparse(switched[0].func).removesuffix("eval") + "train()"
-            body, other = ("\n".join(map(ast.unparse, part)) for part in (outer.body, outer.orelse))
-            within = outer.lineno <= fact.site.row <= (outer.end_lineno or 0)
-            if own in body and (
-                (within and own not in other and outer.orelse) or _stored_mode(outer.test, outer, fact)
-            ):
-                return True
+    module = context.project.load(Path(fact.site.path), context.module.path, "calls") if fact.site is not None else None
+    for function in (module.body, *module.functions) if module is not None else ():
+        call = call_at(function, fact.site) if fact.site is not None else None
+        if call is not None:
+            branches = (node for node in walk_own(function) if isinstance(node, ast.If))
+            untrained = any(_says_no_training(test, holds) for test, holds in conditions(function, call))
+            return untrained or any(_restores(branch, call) for branch in branches)
     return False
+
+
+def _restores(branch: ast.If, call: ast.Call) -> bool:
+    """Tell whether a condition calls train() where, or after, eval() is called in `call`."""
+    own = ast.unparse(call.func).removesuffix("eval") + "train()"
+    body, other = ("\n".join(map(ast.unparse, part)) for part in (branch.body, branch.orelse))
+    if branch.lineno > call.lineno:
+        return (own in body and _MODE.search(ast.unparse(branch.test)) is not None) or (
+            ".train()" in body and _ASKS_FOR_TRAINING.search(other) is not None
+        )
+    return own in body and any(node is call for statement in branch.orelse for node in ast.walk(statement))
 
 
 def _readied_by_a_method(event: Event, context: FileContext) -> bool:
-    """Tell whether a method of the model named for training, called there too, calls train() on parts of it."""
+    """Tell whether another method of the model, called there too, calls train() on parts of it."""
     classes = {snapshot.obj.cls for snapshot in event.snapshots if isinstance(snapshot.obj.cls, ClassInfo)}
-    methods = [
-        method
-        for cls in classes
-        for name in event.function.callees
-        if name != "train" and name.startswith(("train", "set_train"))
-        if (method := context.project.method(cls, name)) is not None
-    ]
-    return any("train" in method.callees for method in methods)
+    names = event.function.callees - {"train", "eval"}
+    methods = (context.project.method(cls, name) for cls in classes for name in names)
+    return any(method is not None and "train" in method.callees for method in methods)
 
 
 def _in_the_last_turn(event: Event, fact: ModeFact, context: FileContext) -> bool:
@@ -167,18 +140,6 @@ def _is_last(test: ast.expr) -> bool:
 _TRAINS = re.compile(r"^(is_?)?(train|training)$", re.I)
 
 
-def _for_testing(fact: ModeFact, context: FileContext) -> bool:
-    """Tell whether eval() stands where an option says that nothing trains: `else` of `if self.is_train`."""
-    if fact.site is None:
-        return False
-    module = context.project.load(Path(fact.site.path), context.module.path, "calls")
-    for function in (module.body, *module.functions) if module is not None else ():
-        for call in function.calls:
-            if call.lineno == fact.site.row and _switches(call, "eval"):
-                return any(_says_no_training(test, holds) for test, holds in conditions(function, call))
-    return False
-
-
 def _says_no_training(test: ast.expr, holds: bool) -> bool:
     """Tell whether `test`, an attribute that is an option, says by its truth or its falsehood that nothing trains."""
     while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
@@ -186,17 +147,7 @@ def _says_no_training(test: ast.expr, holds: bool) -> bool:
     return isinstance(test, ast.Attribute) and _TRAINS.match(test.attr) is not None and not holds
 
 
-def _stored_mode(test: ast.expr, outer: ast.If, fact: ModeFact) -> bool:
-    """Tell whether a condition behind the eval() asks for a mode that was kept."""
-    behind = fact.site is not None and outer.lineno > fact.site.row
-    return behind and any(isinstance(n, ast.Name) and _MODE.search(n.id) is not None for n in ast.walk(test))
-
-
-_MODE = re.compile(r"train|mode", re.I)
-
-
-def _switches(call: ast.Call, name: str) -> bool:
-    return isinstance(call.func, ast.Attribute) and call.func.attr == name
+_MODE = re.compile(r"train|mode(?!l)", re.I)
 
 
 _ASKS_FOR_TRAINING = re.compile(r"""\w\(.*["']\w*train\w*["']""")
@@ -222,42 +173,29 @@ def _closed_with_eval(context: FileContext) -> Iterator[Finding]:
         if place.outside or _trains_in_train_mode(place, forwards):
             continue
         for event in place.events:
-            reached = {
-                fact.site
-                for other in forwards
-                if other.function is event.function and other.key.chain == event.key.chain
-                for snapshot in other.snapshots
-                for fact in snapshot.modes
-            }
-            if place.site in reached:
+            mine = [f for f in forwards if f.function is event.function]
+            if any(place.site in _switched_at(f) for f in mine) or _is_another_now(event):
                 continue
-            begun = {fact.site for snapshot in event.snapshots for fact in snapshot.modes}
-            mine = [f for f in forwards if f.function is event.function and f.key.oid == event.key.oid]
-            if _is_another_now(event):
-                continue
-            between = [f for f in mine if begun & {fact.site for s in f.snapshots for fact in s.modes}]
-            body = event.function.node
-            inside = body is not None and all(
-                site is not None and body.lineno <= site.row <= (body.end_lineno or 0) and site < place.site
-                for site in begun
-            )
-            if between and inside and all(f.site < place.site for f in between):
+            begun = _switched_at(event)
+            first, last = event.function.rows
+            inside = all(site.path == event.site.path and first <= site.row <= last for site in begun)
+            between = (f for f in mine if f.key.oid == event.key.oid and f.site < event.site)
+            if inside and any(begun & _switched_at(f) for f in between):
                 message = f"`{event.text}()` again, behind the evaluation, leaves the model so: was train() meant?"
                 yield Finding(place.site, confidence=Confidence.LIKELY, message=message)
                 break
 
 
+def _switched_at(event: Event) -> set[Site]:
+    """Return where the modes were set that a model is in."""
+    return {fact.site for s in event.snapshots for fact in s.modes if fact.site is not None}
+
+
 def _is_another_now(event: Event) -> bool:
     """Tell whether another method of the model is called right before its eval(): what is switched on is new."""
-    for outer in ast.walk(event.function.node) if event.function.node is not None else ():
-        for block in (getattr(outer, "body", None), getattr(outer, "orelse", None), getattr(outer, "finalbody", None)):
-            statements = block if isinstance(block, list) else []
-            for before, statement in itertools.pairwise(statements):
-                if getattr(statement, "lineno", 0) == event.site.row and isinstance(before, ast.Expr):
-                    called = before.value.func if isinstance(before.value, ast.Call) else None
-                    owner = ast.unparse(called.value) if isinstance(called, ast.Attribute) else ""
-                    return bool(owner) and event.text in (owner, f"{owner}.eval")
-    return False
+    statements = [node for node in walk_own(event.function) if isinstance(node, ast.stmt)]
+    before = max((s for s in statements if s.lineno < event.site.row), key=lambda s: s.lineno, default=None)
+    return isinstance(before, ast.Expr) and ast.unparse(before).startswith(event.text.removesuffix("eval"))
 
 
 def _trains_in_train_mode(place: Place, forwards: list[Event]) -> bool:
@@ -277,7 +215,7 @@ def _leaked(event: Event, evaluated: set[tuple[int, ModeFact]]) -> list[ModeFact
     every = {fact for snapshot in event.snapshots for fact in _told_apart(snapshot.modes)}
     if not {fact.mode for fact in every} & {TRAIN, ENTRY}:
         return []  # always in evaluation mode: frozen on purpose
-    return [fact for fact in every if _left_in_eval(fact) and (event.key.oid, fact) in evaluated]
+    return [fact for fact in every if (event.key.oid, fact) in evaluated]
 
 
 def _told_apart(modes: Modes) -> Modes:
