@@ -99,7 +99,10 @@ def _hands_on(context: FileContext, scope: FunctionInfo, call: ast.Call) -> bool
     if symbol is not None:
         return symbol.target is None and not context.knowledge.is_library(symbol.dotted)
     assert scope.cls is not None
-    if not context.classes.is_module(scope.cls):
+    told = any(
+        isinstance(keyword.value, ast.Attribute) and keyword.value.attr == "training" for keyword in call.keywords
+    )
+    if told or not context.classes.is_module(scope.cls):
         return False
     func = call.func
     if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == scope.self_name:

@@ -98,6 +98,8 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
 def _is_function(snapshot: Snapshot, context: FileContext) -> bool:
     """Tell whether a module of the project has neither a mode nor weights: a loss, a metric, a transform."""
     obj = snapshot.obj
+    if obj.depends == NO and obj.part:
+        return True  # a layer of what another method runs
     if obj.depends != NO or not isinstance(obj.cls, ClassInfo):
         return False
     made = context.weights.of(obj.cls)

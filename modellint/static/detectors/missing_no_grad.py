@@ -222,6 +222,8 @@ def _may_switch_itself(event: Event, context: FileContext) -> bool:
     name = event.key.detail
     if not name:  # equivalent: only saves the look
         return False
+    if name in _OF_ESTIMATORS:
+        return True
     if _DOES_IT_ALL.search(name) and all(s.obj.cls in _ANYTHING for s in event.snapshots):
         return True
     if any(s.obj.cls is not None for s in event.snapshots):
@@ -256,6 +258,9 @@ _EVALUATES = re.compile(r"^_?(test|eval(uate|uation)?|valid(ate|ation)?|predict)
 
 _DOES_IT_ALL = re.compile(r"^(score|generate|sample|translate|transcribe|synthesi[sz]e|predict|tts|separate)(_|$)")
 """Methods that go the whole way from what a user has to what a user wants."""
+
+_OF_ESTIMATORS = frozenset({"predict_proba", "predict_log_proba"})
+"""Methods of scikit-learn's estimators, which know no graph, and of what wraps a module to look like one."""
 
 _ANYTHING = frozenset({"torch.hub.load", "torch.load"})
 """What gives an object of any class, a forecaster or a pipeline around a model too."""
