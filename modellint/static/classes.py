@@ -27,7 +27,7 @@ class Classes:
         self._dependence: dict[ClassInfo | FunctionInfo, Dependence] = {}
         self._forwards: dict[FunctionInfo, bool] = {}
         self._children: dict[ClassInfo, frozenset[str]] = {}
-        self._stored: dict[ClassInfo, frozenset[str]] = {}
+        self._set: dict[FunctionInfo, frozenset[str]] = {}
 
     def is_module(self, cls: ClassInfo) -> bool:
         """Tell whether `cls` descends from a torch module, as far as that is in sight."""
@@ -68,7 +68,7 @@ class Classes:
                 if found.answer == YES:
                     return found
                 answers.append(found if method is init else Dependence(found.answer, hints=found.hints))
-                known |= set(owner.methods) | set(_attributes(method))
+                known |= set(owner.methods) | self._attributes(method)
                 called |= called_attributes(method)
         if called - known:
             answers.append(Dependence(UNKNOWN))
@@ -76,12 +76,14 @@ class Classes:
 
     def stores(self, cls: ClassInfo, attribute: str) -> bool:
         """Tell whether a method of `cls` assigns or registers `attribute`."""
-        if cls not in self._stored:
-            mine, _ = self.project.ancestry(cls)
-            self._stored[cls] = frozenset(
-                name for owner in mine for method in owner.methods.values() for name in _attributes(method)
-            )
-        return attribute in self._stored[cls]
+        mine, _ = self.project.ancestry(cls)
+        return any(attribute in self._attributes(method) for owner in mine for method in owner.methods.values())
+
+    def _attributes(self, method: FunctionInfo) -> frozenset[str]:
+        """Return the attributes of `self` that `method` assigns or registers."""
+        if method not in self._set:
+            self._set[method] = frozenset(_attributes(method))
+        return self._set[method]
 
     def builds_child(self, cls: ClassInfo, attribute: str) -> bool:
         """Tell whether `cls` stores a module that it builds itself in `attribute`."""

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from modellint.static.context import FileContext
 from modellint.static.dependence import YES
+from modellint.static.flow.vocabulary import OTHER_FRAMEWORKS
 from modellint.static.guards import assignments, walk_own
 from modellint.static.narrowing import MODULE, attribute_of, bound_to
 from modellint.static.project import ClassInfo, FunctionInfo
@@ -27,7 +28,7 @@ _MODELS = re.compile(
 )
 """Names of arguments that hold several models."""
 _LIST_OF_MODULES = re.compile(r"\b([Ll]ist|[Tt]uple|Sequence|Iterable|Collection)\[(torch\.)?(nn\.)?Module\b")
-_NO_LAYERS = frozenset("torch numpy jax flax haiku tensorflow keras mxnet paddle typing collections copy".split())
+_NO_LAYERS = OTHER_FRAMEWORKS | {"torch", "numpy", "typing", "collections", "copy"}
 
 
 class Makers:

@@ -107,10 +107,10 @@ class _ClassReader:
             target = node.targets[0]
             if not isinstance(target, ast.Name) or target.id in template:
                 continue
-            if self.context.classes.stores(self.cls, target.id):
-                continue
             what = self._holds_modules(scope, node.value, {}, set())
-            if what or self.makers.is_module(scope, node.value, set()):
+            if not what and not self.makers.is_module(scope, node.value, set()):
+                continue
+            if not self.context.classes.stores(self.cls, target.id):
                 yield self._finding(node, target.id, what or "the body of the class")
 
     def _too_early(self, method: FunctionInfo, me: str) -> Iterator[Finding]:

@@ -139,6 +139,7 @@ class FileAnalysis:
                 self._run_templates(cls, relevance)
         self._machine.recorder.conclude()
         self._machine.forget()
+        self._instances.clear()  # the largest part of an analysis, and callers that come later need few of them
         if self._memory is not None:
             self._memory.finish(self._machine)
 
@@ -168,11 +169,14 @@ class FileAnalysis:
 
     def _run_templates(self, cls: ClassInfo, relevance: Relevance) -> None:
         """Analyse inherited methods that call methods which `cls` overrides: its way through the base class."""
-        if not cls.bases or self._machine.classes.is_module(cls):
+        if not cls.bases or self._machine.classes.is_module(cls) or relevance.is_foreign(cls):
             return
         for base in self._machine.project.ancestry(cls)[0][1:]:
             for method in base.methods.values():
-                if method.name in cls.methods or method.name == "__init__" or method.callees.isdisjoint(cls.methods):
+                if method.name in cls.methods or method.name == "__init__":
+                    continue
+                overridden = [cls.methods[name] for name in method.callees & cls.methods.keys()]
+                if all(map(relevance.is_inert, overridden)):
                     continue
                 if relevance.is_root(method) or any(relevance.is_root(m) for m in cls.methods.values()):
                     self._run_or_recall(method, cls)

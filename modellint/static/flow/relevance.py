@@ -10,7 +10,14 @@ from dataclasses import dataclass, field
 from modellint.catalog.framework import Hook
 from modellint.static.classes import Classes
 from modellint.static.flow.handed import CALLERS
-from modellint.static.flow.vocabulary import FORWARD_METHOD, MODEL_NAME, NO_MODEL_NAME, PREPARES_DATA
+from modellint.static.flow.vocabulary import (
+    FORWARD_METHOD,
+    MODEL_NAME,
+    NO_MODEL_NAME,
+    OTHER_FRAMEWORKS,
+    PREPARES_DATA,
+    PREPARING_CLASS,
+)
 from modellint.static.guards import own, walk_own
 from modellint.static.knowledge import Knowledge
 from modellint.static.naming import speaks_of_inference
@@ -79,7 +86,11 @@ class Relevance:
                 return False
         if not self.owes(function):
             return False
-        return self._has_evidence(function, 0)
+        return self._has_evidence(function, 0) and not (cls is not None and self.is_foreign(cls))
+
+    def is_foreign(self, cls: ClassInfo) -> bool:
+        """Tell whether a class is another framework's model."""
+        return any(base.split(".", 1)[0] in OTHER_FRAMEWORKS for base in self._project.ancestry(cls)[1])
 
     def _has_evidence(self, function: FunctionInfo, depth: int) -> bool:
         if not EFFECTS.isdisjoint(function.words):
@@ -210,7 +221,9 @@ class Relevance:
                 name = func.attr
                 if name in _PLAIN_METHODS or (name not in _EXPORTS and _is_of_arrays(function, func.value)):
                     continue
-                if MODEL_NAME.match(name) or FORWARD_METHOD.match(name) or name in _EXPORTS or name == "module":
+                if MODEL_NAME.match(name) or name in _EXPORTS or name == "module":
+                    return True
+                if FORWARD_METHOD.match(name) and not _prepares_data(function, func.value):
                     return True
                 if switches and call.args and isinstance(func.value, ast.Name) and func.value.id in variables:
                     return True
@@ -239,6 +252,14 @@ def _is_of_arrays(function: FunctionInfo, owner: ast.expr) -> bool:
     """Tell whether what is called is a function of a module that computes: `np.clip`, `random.sample`."""
     imported = function.module.imports.get(owner.id) if isinstance(owner, ast.Name) else None
     return imported is not None and not imported.level and imported.module.split(".", 1)[0] in _ARRAYS
+
+
+def _prepares_data(function: FunctionInfo, owner: ast.expr) -> bool:
+    """Tell whether what is called is a method of a tokenizer or the like: `self.tokenizer.encode`."""
+    name = last_name(owner)
+    if name == function.self_name and function.cls is not None:
+        return PREPARING_CLASS.search(function.cls.name) is not None
+    return name is not None and PREPARES_DATA.search(name) is not None
 
 
 def _maps_to_type(call: ast.Call) -> bool:

@@ -24,6 +24,12 @@ NO_MODEL_NAME = re.compile(
 PREPARES_DATA = re.compile(r"(transforms?|tfms?|pre_filter|tokeni[sz]er|processor|collate\w*|logger)$", re.I)
 """Names of what an object keeps to prepare data with, or to tell of it: no model either."""
 
+PREPARING_CLASS = re.compile(r"Tokeni[sz]er|Processor|FeatureExtractor")
+"""Classes that prepare data: what they call on themselves runs no model, whatever the method's name."""
+
+OTHER_FRAMEWORKS = frozenset("tensorflow tf_keras keras jax flax haiku mxnet paddle".split())
+"""Packages whose models have neither torch's modes nor its autograd."""
+
 FORWARD_METHOD = re.compile(
     r"^_?(forward\w*|\w+_forward|encode\w*|decode\w*|predict\w*|infer\w*|generate\w*|sample\w*|embed\w*|extract\w*|"
     r"classif\w*|detect\w*|segment\w*|evaluat\w*|transcrib\w*|translat\w*|synthes\w*|reconstruct\w*|score\w*|"

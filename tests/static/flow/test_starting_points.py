@@ -101,7 +101,10 @@ class Molecules(torch.utils.data.Dataset):
 """
 
 
-@pytest.mark.parametrize("called", ["self.pre_transform(item)", "np.clip(item, 0, 1)", "type(item)(map(int, item))"])
+@pytest.mark.parametrize(
+    "called",
+    ["self.pre_transform(item)", "np.clip(item, 0, 1)", "type(item)(map(int, item))", "self.tokenizer.encode(item)"],
+)
 def test_what_prepares_data_is_no_starting_point(lint: Lint, roots: list[str], called: str) -> None:
     lint(DATASET.replace("CALLED", called))
     assert roots == []
@@ -110,6 +113,87 @@ def test_what_prepares_data_is_no_starting_point(lint: Lint, roots: list[str], c
 def test_what_prepares_data_with_a_network_is_one(lint: Lint, roots: list[str]) -> None:
     lint(DATASET.replace("CALLED", "self.embedder(item)"))
     assert "process" in roots
+
+
+TOKENIZER = """
+import torch
+
+class WordTokenizer:
+    def __init__(self, vocabulary):
+        self.vocabulary = vocabulary
+
+    def encode(self, text):
+        return [self.vocabulary[word] for word in text.split()]
+
+    def batch(self, texts):
+        return torch.tensor([CALLED for text in texts]).tolist()
+"""
+
+
+def test_a_method_of_a_tokenizer_that_encodes_is_no_starting_point(lint: Lint, roots: list[str]) -> None:
+    lint(TOKENIZER.replace("CALLED", "self.encode(text)"))
+    assert roots == []
+
+
+def test_a_method_of_a_tokenizer_that_runs_a_network_is_one(lint: Lint, roots: list[str]) -> None:
+    lint(TOKENIZER.replace("CALLED", "self.encoder(text)"))
+    assert "batch" in roots
+
+
+FOREIGN = """
+import torch
+from {package} import Module
+
+class Encoder(Module):
+    def predict(self, batch):
+        return self.decoder(torch.tensor(batch)).argmax().item()
+"""
+
+
+@pytest.mark.parametrize("package", ["keras.layers", "tensorflow.keras", "flax.linen"])
+def test_a_model_of_another_framework_has_no_starting_points(lint: Lint, roots: list[str], package: str) -> None:
+    lint(FOREIGN.format(package=package))
+    assert roots == []
+
+
+def test_a_class_that_inherits_from_what_nobody_knows_has(lint: Lint, roots: list[str]) -> None:
+    lint(FOREIGN.format(package="blocks"))
+    assert roots == ["predict"]
+
+
+RUNNER = """
+import torch
+
+class Runner:
+    def start(self):
+        print(self.title())
+        model = self.build()
+        with torch.no_grad():
+            return model(torch.ones(1, 3, 8, 8)).argmax().item()
+
+    def title(self):
+        return "runner"
+
+    def build(self):
+        raise NotImplementedError
+"""
+
+
+def test_an_inherited_method_is_not_run_for_a_class_that_overrides_only_what_is_inert(
+    lint: Lint, roots: list[str]
+) -> None:
+    special = "\nclass Special(Runner):\n    def title(self):\n        return 'special'\n"
+    lint(RUNNER + special)
+    assert roots == ["start"]
+
+
+def test_an_inherited_method_is_run_for_a_class_that_overrides_what_builds_the_model(
+    lint: Lint, roots: list[str]
+) -> None:
+    head = "from torchvision.models import resnet18\n"
+    special = "\nclass Special(Runner):\n    def build(self):\n        return resnet18(weights='DEFAULT')\n"
+    lint(head + RUNNER + special)
+    assert roots == ["start", "start"]
 
 
 HELPERS = {
