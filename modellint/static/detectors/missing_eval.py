@@ -24,7 +24,7 @@ from modellint.static.evidence import (
     wrong_call,
 )
 from modellint.static.flow.events import FORWARD, CallSite, Event, Snapshot
-from modellint.static.flow.libraries import SAVED_WHOLE
+from modellint.static.flow.libraries import JUST_BUILT, SAVED_WHOLE
 from modellint.static.flow.values import ENTRY, EVAL, MIXED, OFF, TRAIN, Modes, Site, kinds
 from modellint.static.hidden import hides_children
 from modellint.static.left_open import is_begun_elsewhere, leaves_it_to_others, shows_what_is_meant, sibling_sets_eval
@@ -89,10 +89,15 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
         or any(says_mode_is_meant(event.function, event.site.row) for event, _ in bad)
     ):
         confidence = Confidence.POSSIBLE
-    elif event.function.cls is not None or event.key.chain or open_mode(snapshot):
+    elif event.function.cls is not None or event.key.chain or open_mode(snapshot) or _is_out_of_sight(snapshot):
         confidence = Confidence.LIKELY
     finding = _finding(event, snapshot, place.site, confidence)
     yield _cause(event, snapshot), _with_callers(finding, [event for event, _ in bad])
+
+
+def _is_out_of_sight(snapshot: Snapshot) -> bool:
+    """Tell whether nothing is known of a model but that it was built without weights, hence in training mode."""
+    return any(fact.how == JUST_BUILT for fact in snapshot.modes)
 
 
 def _is_function(snapshot: Snapshot, context: FileContext) -> bool:
@@ -188,7 +193,8 @@ def _judge_open(place: Place, context: FileContext) -> Iterator[tuple[object, Fi
             if not (left_open or _perhaps_train(snapshot)) or event.training:
                 continue
             if sibling_sets_eval(event, context) and named_for_inference(event):
-                yield _cause(event, snapshot), _finding(event, snapshot, place.site, Confidence.LIKELY)
+                finding = _finding(event, snapshot, place.site, Confidence.LIKELY)
+                yield _cause(event, snapshot), _with_callers(finding, place.events)
                 return
             if not left_open or not is_inference(event, snapshot):
                 continue
@@ -222,7 +228,7 @@ def _perhaps_train(snapshot: Snapshot) -> bool:
 
 
 def _with_callers(finding: Finding, bad: Iterable[Event]) -> Finding:
-    """Add the other callers that leave the model as they should not."""
+    """Add the calls by which `bad` came about."""
     steps = {step.site: _called_from(step) for event in bad for step in event.key.chain}
     related = dict.fromkeys((*finding.related, *list(steps.values())[:_MAX_CALLERS]))
     return dataclasses.replace(finding, related=tuple(related))
@@ -256,6 +262,9 @@ def _finding(event: Event, snapshot: Snapshot, site: Site, confidence: Confidenc
         if fact.how == SAVED_WHOLE:
             reason = "torch.load brings it back in the mode it was saved in, and nothing here calls eval()"
             related.append((fact.site, "loaded here"))
+        elif fact.how == JUST_BUILT:
+            reason = "it was just built, hence in training mode, and nothing calls eval()"
+            related.append((fact.site, JUST_BUILT))
         elif fact.how.startswith("train"):
             reason = (
                 f"train() on line {fact.site.row} put it there"

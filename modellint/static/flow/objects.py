@@ -406,7 +406,7 @@ def _load_weights(machine: Machine, oid: int, weights: Facts, node: ast.Call, st
     modes = obj.modes
     if obj.how == "call" and modes == UNKNOWN_MODES:
         # what a factory out of sight returned and still needs its weights was just built: in training mode
-        modes = training_from(obj.born or machine.site(node), "built here")
+        modes = training_from(obj.born or machine.site(node), libraries.JUST_BUILT)
     state.heap[oid] = obj._replace(
         kind=MODEL if obj.kind == OPAQUE else obj.kind, weights=weights, proven=True, modes=modes
     )
