@@ -27,7 +27,7 @@ class Classes:
         self._dependence: dict[ClassInfo | FunctionInfo, Dependence] = {}
         self._forwards: dict[FunctionInfo, bool] = {}
         self._children: dict[ClassInfo, frozenset[str]] = {}
-        self._set: dict[FunctionInfo, frozenset[str]] = {}
+        self._assigned: dict[FunctionInfo, frozenset[str]] = {}
 
     def is_module(self, cls: ClassInfo) -> bool:
         """Tell whether `cls` descends from a torch module, as far as that is in sight."""
@@ -81,9 +81,9 @@ class Classes:
 
     def _attributes(self, method: FunctionInfo) -> frozenset[str]:
         """Return the attributes of `self` that `method` assigns or registers."""
-        if method not in self._set:
-            self._set[method] = frozenset(_attributes(method))
-        return self._set[method]
+        if method not in self._assigned:
+            self._assigned[method] = frozenset(_find_attributes(method))
+        return self._assigned[method]
 
     def builds_child(self, cls: ClassInfo, attribute: str) -> bool:
         """Tell whether `cls` stores a module that it builds itself in `attribute`."""
@@ -257,8 +257,7 @@ def _is_one(node: ast.expr | None) -> bool:
     return node is None or (isinstance(node, ast.Constant) and node.value == 1)
 
 
-def _attributes(method: FunctionInfo) -> Iterator[str]:
-    """Yield the attributes of `self` that `method` assigns or registers."""
+def _find_attributes(method: FunctionInfo) -> Iterator[str]:
     me = method.self_name
     if me is None or method.node is None:
         return

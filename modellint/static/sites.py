@@ -74,6 +74,11 @@ def shown_at(
     return None if checked or any(event.training for event in right) else place.site
 
 
+def called_from(step: CallSite) -> tuple[Site, str]:
+    """Return the place of a call that led to an event, and what to say of it beside a finding."""
+    return step.site, f"called from here, by {step.caller.qualname}"
+
+
 def _call_of_shared_method(event: Event, context: FileContext) -> CallSite | None:
     """Return the call of a module's method that its `forward` calls as well: the callers decide on the mode, not it."""
     function, chain = event.function, event.key.chain

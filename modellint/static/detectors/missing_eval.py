@@ -23,7 +23,7 @@ from modellint.static.evidence import (
     records,
     wrong_call,
 )
-from modellint.static.flow.events import FORWARD, CallSite, Event, Snapshot
+from modellint.static.flow.events import FORWARD, Event, Snapshot
 from modellint.static.flow.libraries import JUST_BUILT, SAVED_WHOLE
 from modellint.static.flow.values import ENTRY, EVAL, MIXED, OFF, TRAIN, Modes, Site, kinds
 from modellint.static.hidden import hides_children
@@ -31,7 +31,7 @@ from modellint.static.left_open import is_begun_elsewhere, leaves_it_to_others, 
 from modellint.static.machines import switched_on_some
 from modellint.static.merge import merged
 from modellint.static.project import ClassInfo
-from modellint.static.sites import Place, places, shown_at
+from modellint.static.sites import Place, called_from, places, shown_at
 
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
@@ -229,16 +229,12 @@ def _perhaps_train(snapshot: Snapshot) -> bool:
 
 def _with_callers(finding: Finding, bad: Iterable[Event]) -> Finding:
     """Add the calls by which `bad` came about."""
-    steps = {step.site: _called_from(step) for event in bad for step in event.key.chain}
+    steps = {step.site: called_from(step) for event in bad for step in event.key.chain}
     related = dict.fromkeys((*finding.related, *list(steps.values())[:_MAX_CALLERS]))
     return dataclasses.replace(finding, related=tuple(related))
 
 
 _MAX_CALLERS = 5
-
-
-def _called_from(step: CallSite) -> tuple[Site, str]:
-    return step.site, f"called from here, by {step.caller.qualname}"
 
 
 def _cause(event: Event, snapshot: Snapshot) -> object:
@@ -279,7 +275,7 @@ def _finding(event: Event, snapshot: Snapshot, site: Site, confidence: Confidenc
             reason = f"{fact.how.removesuffix('()')} returns it in training mode and nothing calls eval()"
             related.append((fact.site, "created here, in training mode"))
     related.append((event.site, "the forward"))
-    related += [_called_from(step) for step in reversed(event.key.chain)]
+    related += [called_from(step) for step in reversed(event.key.chain)]
     active = {YES: "dropout and batch statistics are"}.get(obj.depends, "dropout and batch statistics would be")
     if obj.detail:
         active = f"{obj.detail} is"

@@ -32,7 +32,7 @@ from modellint.static.merge import merged
 from modellint.static.naming import snake
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo
 from modellint.static.project.facts import last_name, walk
-from modellint.static.sites import Place, places
+from modellint.static.sites import Place, called_from, places
 
 _PURE = frozenset({RANDOM})
 _TRIES_OUT = re.compile(
@@ -246,7 +246,7 @@ def _finding(event: Event, snapshot: Snapshot, site: Site) -> Finding:
     built, how = (obj.born, obj.how) if layer is None else layer
     line = str(built.row) if built.path == site.path else f"{built.row} of {PurePath(built.path).name}"
     related = [(built, "built here, with random weights"), (event.site, "the forward")]
-    related += [(step.site, f"called from here, by {step.caller.qualname}") for step in reversed(event.key.chain)]
+    related += map(called_from, reversed(event.key.chain))
     surest = isinstance(obj.cls, str) and event.root.cls is None
     confidence = Confidence.CERTAIN if surest else Confidence.LIKELY
     return Finding(site, {"model": event.text, "origin": how, "line": line}, confidence, related=tuple(related))
