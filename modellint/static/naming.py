@@ -18,6 +18,8 @@ INFERENCE_NAME = re.compile(
 TRAINING_NAME = re.compile(
     r"(^|_)(train\w*|fit|learn\w*|optimi[sz]e\w*|update\w*|loss\w*|pretrain\w*|finetune\w*)(_|$)"
 )
+MOVES = frozenset({"to", "cuda", "cpu", "half", "float", "double", "bfloat16", "type"})
+"""Methods that hand back the same module or tensor, on another device or of another precision."""
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 

@@ -13,7 +13,7 @@ from modellint.static.dependence import NO, UNKNOWN, YES
 from modellint.static.flow.events import CallSite, Event
 from modellint.static.flow.values import ENTRY, Site, kinds
 from modellint.static.naming import is_test_file, is_test_module, may_be_script
-from modellint.static.project import FunctionInfo
+from modellint.static.project import ClassInfo, FunctionInfo
 
 MAX_CALLER_FILES = 12
 
@@ -194,7 +194,9 @@ def _callers(context: FileContext, functions: Iterable[FunctionInfo]) -> dict[Pa
         if function.name.startswith("__") and function.cls is not None:
             name = function.cls.name
         files = [p for p in mentioning(name) if p != context.module.path]
-        importing = set(mentioning(function.cls.name if function.cls else stem))
+        importing = {
+            p for known in (_names_of(context, function.cls) if function.cls else [stem]) for p in mentioning(known)
+        }
         files = [p for p in files if p in importing]
         certain = [p for p in files if not is_test_file(p)]
         files = [p for p in files if not _is_test(p, context)] if len(files) <= MAX_CALLER_FILES else certain
@@ -205,6 +207,20 @@ def _callers(context: FileContext, functions: Iterable[FunctionInfo]) -> dict[Pa
                 if function.cls is not None or not _has_its_own(context, path, name, stem):
                     wanted[path].add(name)
     return wanted
+
+
+def _names_of(context: FileContext, cls: ClassInfo) -> list[str]:
+    """Return the names of a class and of those that descend from it, as far as few files mention these."""
+    names = [cls.name]
+    for name in names:
+        files = context.project.mentioning(name, context.module.path, "calls")
+        for path in files if len(files) <= MAX_CALLER_FILES else ():
+            module = None if is_test_file(path) else context.project.load(path, context.module.path, "calls")
+            for other in module.classes if module is not None else ():
+                bases = (base.rpartition(".")[2] for base in other.bases if base is not None)
+                if name in bases and other.name not in names:
+                    names.append(other.name)
+    return names
 
 
 def _is_test(path: Path, context: FileContext) -> bool:

@@ -21,7 +21,11 @@ def fix(document: Document, finding: Diagnostic, rule: Rule) -> Change | None:
         written = document.module.code_for_node(node)
         return Change(document.replaced(node, cst.Call(node)), f"Call it: `with {written}()`", safe=True)
     line = document.parent(parent)
-    if not isinstance(parent, cst.Expr) or not isinstance(line, cst.SimpleStatementLine) or len(line.body) > 1:
+    if (
+        not isinstance(parent, (cst.Expr, cst.Assign))
+        or not isinstance(line, cst.SimpleStatementLine)
+        or len(line.body) > 1
+    ):
         return None
     if document.block(line) is document.module and document.cell(line) is None:
         return _for_the_program(document, node, line)

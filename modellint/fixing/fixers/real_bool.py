@@ -21,7 +21,7 @@ def fix(document: Document, finding: Diagnostic, rule: Rule) -> Change | None:
         return None
     if last_name(call) == "add_argument":
         return _flag(document, call)
-    keywords = {*rule.detector_options["keywords"], "mode"}
+    keywords = {*rule.detector_options["keywords"], *rule.detector_options["named"]}
     for arg in call.args:
         if arg.keyword is not None and arg.keyword.value not in keywords:
             continue

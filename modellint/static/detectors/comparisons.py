@@ -52,6 +52,7 @@ def comparisons(context: FileContext, scope: FunctionInfo, options: Mapping[str,
 def _called(context: FileContext, scope: FunctionInfo, call: ast.Call, options: Mapping[str, Any]) -> Comparison | None:
     """Return the comparison that a call of one of the functions in `options` makes."""
     name, values = _callee(context, scope, call)
+    values = [*values, *(keyword.value for keyword in call.keywords if keyword.arg in options["compared"])]
     if name in options["exact"] or (name in options["tolerant"] and _is_exact(values, call.keywords)):
         return Comparison(call, values[0], values[1], True) if len(values) > 1 else None
     return None

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from modellint.static.guards import own, values_of, walk_own
+from modellint.static.naming import MOVES
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import last_name
@@ -64,13 +65,10 @@ def elements(value: ast.expr) -> list[ast.expr] | None:
     return list(value.values) if isinstance(value, ast.Dict) else None
 
 
-_MOVES = frozenset({"to", "cuda", "cpu", "half", "float", "type"})
-
-
 def moved_by_hand(method: FunctionInfo) -> Iterator[str]:
     """Yield the containers whose elements `method` moves to where the input is: `self.x[0] = self.x[0].to(device)`."""
     for node in own(method, ast.Assign):
         target, call = node.targets[0], node.value
-        if isinstance(target, ast.Subscript) and isinstance(call, ast.Call) and last_name(call) in _MOVES:
+        if isinstance(target, ast.Subscript) and isinstance(call, ast.Call) and last_name(call) in MOVES:
             if isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) == ast.unparse(target):
                 yield ast.unparse(target.value)

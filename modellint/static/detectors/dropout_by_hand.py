@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from modellint.static.context import FileContext
-from modellint.static.detectors.unguarded_sampling import (
+from modellint.static.detectors.forward_draws import (
     THROWN,
     classes_that_answer,
     guarded,

@@ -15,9 +15,10 @@ from modellint.static.evidence import functions_around
 from modellint.static.flow.events import EVAL_AGAIN, FORWARD, CallSite, Event
 from modellint.static.flow.frames import call_at
 from modellint.static.flow.values import ENTRY, EVAL, TRAIN, ModeFact, Modes, Site, kinds
-from modellint.static.guards import conditions, walk_own
+from modellint.static.guards import assignments, conditions, walk_own
 from modellint.static.merge import merged
-from modellint.static.project import ClassInfo
+from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project.facts import walk
 from modellint.static.sites import Place, from_other_files, places
 
 
@@ -97,16 +98,16 @@ def _put_back(fact: ModeFact, context: FileContext) -> bool:
         if call is not None:
             branches = (node for node in walk_own(function) if isinstance(node, ast.If))
             untrained = any(_says_no_training(test, holds) for test, holds in conditions(function, call))
-            return untrained or any(_restores(branch, call) for branch in branches)
+            return untrained or any(_restores(function, branch, call) for branch in branches)
     return False
 
 
-def _restores(branch: ast.If, call: ast.Call) -> bool:
-    """Tell whether a condition calls train() where, or after, eval() is called in `call`."""
+def _restores(function: FunctionInfo, branch: ast.If, call: ast.Call) -> bool:
+    """Tell whether a condition of `function` calls train() where, or after, eval() is called in `call`."""
     own = ast.unparse(call.func).removesuffix("eval") + "train()"
     body, other = ("\n".join(map(ast.unparse, part)) for part in (branch.body, branch.orelse))
     if branch.lineno > call.lineno:
-        return (own in body and _MODE.search(ast.unparse(branch.test)) is not None) or (
+        return (own in body and _asks_mode(function, branch.test)) or (
             ".train()" in body and _ASKS_FOR_TRAINING.search(other) is not None
         )
     return own in body and any(node is call for statement in branch.orelse for node in ast.walk(statement))
@@ -145,6 +146,13 @@ def _says_no_training(test: ast.expr, holds: bool) -> bool:
     while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         test, holds = test.operand, not holds
     return isinstance(test, ast.Attribute) and _TRAINS.match(test.attr) is not None and not holds
+
+
+def _asks_mode(function: FunctionInfo, test: ast.expr) -> bool:
+    """Tell whether a condition speaks of the mode: in what it is named, or in what its variables were given."""
+    names = {node.id for node in walk(test) if isinstance(node, ast.Name)}
+    values = (value for name, value in assignments(function) if name in names)
+    return any(_MODE.search(ast.unparse(part)) is not None for part in (test, *values))
 
 
 _MODE = re.compile(r"train|mode(?!l)", re.I)

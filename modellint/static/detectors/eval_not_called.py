@@ -9,6 +9,7 @@ from modellint.catalog import ActiveRule
 from modellint.static.context import FileContext, Finding
 from modellint.static.flow.events import MODE_ENTERED
 from modellint.static.guards import alone, own, values_of
+from modellint.static.naming import MOVES
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import last_name
 from modellint.static.sites import places
@@ -33,16 +34,13 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
         yield from _entered(context)
 
 
-_MOVES = frozenset({"to", "cuda", "cpu", "half", "float", "bfloat16"})
-
-
 def _kept_as_model(scope: FunctionInfo, methods: Container[str]) -> Iterator[ast.Attribute]:
     """Yield the methods that a variable gets in the place of the model: `net = Net().to(device).eval`."""
     for node in own(scope, ast.Assign):
         method = node.value
         if isinstance(method, ast.Attribute) and method.attr in methods and isinstance(method.value, ast.Call):
             moved = method.value.func
-            if isinstance(moved, ast.Attribute) and moved.attr in _MOVES:
+            if isinstance(moved, ast.Attribute) and moved.attr in MOVES:
                 yield method
 
 

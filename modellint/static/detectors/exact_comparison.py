@@ -27,7 +27,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     """Report comparisons without a tolerance of what two forwards returned.
 
     Options: `exact` are functions that compare exactly, `tolerant` functions that do so when the argument `atol` is 0
-    (and `rtol`, where it is given).
+    (and `rtol`, where it is given). `compared` are the keywords by which these are given what they compare.
     """
     for scope in context.scopes:
         for found in comparisons(context, scope, rule.rule.detector_options):
@@ -48,7 +48,7 @@ def _are_two_forwards(context: FileContext, scope: FunctionInfo, found: Comparis
         calls = [_call_of(context, Origin(node, scope), 0) for node in (found.left, found.right)]
         if None in calls or len({_given(call) for call in calls if call is not None}) != 1:
             return False
-        one, other = ({id(call): call} for call in calls if call is not None)
+        one, other = (dict[object, ast.Call]({id(call): call}) for call in calls if call is not None)
     if not one.keys().isdisjoint(other):
         return False
     written = {ast.unparse(call) for call in (*one.values(), *other.values())}
@@ -76,8 +76,11 @@ def _call_of(context: FileContext, origin: Origin, depth: int) -> ast.Call | Non
     return None
 
 
-def _forwards(context: FileContext, origin: Origin, depth: int) -> dict[int, ast.Call]:
-    """Return the forwards whose results a value holds unchanged; empty where it may be something else."""
+def _forwards(context: FileContext, origin: Origin, depth: int) -> dict[object, ast.Call]:
+    """Return the forwards whose results a value holds unchanged; empty where it may be something else.
+
+    One of a helper counts anew with each call of the helper.
+    """
     node = origin.node
     if node is None or depth > MAX_DEPTH:
         return {}
@@ -89,11 +92,11 @@ def _forwards(context: FileContext, origin: Origin, depth: int) -> dict[int, ast
             isinstance(func, ast.Attribute) and not _makes_labels(func.attr)
         )
         if plain and bool(node.args or node.keywords) and context.is_forward(node):
-            return {id(node): node}
+            return {origin.key: node}
         if last_name(func) in _JOINS and _is_of_tensors(context, origin.scope, func):
             return _all_forwards(context, origin.at(next(iter(node.args), None)), depth)
         if isinstance(func, ast.Attribute) and func.attr == "run" and _is_session(func.value):
-            return {id(node): node}
+            return {origin.key: node}
         return _all_of(context, context.resolver.origins(origin), depth)
     if isinstance(node, ast.Attribute) and node.attr in _OUTPUTS:
         return _forwards(context, origin.at(node.value), depth + 1)
@@ -116,7 +119,7 @@ def _is_of_tensors(context: FileContext, scope: FunctionInfo, func: ast.expr) ->
     return name is not None and name.startswith(("torch.", "numpy."))
 
 
-def _all_forwards(context: FileContext, parts: Origin, depth: int) -> dict[int, ast.Call]:
+def _all_forwards(context: FileContext, parts: Origin, depth: int) -> dict[object, ast.Call]:
     """Return the forwards whose results are the elements of a list; empty where there is anything else in it."""
     node = parts.node
     if isinstance(node, ast.Call) and last_name(node) in ("list", "tuple"):
@@ -129,7 +132,7 @@ def _all_forwards(context: FileContext, parts: Origin, depth: int) -> dict[int, 
     return _all_forwards(context, parts.at(given[0]), depth + 1) if len(given) == 1 and depth <= MAX_DEPTH else {}
 
 
-def _all_of(context: FileContext, found: list[Origin], depth: int) -> dict[int, ast.Call]:
+def _all_of(context: FileContext, found: list[Origin], depth: int) -> dict[object, ast.Call]:
     results = [_forwards(context, one, depth + 1) for one in found]
     return {key: call for result in results for key, call in result.items()} if all(results) else {}
 

@@ -10,11 +10,12 @@ from modellint.static.context import FileContext
 from modellint.static.dependence import YES
 from modellint.static.flow.vocabulary import OTHER_FRAMEWORKS
 from modellint.static.guards import assignments, walk_own
+from modellint.static.naming import MOVES
 from modellint.static.narrowing import MODULE, attribute_of, bound_to
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import parameters
 
-_MOVES = frozenset({"to", "cuda", "half", "float", "double", "cpu", "train", "apply"})
+_HAND_BACK = MOVES | {"train", "apply"}
 
 _LAYERS = (
     "block layer conv conv1d conv2d conv3d head encoder decoder stage backbone mlp expert branch attention attn ffn "
@@ -51,7 +52,7 @@ class Makers:
             return any(self.is_module(method, item, named) for item in node.elts)
         if not isinstance(node, ast.Call):
             return False
-        if isinstance(node.func, ast.Attribute) and node.func.attr in _MOVES:
+        if isinstance(node.func, ast.Attribute) and node.func.attr in _HAND_BACK:
             return self.is_module(method, node.func.value, named)
         symbol = self.context.project.resolve_in(method, node.func)
         if symbol is None:
@@ -135,7 +136,7 @@ class Makers:
     def _is_layer_by_name(self, method: FunctionInfo, node: ast.expr) -> bool:
         if not isinstance(node, ast.Call):
             return False
-        if isinstance(node.func, ast.Attribute) and node.func.attr in _MOVES:
+        if isinstance(node.func, ast.Attribute) and node.func.attr in _HAND_BACK:
             return self._is_layer_by_name(method, node.func.value)
         symbol = self.context.project.resolve_in(method, node.func)
         if symbol is None or symbol.target is not None or symbol.dotted.split(".", 1)[0] in _NO_LAYERS:

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 
 from modellint.catalog import ActiveRule
 from modellint.static.context import FileContext, Finding
-from modellint.static.guards import alone
+from modellint.static.guards import alone, assignments, own
 from modellint.static.project import FunctionInfo
+from modellint.static.project.facts import walk
 
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
-    """Report autograd switches as bare statements, and `with` blocks that name the class instead of calling it."""
+    """Report autograd switches as bare statements or unread variables, and `with` blocks that name the class."""
     for scope in context.scopes:
         for statement in scope.statements:
             if isinstance(statement, ast.Expr):
@@ -27,6 +28,18 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                     node = item.context_expr
                     if isinstance(node, (ast.Attribute, ast.Name)) and _switches(context, scope, node):
                         yield Finding(context.site(node), {"written": f"with {ast.unparse(node)}"})
+        for name, value in _never_read(scope):
+            if not value.args and _switches(context, scope, value.func):
+                yield Finding(context.site(value), {"written": f"{name} = {ast.unparse(value)}"})
+
+
+def _never_read(scope: FunctionInfo) -> Iterator[tuple[str, ast.Call]]:
+    """Yield what calls return to variables of a function that nothing in it reads."""
+    given = [(name, value) for name, value in assignments(scope) if isinstance(value, ast.Call)]
+    if scope.node is not None and given:  # equivalent: saves the walk
+        read = {n.id for n in walk(scope.node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Store)}
+        shared = {n for s in own(scope, ast.Global, ast.Nonlocal) for n in s.names}
+        yield from ((name, value) for name, value in given if name not in read | shared)
 
 
 def _switches(context: FileContext, scope: FunctionInfo, node: ast.expr) -> bool:

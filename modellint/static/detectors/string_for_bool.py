@@ -18,8 +18,6 @@ from modellint.static.project.facts import called_name, last_name, parameters, w
 _WORD = re.compile(r"^\s*(true|false|yes|no|on|off|0|1|t|f|y|n)\s*$", re.I)
 _ENVIRONMENT = re.compile(r"(^|\.)(environ\.get|getenv)$")
 """What reads a variable of the environment, always a text."""
-_MODE = "mode"
-"""What `train`, `set_grad_enabled` and `inference_mode` call their argument; elsewhere a mode is a text."""
 _NONE = re.compile(r"^\s*(none|null)\s*$", re.I)
 _FLAG = re.compile(
     r"(^|_)(pretrain\w*|imagenet|eval|evaluate|train|training|test|infer\w*|freeze|frozen|resume|determin\w*|strict|"
@@ -31,11 +29,13 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     """Report truth values written as texts.
 
     The detector's options: `keywords` are arguments that are truth values wherever they are given, `methods` maps the
-    last names of methods, and `functions` the qualified names of functions, to the position of such an argument.
+    last names of methods, and `functions` the qualified names of functions, to the position of such an argument, which
+    `named` calls by name: elsewhere, a mode is a text.
     """
     keywords = set(rule.rule.detector_options["keywords"])
     methods: Mapping[str, int] = rule.rule.detector_options["methods"]
     functions: Mapping[str, int] = rule.rule.detector_options["functions"]
+    named = set(rule.rule.detector_options["named"])
     known_names = {name.rsplit(".", 1)[-1] for name in functions}
     for scope in context.scopes:
         for call in scope.calls:
@@ -53,8 +53,8 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 if position < len(call.args):
                     yield from _judge(context, scope, call, "", call.args[position])
                 for keyword in call.keywords:
-                    if keyword.arg == _MODE:
-                        yield from _judge(context, scope, call, _MODE, keyword.value)
+                    if keyword.arg is not None and keyword.arg in named:
+                        yield from _judge(context, scope, call, keyword.arg, keyword.value)
             if name == "add_argument":
                 yield from _parsed(context, call)
 

@@ -17,7 +17,7 @@ from modellint.static.flow.frames import Frame, site_of
 from modellint.static.flow.machine import CALL_SHARE, MAX_STEPS, Exhausted, Machine
 from modellint.static.flow.quiet import Quiet
 from modellint.static.flow.relevance import CallFacts, Relevance
-from modellint.static.flow.startup import MODE_WORDS, fills_alone, methods_of, sets_up, start_up
+from modellint.static.flow.startup import MODE_WORDS, fills_alone, may_end_training, methods_of, sets_up, start_up
 from modellint.static.flow.state import State, join_states
 from modellint.static.flow.statements import STATEMENTS
 from modellint.static.flow.values import (
@@ -27,6 +27,7 @@ from modellint.static.flow.values import (
     MODEL,
     NONE,
     ON,
+    TRAIN,
     UNKNOWN_MODES,
     UNKNOWN_WEIGHTS,
     Args,
@@ -36,6 +37,7 @@ from modellint.static.flow.values import (
     ModeFact,
     Obj,
     Value,
+    kinds,
 )
 from modellint.static.knowledge import Knowledge
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo, Project
@@ -292,6 +294,7 @@ class FileAnalysis:
         others = [m for c in family for m in c.methods.values() if m is not function and m.name != "__init__"]
         if all(MODE_WORDS.isdisjoint(m.words) for m in others):
             return
+        ended = any(map(may_end_training, others))
         seen: set[int] = set()
         queue = [self._self(cls)]
         while queue:
@@ -300,7 +303,7 @@ class FileAnalysis:
                 continue
             seen.add(oid)
             obj = state.heap[oid]
-            if obj.kind == MODEL or obj.modes != UNKNOWN_MODES:
+            if (ended or kinds(obj.modes) != {TRAIN}) and (obj.kind == MODEL or obj.modes != UNKNOWN_MODES):
                 state.heap[oid] = obj._replace(modes=obj.modes | ENTRY_MODES)
             queue += [inner for value in obj.attrs.values() for inner in value.refs]
 

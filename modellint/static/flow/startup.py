@@ -12,6 +12,7 @@ from modellint.static.flow.state import State, VariableKey
 from modellint.static.flow.values import CONTAINER, ENTRY_MODES, MODEL, NONE, FunctionValue
 from modellint.static.guards import walk_own
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo
+from modellint.static.project.facts import last_name
 
 _FILLS = frozenset({"load_state_dict", "from_pretrained", "create_model", "load", "hub", "jit", "eval"})
 MODE_WORDS = frozenset({"eval", "train", "set_training_mode"})
@@ -87,7 +88,15 @@ def _take_over(base: State, after: State, key: VariableKey, is_open: bool) -> No
 def sets_up(method: FunctionInfo) -> bool:
     """Tell whether a method looks as if it set up an attribute that others run later."""
     name = method.name.lower()
-    return any(word in name for word in ("load", "build", "setup", "set_up", "init", "create", "prepare", "configure"))
+    words = ("load", "build", "setup", "set_up", "init", "create", "prepare", "configure")
+    return name == "fit" or any(word in name for word in words)
+
+
+def may_end_training(method: FunctionInfo) -> bool:
+    """Tell whether a method may put a model into another mode than that for training."""
+    if not MODE_WORDS.isdisjoint(method.words - {"train"}):
+        return True
+    return any(last_name(call) == "train" and (call.args or call.keywords) for call in method.calls)
 
 
 def methods_of(family: Iterable[ClassInfo]) -> list[FunctionInfo]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from modellint.static.origins.values import ELEMENT, Origin
+from modellint.static.origins.values import ELEMENT, Origin, Step
 
 
 def handed_back(origin: Origin, node: ast.Call) -> list[Origin]:
@@ -38,9 +38,18 @@ def element(origin: Origin, node: ast.expr) -> list[Origin]:
     if isinstance(node, ast.DictComp):
         activation = origin.activation
         if step != ELEMENT and isinstance(node.generators[0].target, ast.Name) and isinstance(node.key, ast.Name):
+            if not _may_give(node.generators[0].iter, step):
+                return []
             made = ast.copy_location(ast.Constant(ast.literal_eval(str(step))), node.key)
             activation = activation.bind(node.key.id, origin.at(made))
         return [replace(origin.at(node.value), activation=activation).along(rest)]
     if isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.SetComp)):
         return [origin.at(node.elt).along(rest)]
     return []
+
+
+def _may_give(node: ast.expr, step: Step) -> bool:
+    """Tell whether what is iterated over may give the key that `step` names: a display of other constants does not."""
+    if not isinstance(node, (ast.Tuple, ast.List, ast.Set)):
+        return True
+    return any(not isinstance(item, ast.Constant) or step in (item.value, repr(item.value)) for item in node.elts)

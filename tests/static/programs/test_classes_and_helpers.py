@@ -9,6 +9,46 @@ import pytest
 from tests.static.conftest import Lint
 
 SILENT: dict[str, str | Mapping[str, str]] = {
+    "a method of a base class in another file, of a model that is ready": {
+        "base.py": """
+            import torch
+            from torch import nn
+
+            class Base(nn.Module):
+                @torch.no_grad()
+                def predict(self, x):
+                    return self(x).argmax(-1)
+            """,
+        "middle.py": """
+            from base import Base
+
+            class Middle(Base):
+                pass
+            """,
+        "net.py": """
+            from middle import Middle
+            from torch import nn
+
+            class Net(Middle):
+                def __init__(self):
+                    super().__init__()
+                    self.drop = nn.Dropout(0.5)
+
+                def forward(self, x):
+                    return self.drop(x)
+            """,
+        "app.py": """
+            import torch
+            from net import Net
+
+            net = Net()
+            net.load_state_dict(torch.load("net.pt", weights_only=True))
+            net.eval()
+
+            def answer(row):
+                return net.predict(row).tolist()
+            """,
+    },
     "gradients required under no_grad": """
         import torch
         from torchvision.models import resnet18
@@ -518,6 +558,46 @@ SILENT: dict[str, str | Mapping[str, str]] = {
 }
 
 FOUND: dict[str, str | Mapping[str, str]] = {
+    "a method of a base class in another file, of a model in training mode": {
+        "base.py": """
+            import torch
+            from torch import nn
+
+            class Base(nn.Module):
+                @torch.no_grad()
+                def predict(self, x):
+                    return self(x).argmax(-1)  # ML101
+            """,
+        "middle.py": """
+            from base import Base
+
+            class Middle(Base):
+                pass
+            """,
+        "net.py": """
+            from middle import Middle
+            from torch import nn
+
+            class Net(Middle):
+                def __init__(self):
+                    super().__init__()
+                    self.drop = nn.Dropout(0.5)
+
+                def forward(self, x):
+                    return self.drop(x)
+            """,
+        "app.py": """
+            import torch
+            from net import Net
+
+            net = Net()
+            net.load_state_dict(torch.load("net.pt", weights_only=True))
+            net.float()
+
+            def answer(row):
+                return net.predict(row).tolist()
+            """,
+    },
     "a frozen model unfrozen for evaluation": """
         import torch
         from torchvision.models import resnet18

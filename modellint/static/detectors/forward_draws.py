@@ -1,0 +1,211 @@
+"""Which draws a forward makes: in modules whose job is not to draw, and not only where the mode or an argument asks."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from modellint.static.context import FileContext
+from modellint.static.guards import (
+    assignments,
+    conditions,
+    follows_mode,
+    never_reached,
+    own,
+    path_to,
+    speaks_of_mode,
+    tied_to_mode,
+)
+from modellint.static.naming import is_test_file
+from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project.facts import last_name, parameters, walk
+
+_JOB = re.compile(
+    r"Diffus|DDPM|DDIM|Ddpm|Ddim|SDE|Langevin|Sampler|Sampling|Generator|^Noisy(Linear|Conv|Net|Dense)|Polic|Actor|Agent|Augment|Random[A-Z]|^Random$|"
+    r"Jitter|Crop|Flip|Mix[Uu]p|CutMix|Cutmix|Cutout|Bayes|MonteCarlo|^MC|Loss|Criterion|Flow|Discriminator|Env|EBM|"
+    r"LSH|MAE|Mask|Target|MIM|Pretrain|Contrast|Penalty|Regulari[sz]|CLR|MoCo|BYOL|Distribution|Prior|Latent|Denois|Initiali[sz]|Memory|Schedul|"
+    r"Explain|Sample|Resize|Transform$|Dummy|Gumbel|Quanti[sz]|Codebook|Warp|Aug(?![a-z])|Mine(?![a-z])|Estimator"
+)
+_JOB_FOLDER = re.compile(
+    r"^(augment\w*|data_aug\w*|spec_?aug\w*|loss(es)?|transforms?|\w*_transforms|diffusion\w*|samplers?|sampling|explain\w*)$"
+)
+_JOB_METHOD = re.compile(
+    r"sampl|generat|random|few_?shot|mask|augment|loss|negative|shuffle|init(?!_?(hidden|state|h0|lstm|gru|rnn))|reset|select_action|act$|permut"
+)
+_CORRUPTS = re.compile(r"(^|_)(neg\w*|corrupt\w*|shuffled?|perm\w*|\w*seed)(_|$)")
+_CONTRASTS = re.compile(r"(^|_)(negatives?|corrupt\w*|shuf\w*)(_|$)")
+_WORK = re.compile(r"loss|criterion|cross_entropy|nll")
+
+
+_SKIPS = re.compile(r"drop|skip|surviv")
+_DROPOUT = re.compile(r"Drop_?[Oo]ut")
+THROWN = frozenset({"rand", "rand_like", "bernoulli", "bernoulli_", "uniform_", "binomial", "random_sample"})
+"""The last names of the draws that a dropout is made of."""
+
+
+def is_dropout(name: str, call: ast.Call) -> bool:
+    """Tell whether a call draws what a class, by its name a dropout, drops."""
+    return _DROPOUT.search(name) is not None and last_name(call) in THROWN
+
+
+def classes_that_answer(context: FileContext) -> Iterator[ClassInfo]:
+    """Yield the modules of a file whose job, by their names and the file's, is not to draw."""
+    path = context.module.path
+    if is_test_file(path) or any(_JOB_FOLDER.search(part) for part in (path.stem, *path.parts[-3:-1])):
+        return
+    for cls in context.module_classes():
+        if not _JOB.search(cls.name):
+            yield cls
+
+
+_NOISE = re.compile(r"(^|_)noise(_|$)")
+
+
+def _hands_out_noise(forward: FunctionInfo) -> bool:
+    """Tell whether noise, by its name, is one of several results: a source of signals, which callers know as one."""
+    returned = (node.value for node in own(forward, ast.Return) if isinstance(node.value, ast.Tuple))
+    return any(isinstance(part, ast.Name) and _NOISE.search(part.id) for value in returned for part in value.elts)
+
+
+def run_by_forward(cls: ClassInfo) -> list[FunctionInfo]:
+    """Return forward and the methods of the class that it calls in every mode; none where it computes its own loss."""
+    start = cls.methods.get("forward")
+    if start is None or start.node is None or any(_WORK.search(name) for name in start.callees):
+        return []
+    if any(_CONTRASTS.search(name) for name, _ in assignments(start)):
+        return []  # it makes negative examples beside the positive ones
+    if "grad" in start.callees:
+        return []  # it differentiates by itself: a term of a loss
+    if _hands_out_noise(start):
+        return []
+    found = [start]
+    for method in found:
+        for call in method.calls:
+            func = call.func
+            if not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name):
+                continue
+            other = cls.methods.get(func.attr) if func.value.id == method.self_name else None
+            if other is None or _JOB_METHOD.search(other.name):
+                continue
+            if other not in found and not guarded(method, call):  # equivalent: without it, recursion never ends
+                found.append(other)
+    return found
+
+
+def guarded(method: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether a draw happens, or counts, only in training mode or where an argument asks for it."""
+    if any(_excuses(method, test) for test, _ in conditions(method, call)):
+        return True
+    if never_reached(method, call) or _compared_with_argument(method, call):
+        return True
+    if any(_asks_for_gradients(test) for test, _ in conditions(method, call)):
+        return True
+    arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
+    given = {node.id for argument in arguments for node in walk(argument) if isinstance(node, ast.Name)}
+    if any(name in given and speaks_of_mode(method, value) for name, value in assignments(method)):
+        return True  # `p = self.p if self.training else 0`
+    statement = [node for node in path_to(method, call) if isinstance(node, ast.stmt)][-1]
+    if any(isinstance(node, ast.Attribute) and node.attr == "training" for node in walk(statement)):
+        return True  # `x + noise * self.training`
+    drawn = statement.targets[0] if isinstance(statement, ast.Assign) else call.args[0] if call.args else call.func
+    if _CORRUPTS.search(ast.unparse(drawn)):
+        return True  # negative examples of a contrastive loss
+    if isinstance(statement, ast.Assign):
+        names = {target.id for target in statement.targets if isinstance(target, ast.Name)}
+        return _used_in_training_only(method, names, statement)
+    return False
+
+
+def _excuses(method: FunctionInfo, test: ast.expr) -> bool:
+    """Tell whether a condition ties a draw to the mode, or to what whoever runs the model asks for."""
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test = test.operand
+    if isinstance(test, ast.Name) and test.id in {argument.arg for argument, _ in parameters(method)}:
+        return test.id in _deciding_arguments(method)
+    return follows_mode(method, test) or _asks_argument(method, test)
+
+
+def _asks_for_gradients(test: ast.expr) -> bool:
+    """Tell whether a condition asks whether a tensor requires gradients: none does at inference."""
+    return any(isinstance(node, ast.Attribute) and node.attr == "requires_grad" for node in walk(test))
+
+
+def _compared_with_argument(method: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether a draw decides by a chance that an argument gives: `random() < teacher_forcing_ratio`."""
+    deciding = _deciding_arguments(method)
+    return any(
+        isinstance(outer, ast.Compare)
+        and any(isinstance(side, ast.Name) and side.id in deciding for side in (outer.left, *outer.comparators))
+        for outer in path_to(method, call)
+    )
+
+
+def _deciding_arguments(method: FunctionInfo) -> set[str]:
+    """Return the arguments by which whoever runs the model has a say.
+
+    The chance by which a method skips something is the module's own, unless the forward that hands it on got it from
+    outside or ties it to the mode.
+    """
+    names = {argument.arg for argument, _ in parameters(method)} - {method.self_name}
+    if method.name == "forward":
+        return names
+    skips = _SKIPS.search(method.name)
+    return {name for name in names if not (skips or _SKIPS.search(name)) or _is_decided_by_callers(method, name)}
+
+
+def _is_decided_by_callers(method: FunctionInfo, name: str) -> bool:
+    """Tell whether a call of a method in its class leaves `name` out or hands on an argument of its own."""
+    assert method.cls is not None
+    place = [argument.arg for argument, _ in parameters(method)].index(name) - 1
+    for caller in method.cls.methods.values():
+        own = {argument.arg for argument, _ in parameters(caller)} - {caller.self_name}
+        for call in caller.calls:
+            if last_name(call) != method.name:
+                continue
+            given = [k.value for k in call.keywords if k.arg in (name, None)] or call.args[place : place + 1]
+            if not given or any(_mentions(caller, value, own) for value in given):
+                return True
+    return False
+
+
+def _mentions(caller: FunctionInfo, value: ast.expr, names: set[str]) -> bool:
+    """Tell whether a value is made of one of `names`, itself or through a variable."""
+    mentioned = {node.id for node in walk(value) if isinstance(node, ast.Name)}
+    return not names.isdisjoint(mentioned) or any(
+        variable in mentioned and any(isinstance(node, ast.Name) and node.id in names for node in walk(given))
+        for variable, given in assignments(caller)
+    )
+
+
+def _asks_argument(method: FunctionInfo, test: ast.expr) -> bool:
+    """Tell whether a condition asks for an argument itself: its truth, `is None`, or its equality to a constant."""
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test = test.operand
+    if isinstance(test, ast.BoolOp):
+        return any(_asks_argument(method, value) for value in test.values)
+    asked = test.left if isinstance(test, ast.Compare) else test
+    return isinstance(asked, ast.Name) and asked.id in _deciding_arguments(method)
+
+
+def _used_in_training_only(method: FunctionInfo, names: set[str], statement: ast.stmt) -> bool:
+    """Tell whether what was drawn is read under a guard only."""
+    assert method.node is not None
+    reads = [
+        node
+        for node in walk(method.node)
+        if isinstance(node, ast.Name)
+        and isinstance(node.ctx, ast.Load)
+        and node.id in names
+        and node.lineno > (statement.end_lineno or 0)
+    ]
+    return bool(reads) and all(_read_under_guard(method, node) for node in reads)
+
+
+def _read_under_guard(method: FunctionInfo, node: ast.Name) -> bool:
+    if tied_to_mode(method, node):
+        return True
+    return any(
+        isinstance(outer, ast.expr) and outer is not node and speaks_of_mode(method, outer)
+        for outer in path_to(method, node)
+    )
