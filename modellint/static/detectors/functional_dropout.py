@@ -29,7 +29,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
 
     The detector's options: `functions` maps a qualified name to {training: position or null, default: the value of
     `training` when it is not given, p: position or null, probability: the name of that argument where it is not `p`,
-    weight-ok: true where a parameter as input is no defect};
+    weight-ok: true where a parameter as input is no defect, required: true where `training` has to be given};
     `keywords` lists keyword arguments which are a dropout probability wherever they are passed inside a forward.
     """
     functions: Mapping[str, Mapping[str, Any]] = rule.rule.detector_options["functions"]
@@ -153,13 +153,10 @@ def _judge(context: FileContext, scope: FunctionInfo, call: ast.Call, entry: Map
             yield _finding(context, call, f"{written}(...) without training=", sure)
     elif isinstance(training, ast.Constant):
         if training.value is True:
-            deliberate = not _ties_elsewhere(scope, call)
-            yield _finding(
-                context,
-                call,
-                f"{written}(..., training=True)",
-                Confidence.POSSIBLE if deliberate else Confidence.CERTAIN,
-            )
+            asked = bool(entry.get("required")) and scope.cls is not None and not _on_purpose(context, scope)
+            deliberate = not asked and not _ties_elsewhere(scope, call)
+            named = f"{written}(..., {entry.get('keyword', 'training')}=True)"
+            yield _finding(context, call, named, Confidence.POSSIBLE if deliberate else Confidence.CERTAIN)
     elif _always_true(scope, training):
         yield _finding(context, call, f"training={ast.unparse(training)}, which is always true,", Confidence.CERTAIN)
     elif _turned_round(training):
