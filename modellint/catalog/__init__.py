@@ -3,7 +3,7 @@
 from modellint.catalog.document import DocumentError, Problem, load_yaml, validate
 from modellint.catalog.framework import Framework, load_frameworks
 from modellint.catalog.page import Example
-from modellint.catalog.rule import ActiveRule, Rule, load_rule, load_rules, rules_folder
+from modellint.catalog.rule import ActiveRule, Rule, clashes, load_rule, load_rules, rules_folder
 
 __all__ = [
     "ActiveRule",
@@ -12,6 +12,7 @@ __all__ = [
     "Framework",
     "Problem",
     "Rule",
+    "clashes",
     "load_frameworks",
     "load_rule",
     "load_rules",

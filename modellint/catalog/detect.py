@@ -10,7 +10,7 @@ from pathlib import Path
 from string import Formatter
 from typing import Any
 
-from modellint.catalog.document import Document, KeyPath, Problem, suggestion
+from modellint.catalog.document import Document, KeyPath, Problem, meant, suggestion
 
 DETECTORS = Path(__file__).parent / "schemas" / "detectors.json"
 PATTERN = "pattern"
@@ -101,8 +101,11 @@ def _detector_problems(document: Document, detect: Mapping[str, Any]) -> Iterato
         yield document.problem(("detect", "detector"), f"there is no detector {name!r}{suggestion(name, known)}")
         return
     given = detect.get("options", {})
+    misspelt = {meant(option, known[name]) for option in given if option not in known[name]}
     missing = [
-        option for option, about in known[name].items() if option not in given and not about.startswith("optional")
+        option
+        for option, about in known[name].items()
+        if option not in given and option not in misspelt and not about.startswith("optional")
     ]
     if missing:
         yield document.problem(("detect",), f"{name} lacks the option {', '.join(map(repr, missing))}")

@@ -132,18 +132,25 @@ def _validator(schema_path: Path) -> Any:
 
 
 def validate(document: Document, schema_path: Path) -> list[Problem]:
-    """Return every way in which `document` breaks the JSON Schema at `schema_path`."""
+    """Return every way in which `document` breaks the JSON Schema at `schema_path`, each cause once."""
     problems = []
     for error in _leaves(_validator(schema_path).iter_errors(document.data)):
         key = tuple(error.absolute_path)
         if error.validator == "additionalProperties":
             known = sorted(error.schema.get("properties", {}))
-            for name in sorted(set(error.instance) - set(known)):
-                if not any(_matches(name, pattern) for pattern in error.schema.get("patternProperties", {})):
-                    problems.append(document.problem((*key, name), "unknown key" + suggestion(name, known)))
-        else:
-            problems.append(document.problem(key, _explain(error)))
-    return problems
+            for name in _unknown(error):
+                hint = suggestion(name, known) or f"; known are {', '.join(known)}"
+                problems.append(document.problem((*key, name), f"unknown key{hint}"))
+        elif message := _explain(error):
+            problems.append(document.problem(key, message))
+    return list(dict.fromkeys(problems))
+
+
+def _unknown(error: Any) -> list[str]:
+    """Return the keys that a part of a document has and its schema does not know, sorted."""
+    patterns = error.schema.get("patternProperties", {})
+    names = sorted(set(error.instance) - set(error.schema.get("properties", {})))
+    return [name for name in names if not any(_matches(name, pattern) for pattern in patterns)]
 
 
 def _matches(name: object, pattern: str) -> bool:
@@ -176,8 +183,10 @@ def _is_type_error(branch: list[Any]) -> bool:
 
 def _explain(error: Any) -> str:
     if error.validator == "required":
-        missing = [name for name in error.validator_value if name not in error.instance]
-        return "lacks " + ", ".join(repr(name) for name in missing)
+        closed = error.schema.get("additionalProperties") is False
+        misspelt = [meant(name, error.schema["properties"]) for name in _unknown(error)] if closed else []
+        missing = [name for name in error.validator_value if name not in error.instance and name not in misspelt]
+        return "lacks " + ", ".join(map(repr, missing)) if missing else ""
     if error.validator == "enum":
         allowed = [str(value) for value in error.validator_value]
         return f"{error.instance!r} is none of {', '.join(allowed)}" + suggestion(error.instance, allowed)
@@ -199,9 +208,14 @@ def _article(noun: str) -> str:
     return f"an {noun}" if noun[:1] in "aeiou" else f"a {noun}"
 
 
-def suggestion(name: object, known: Iterable[str]) -> str:
-    """Return `; did you mean 'x'?` where one of `known` is close to `name`, else nothing."""
+def meant(name: object, known: Iterable[str]) -> str | None:
+    """Return which of `known` is close to `name`, None where none is."""
     import difflib
 
-    close = difflib.get_close_matches(str(name), list(known), 1, 0.6)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    return next(iter(difflib.get_close_matches(str(name), list(known), 1, 0.6)), None)
+
+
+def suggestion(name: object, known: Iterable[str]) -> str:
+    """Return `; did you mean 'x'?` where one of `known` is close to `name`, else nothing."""
+    close = meant(name, known)
+    return f"; did you mean {close!r}?" if close else ""

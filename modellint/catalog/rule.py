@@ -129,6 +129,9 @@ class ActiveRule:
         return cls(rule, rule.severity, MappingProxyType(options))
 
 
+OURS = "ML"
+
+
 @cache
 def rules_folder() -> Path:
     """Return the catalogue's folder: inside the wheel, or beside the package in a checkout."""
@@ -202,6 +205,22 @@ def _read(path: Path, text: str | None = None) -> Document:
     if problems:
         raise DocumentError(problems)
     return document
+
+
+def clashes(rule: Rule, others: Iterable[Rule]) -> list[Problem]:
+    """Return what keeps a rule of a project from standing beside `others`: a code or a name that is taken, or ours."""
+    words = [("code", rule.code), ("name", rule.name)]
+    found = [
+        (key, f"{word} is already used by {other.code} in {other.path}")
+        for other in others
+        if other.path.resolve() != rule.path.resolve()
+        for key, word in words
+        if word in (other.code, other.name)
+    ]
+    if not found and rule.code.startswith(OURS) and not vocabulary.is_shipped(rule.path):
+        found.append(("code", f"codes that begin with {OURS} are modellint's own: take another word than {OURS}"))
+    document = load_yaml(rule.path) if found else None
+    return [document.problem((key,), message) for key, message in found] if document is not None else []
 
 
 def fixers() -> list[str]:

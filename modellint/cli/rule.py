@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from modellint.catalog import DocumentError, Example, Problem, Rule, load_rule, load_rules, load_yaml
+from modellint.catalog import DocumentError, Example, Problem, Rule, clashes, load_rule, load_rules
 from modellint.catalog.detect import PATTERN
 from modellint.catalog.document import suggestion
 from modellint.cli._output import fail, settings_here, wants_color
@@ -30,27 +30,26 @@ _PASSES = {
 @click.command()
 @click.argument("names", nargs=-1, metavar="[CODE|NAME]...")
 @click.option("--all", "every", is_flag=True, help="Explain every rule.")
-@click.option(
-    "--check", type=click.Path(path_type=Path), metavar="FILE", help="Validate a rule file, run its examples."
-)
+@click.option("--check", is_flag=True, help="Take the names for rule files: validate them, run their examples.")
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How.")
 @click.option("--isolated", is_flag=True, help="Ignore all configuration files.")
 @click.option("--config", type=click.Path(path_type=Path), help="Use this configuration file.")
 def rule(
-    names: tuple[str, ...], every: bool, check: Path | None, output_format: str, isolated: bool, config: Path | None
+    names: tuple[str, ...], every: bool, check: bool, output_format: str, isolated: bool, config: Path | None
 ) -> None:
     """Explain rules by code or name; without any, list all of them.
 
-    Rules of your own that the configuration names are among them. With --check, FILE need not be named there: it is
-    read, its examples are run, and whatever is wrong is said with the file's line and key (exit status 2).
+    Rules of your own that the configuration names are among them. `modellint rule --check FILE...` takes files that
+    need not be named there: they are read, their examples are run, and whatever is wrong is said with the file's line
+    and key (exit status 2).
     """
     if names and every:
         raise click.UsageError("--all explains every rule already")
-    if check is not None and (names or every):
-        raise click.UsageError("--check takes a file, and no rules beside it")
+    if check and (every or not names):
+        raise click.UsageError("--check takes rule files: modellint rule --check rules/house.yaml")
     here = Resolver(Overrides(isolated=isolated, config=config.absolute() if config else None))
-    if check is not None:
-        sys.stdout.write(_checked(check, here))
+    if check:
+        _check([Path(name) for name in names], here)
         return
     rules = settings_here(here).catalogue
     chosen = [_find(name, rules.values()) for name in names] if names else list(rules.values())
@@ -65,39 +64,37 @@ def rule(
     sys.stdout.write(text)
 
 
+def _check(paths: Iterable[Path], resolver: Resolver) -> None:
+    """Say of each rule file that it is right; leave with exit status 2 and what is wrong where one is not."""
+    problems: list[Problem] = []
+    for path in paths:
+        try:
+            sys.stdout.write(_checked(path, resolver))
+        except DocumentError as error:
+            problems += error.problems
+    if problems:
+        fail(DocumentError(problems))
+
+
 def _checked(path: Path, resolver: Resolver) -> str:
-    """Return what to say of a rule file that is right; leave with exit status 2 where it is not."""
+    """Return what to say of a rule file that is right; raise `DocumentError` where it is not."""
     from modellint.linting import prove
 
-    try:
-        found = load_rule(path)
-        taken = _taken(found, resolver)
-        if taken:
-            raise DocumentError(taken)
-        wrong = list(prove(found)) if found.runs_on == "python" else []
-        if wrong:
-            raise DocumentError(wrong)
-    except DocumentError as error:
-        fail(error)
+    found = load_rule(path)
+    wrong = clashes(found, _others(resolver)) or (list(prove(found)) if found.runs_on == "python" else [])
+    if wrong:
+        raise DocumentError(wrong)
     count = len(found.cases)
     if found.runs_on != "python":
         return f"{path}: {found.code} {found.name} is well formed; its {count} examples need `modellint trace`\n"
     return f"{path}: {found.code} {found.name}: {count} examples, all as marked\n"
 
 
-def _taken(found: Rule, resolver: Resolver) -> list[Problem]:
-    """Return an error for a code or a name that a rule of another file has."""
-    document = load_yaml(found.path)
-    others = {**load_rules()}
+def _others(resolver: Resolver) -> Iterable[Rule]:
+    """Return the rules that a file is to stand beside."""
     with contextlib.suppress(DocumentError, SettingsError):  # the file may be what breaks the configuration
-        others.update(resolver.for_folder(Path.cwd()).catalogue)
-    return [
-        document.problem((key,), f"{word} is already used by {other.path}")
-        for other in others.values()
-        if other.path.resolve() != found.path.resolve()
-        for key, word, theirs in (("code", found.code, other.code), ("name", found.name, other.name))
-        if word == theirs
-    ]
+        return resolver.for_folder(Path.cwd()).catalogue.values()
+    return load_rules().values()
 
 
 def _find(name: str, rules: Iterable[Rule]) -> Rule:

@@ -33,7 +33,7 @@ def _example_problems(document: Document, rule: Rule, example: Example) -> Itera
         found, errors = _run(rule, example, Path(folder))
     for error in errors:
         yield document.problem(example.key, error)
-    for place, message in example.disagreements(found):
+    for place, message in example.disagreements(found) if not errors else ():
         yield _problem(document, example, place, message)
 
 

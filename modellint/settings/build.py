@@ -72,7 +72,7 @@ def _last(documents: list[Document], key: str, default: Any) -> Any:
 
 
 def _catalogue(documents: list[Document], shipped: Mapping[str, Rule], problems: list[Problem]) -> Mapping[str, Rule]:
-    from modellint.catalog.rule import collect
+    from modellint.catalog.rule import clashes, collect
 
     paths = list(_named_files(documents, ("local-rules", "rules"), problems))
     if not paths:
@@ -82,11 +82,8 @@ def _catalogue(documents: list[Document], shipped: Mapping[str, Rule], problems:
     except DocumentError as error:
         problems += error.problems
         return shipped
-    taken = {word: rule for rule in shipped.values() for word in (rule.code, rule.name)}
     for rule in local.values():
-        for key, word in (("code", rule.code), ("name", rule.name)):
-            if word in taken:
-                problems.append(Problem(rule.path, 1, key, f"{word} is already used by {taken[word].code}"))
+        problems += clashes(rule, shipped.values())
     return MappingProxyType(dict(sorted({**shipped, **local}.items())))
 
 

@@ -189,6 +189,43 @@ def test_a_local_rule_reports(run: Run, project: Path) -> None:
     assert "ACME001" in outcome.out
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("  good:", "  god:", "examples.god: unknown key; did you mean 'good'?"),
+        ("call: [", "cal: [", "detect.pattern.cal: unknown key; did you mean 'call'?"),
+        ("severity: error", "colour: red", "lacks 'severity'"),
+        ('hub.look("fetch")', 'hub.look("fetch"', "example.py cannot be parsed"),
+        ('hub.fetch("x")', 'hub.fetch("x"', "example.py cannot be parsed"),
+    ],
+)
+def test_each_cause_is_said_once(run: Run, project: Path, before: str, after: str, said: str) -> None:
+    assert before in OURS
+    (project / "ours.yaml").write_text(OURS.replace(before, after))
+    lines = run("rule", "--check", "ours.yaml").err.splitlines()
+    assert said in lines[0]
+    assert all("colour: unknown key; known are code, " in line for line in lines[1:])
+
+
+def test_several_files_are_checked_at_once(run: Run, project: Path) -> None:
+    (project / "ours.yaml").write_text(OURS)
+    (project / "broken.yaml").write_text(OURS.replace("call:", "cal:"))
+    (project / "worse.yaml").write_text(OURS.replace("severity: error", "severity: fatal"))
+    outcome = run("rule", "--check", "broken.yaml", "ours.yaml", "worse.yaml")
+    assert outcome.status == 2
+    assert outcome.out == "ours.yaml: ACME001 house-load: 2 examples, all as marked\n"
+    said = outcome.err.splitlines()
+    assert len(said) == 2
+    assert "broken.yaml:13: detect.pattern.cal" in said[0]
+    assert "worse.yaml:4: severity" in said[1]
+
+
+def test_a_check_without_a_file(run: Run, project: Path) -> None:
+    outcome = run("rule", "--check")
+    assert outcome.status == 2
+    assert "--check takes rule files" in outcome.err
+
+
 def test_a_file_that_is_not_there(run: Run, project: Path) -> None:
     outcome = run("rule", "--check", "nowhere.yaml")
     assert outcome.status == 2

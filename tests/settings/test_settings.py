@@ -296,7 +296,14 @@ target = "a:b"
     def test_a_rule_of_ones_own_that_takes_our_code(self, tmp_path: Path) -> None:
         write(tmp_path, RULE.format(code="ML101", name="ours-alone"), "ours.yaml")
         write(tmp_path, "local-rules: [ours.yaml]\n")
-        assert complaints(tmp_path) == ["ours.yaml:1: code: ML101 is already used by ML101"]
+        (said,) = complaints(tmp_path)
+        assert said.startswith("ours.yaml:1: code: ML101 is already used by ML101 in ")
+
+    def test_a_code_that_begins_like_ours(self, tmp_path: Path) -> None:
+        write(tmp_path, RULE.format(code="ML999", name="ours-alone"), "ours.yaml")
+        write(tmp_path, "local-rules: [ours.yaml]\n")
+        (said,) = complaints(tmp_path)
+        assert said.startswith("ours.yaml:1: code: codes that begin with ML are modellint's own")
 
     def test_a_broken_rule_of_ones_own(self, tmp_path: Path) -> None:
         write(tmp_path, RULE.format(code="TEAM001", name="ours-alone") + "sumary: x\n", "ours.yaml")

@@ -14,7 +14,7 @@ from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.comments import says
 from modellint.static.context import FileContext, Finding
-from modellint.static.datapath.evidence import evaluates_by_name, infers, is_test_scope, trains
+from modellint.static.datapath.evidence import evaluates_by_name, infers, is_test_scope, trains, trains_by_name
 from modellint.static.flow.values import Site
 from modellint.static.guards import conditions, own, path_to, tied_to_mode
 from modellint.static.naming import is_test_module
@@ -264,4 +264,18 @@ def _is_inference(context: FileContext, match: Match) -> bool:
     if is_test_scope(scope) or trains(context.resolver, scope, root, EVERYWHERE):
         return False
     named = not scope.is_body and evaluates_by_name(scope.name)
-    return named or infers(context.resolver, scope, match.node, EVERYWHERE)
+    return named or infers(context.resolver, scope, match.node, EVERYWHERE) or _serves_inference(context, scope)
+
+
+def _serves_inference(context: FileContext, scope: FunctionInfo) -> bool:
+    """Tell whether the top of a file, or a constructor, makes something for functions that infer; nothing trains."""
+    module, resolver = context.module, context.resolver
+    if scope.is_body:
+        served = module.functions
+    else:
+        served = list(scope.cls.methods.values()) if scope.cls is not None and scope.name == "__init__" else []
+    if any(trains_by_name(f.name) for f in module.functions) or trains(resolver, module.body, module.tree, EVERYWHERE):
+        return False
+    return any(
+        evaluates_by_name(f.name) or (f.node is not None and infers(resolver, f, f.node, EVERYWHERE)) for f in served
+    )

@@ -279,6 +279,88 @@ CASES = {
                 return model(x)
         """,
     ),
+    "made by a constructor for methods that predict": (
+        {"call": ["acme.load"], "inference": True},
+        """
+        import acme
+        import torch
+
+        class Service:
+            def __init__(self):
+                self.model = acme.load("a")  # ours
+
+            def describe(self):
+                return acme.load("b")
+
+            @torch.no_grad()
+            def answer(self, x):
+                return self.model(x)
+
+        class Card:
+            def __init__(self):
+                self.model = acme.load("a")
+
+            def describe(self):
+                return str(self.model)
+        """,
+    ),
+    "made at the top of a file for functions that predict": (
+        {"call": ["acme.load"], "inference": True},
+        """
+        import acme
+
+        model = acme.load("a")  # ours
+
+        def predict(x):
+            return model(x)
+        """,
+    ),
+    "made at the top of a file that says nothing": (
+        {"call": ["acme.load"], "inference": True},
+        """
+        import acme
+
+        model = acme.load("a")
+
+        def describe():
+            return str(model)
+        """,
+    ),
+    "made for training as well": (
+        {"call": ["acme.load"], "inference": True},
+        """
+        import acme
+
+        model = acme.load("a")
+
+        class Runner:
+            def __init__(self):
+                self.model = acme.load("a")
+
+            def predict(self, x):
+                return self.model(x)
+
+        def update(x, optimizer):
+            model(x).sum().backward()
+            optimizer.step()
+        """,
+    ),
+    "made for what is named for training": (
+        {"call": ["acme.load"], "inference": True},
+        """
+        import acme
+
+        class Runner:
+            def __init__(self):
+                self.model = acme.load("a")
+
+            def fit(self, data):
+                acme.optimise(self.model, data)
+
+            def predict(self, x):
+                return self.model(x)
+        """,
+    ),
 }
 
 
