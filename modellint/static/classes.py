@@ -94,11 +94,9 @@ class Classes:
     def _built_children(self, cls: ClassInfo) -> Iterator[str]:
         for owner in self.project.ancestry(cls)[0]:
             for method in owner.methods.values():
-                for node in walk(method.node) if method.node else ():
-                    if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-                        names = [t.attr for t in node.targets if isinstance(t, ast.Attribute)]
-                        if names and self._is_constructor(method, node.value):
-                            yield from names
+                for name, value in _stored(method):
+                    if isinstance(value, ast.Call) and self._is_constructor(method, value):
+                        yield name
 
     def _is_constructor(self, scope: FunctionInfo, call: ast.Call) -> bool:
         symbol = self.project.resolve_in(scope, call.func)
@@ -127,7 +125,7 @@ class Classes:
                 other = self.project.method(cls, func.attr)
                 if func.attr == "forward" or (other is not None and self.runs_forward(other)):
                     return True
-                if other is None and func.attr not in _MODULE_METHODS and call.args:
+                if other is None and _may_be_child(func.attr) and call.args:
                     return True
         return False
 
@@ -168,7 +166,8 @@ class Classes:
         """Tell whether `call` builds something that depends on the mode."""
         text = dotted_name(call.func)
         if text is None:
-            return Dependence(NO)
+            by_name = isinstance(call.func, ast.Subscript) and last_name(call.func.value) == "__dict__"
+            return Dependence(UNKNOWN if by_name else NO)  # `resnets.__dict__[arch]()`
         first = text.split(".")[0]
         if first in ("self", "cls", "super"):
             return Dependence(NO)
@@ -279,8 +278,12 @@ def called_attributes(method: FunctionInfo) -> set[str]:
         if isinstance(call.func, ast.Attribute)
         and isinstance(call.func.value, ast.Name)
         and call.func.value.id == me
-        and call.func.attr not in _MODULE_METHODS
+        and _may_be_child(call.func.attr)
     }
+
+
+def _may_be_child(name: str) -> bool:
+    return name not in _MODULE_METHODS and not name.startswith("__")
 
 
 _MODULE_METHODS = frozenset(
@@ -300,11 +303,9 @@ def _kept_arguments(function: FunctionInfo, arguments: set[str]) -> Iterator[str
     called: set[str] = set()
     for method in cls.methods.values():
         called |= called_attributes(method)
-    for node in walk(function.node):
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and node.value.id in arguments:
-            for target in node.targets:
-                if isinstance(target, ast.Attribute) and target.attr in called and not _ACTIVATION.search(target.attr):
-                    yield node.value.id
+    for name, value in _stored(function):
+        if isinstance(value, ast.Name) and value.id in arguments and name in called and not _ACTIVATION.search(name):
+            yield value.id
 
 
 _ACTIVATION = re.compile(r"^_?(act|activ|activation|actv|nonlinear\w*|non_linear\w*)(_?(fn|func|function|layer))?$")
@@ -344,12 +345,18 @@ _SETS_UP = re.compile(r"init|reset|freez|load|weights|param")
 
 def _owner_of(function: FunctionInfo, call: ast.Call) -> str:
     """Return the attribute of `self` whose assignment in `function` holds `call`, or an empty text."""
-    for statement in walk(function.node) if function.node else ():
-        if isinstance(statement, ast.Assign) and _holds(statement.value, call):
-            for target in statement.targets:
-                if isinstance(target, ast.Attribute):
-                    return target.attr
-    return ""
+    return next((name for name, value in _stored(function) if _holds(value, call)), "")
+
+
+def _stored(function: FunctionInfo) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the attributes that a function assigns, with what it assigns to each."""
+    nodes = walk(function.node) if function.node else ()
+    for node in (node for node in nodes if isinstance(node, ast.Assign)):
+        for target in node.targets:
+            pairs = [(target, node.value)]
+            if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+                pairs = list(zip(target.elts, node.value.elts, strict=False))
+            yield from ((place.attr, value) for place, value in pairs if isinstance(place, ast.Attribute))
 
 
 def _holds(node: ast.expr, inner: ast.expr) -> bool:

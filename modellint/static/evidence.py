@@ -23,6 +23,7 @@ from modellint.static.flow.values import (
     Site,
     kinds,
 )
+from modellint.static.flow.vocabulary import MODEL_NAME
 from modellint.static.guards import walk_own
 from modellint.static.naming import is_test_module, snake, speaks_of_inference
 from modellint.static.project import ClassInfo, FunctionInfo, Project
@@ -223,7 +224,7 @@ _PLAIN = frozenset({"", "forward", "__call__"})
 
 def is_no_model(event: Event, snapshot: Snapshot) -> bool:
     """Tell whether what is called is a loss, a transform of data, or a session of ONNX Runtime: `run(None, feeds)`."""
-    if _CRITERION.search(event.text):
+    if _CRITERION.search(event.text) and not MODEL_NAME.match(event.text.rpartition(".")[2]):
         return True
     if isinstance(snapshot.obj.cls, ClassInfo):
         return False

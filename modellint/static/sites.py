@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from modellint.static.context import FileContext
@@ -13,9 +12,8 @@ from modellint.static.dependence import NO, UNKNOWN, YES
 from modellint.static.flow.events import CallSite, Event
 from modellint.static.flow.values import ENTRY, Site, kinds
 from modellint.static.naming import is_test_file, is_test_module, may_be_script
-from modellint.static.project import ClassInfo, FunctionInfo
-
-MAX_CALLER_FILES = 12
+from modellint.static.project import FunctionInfo
+from modellint.static.project.callers import MAX_FILES, files_calling, name_in_calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +103,7 @@ def _run_callers_of_open(context: FileContext) -> None:
         if other is not None and any(
             event.root is callee and not event.training and _left_to_callers(event) for event in other.flow.events
         ):
-            names.add(callee.cls.name if callee.name == "__init__" and callee.cls else callee.name)
+            names.add(name_in_calls(callee))
     if names:
         context.callers_in(context.module.path, frozenset(names))
 
@@ -187,40 +185,18 @@ def from_other_files(context: FileContext) -> list[Event]:
 def _callers(context: FileContext, functions: Iterable[FunctionInfo]) -> dict[Path, set[str]]:
     """Return the files that mention one of `functions` and the file they are defined in, with the names mentioned."""
     wanted: dict[Path, set[str]] = defaultdict(set)
-    stem = context.module.path.stem if context.module.path.stem != "__init__" else context.module.path.parent.name
-    mentioning = partial(context.project.mentioning, callee=context.module.path, purpose="calls")
     for function in functions:
-        name = function.name
-        if function.name.startswith("__") and function.cls is not None:
-            name = function.cls.name
-        files = [p for p in mentioning(name) if p != context.module.path]
-        importing = {
-            p for known in (_names_of(context, function.cls) if function.cls else [stem]) for p in mentioning(known)
-        }
-        files = [p for p in files if p in importing]
+        name = name_in_calls(function)
+        files, _ = files_calling(context.project, function, "calls")
         certain = [p for p in files if not is_test_file(p)]
-        files = [p for p in files if not _is_test(p, context)] if len(files) <= MAX_CALLER_FILES else certain
-        if len(files) > MAX_CALLER_FILES:
+        files = [p for p in files if not _is_test(p, context)] if len(files) <= MAX_FILES else certain
+        if len(files) > MAX_FILES:
             context.unsearched.add(function)
         else:
             for path in files:
-                if function.cls is not None or not _has_its_own(context, path, name, stem):
+                if function.cls is not None or not _has_its_own(context, path, name):
                     wanted[path].add(name)
     return wanted
-
-
-def _names_of(context: FileContext, cls: ClassInfo) -> list[str]:
-    """Return the names of a class and of those that descend from it, as far as few files mention these."""
-    names = [cls.name]
-    for name in names:
-        files = context.project.mentioning(name, context.module.path, "calls")
-        for path in files if len(files) <= MAX_CALLER_FILES else ():
-            module = None if is_test_file(path) else context.project.load(path, context.module.path, "calls")
-            for other in module.classes if module is not None else ():
-                bases = (base.rpartition(".")[2] for base in other.bases if base is not None)
-                if name in bases and other.name not in names:
-                    names.append(other.name)
-    return names
 
 
 def _is_test(path: Path, context: FileContext) -> bool:
@@ -230,9 +206,10 @@ def _is_test(path: Path, context: FileContext) -> bool:
     return module is None or is_test_module(module)
 
 
-def _has_its_own(context: FileContext, path: Path, name: str, stem: str) -> bool:
+def _has_its_own(context: FileContext, path: Path, name: str) -> bool:
     """Tell whether `name` is a function of the file `path` itself: of many scripts alike, each has one of that name."""
     module = context.project.load(path, context.module.path, "calls")
     if module is None or name not in module.body.functions or module.stars:
         return False
+    stem = context.module.imported_as
     return not any(stem in (found.name, *found.module.split(".")) for found in module.imports.values())

@@ -70,8 +70,7 @@ class Consumptions:
         project = self.resolver.project
         while queue:
             current, wanted, depth = queue.pop(0)
-            stem = current.path.stem if current.path.stem != "__init__" else current.path.parent.name
-            importing = set(project.mentioning(stem, module.path, "values"))
+            importing = set(project.mentioning(current.imported_as, module.path, "values"))
             mentioning = (project.mentioning(name, module.path, "values") for name in wanted)
             found = {path for paths in mentioning for path in paths if path in importing}
             new = sorted(p for p in found if p not in files and not is_test_file(p))

@@ -167,9 +167,8 @@ def _taught_elsewhere(context: FileContext, event: Event) -> bool:
 
 def _is_imported(context: FileContext, module: ModuleInfo, name: str) -> bool:
     """Tell whether another file of the project speaks of `name` and of the file that defines it."""
-    stem = module.path.stem if module.path.stem != "__init__" else module.path.parent.name
     mentioning = partial(context.project.mentioning, callee=context.module.path, purpose="calls")
-    importing = set(mentioning(stem))
+    importing = set(mentioning(module.imported_as))
     return any(path in importing for path in mentioning(name) if path != module.path)
 
 

@@ -8,7 +8,7 @@ from modellint.static.flow.construct import construct
 from modellint.static.flow.externals import call_external
 from modellint.static.flow.libraries import inherited, load, run_by
 from modellint.static.flow.machine import Machine
-from modellint.static.flow.names import symbol_value
+from modellint.static.flow.names import member_value
 from modellint.static.flow.objects import call_method, call_object, class_of
 from modellint.static.flow.state import State
 from modellint.static.flow.targets import TAINT_HELD, class_variable, part_of, unpacked
@@ -137,11 +137,9 @@ def attribute(machine: Machine, owner: Value, name: str, state: State, called: b
     parts: list[Value] = []
     for symbol in owner.symbols:
         if isinstance(symbol, External):
-            member = machine.project.member(Symbol(symbol.dotted), name, machine.frame.module.path)
-            parts.append(NOTHING if member is None else symbol_value(machine, member, state))
+            parts.append(member_value(machine, Symbol(symbol.dotted), name, state))
         elif isinstance(symbol, ModuleValue):
-            member = machine.project.member(symbol.symbol, name, machine.frame.module.path)
-            parts.append(NOTHING if member is None else symbol_value(machine, member, state))
+            parts.append(member_value(machine, symbol.symbol, name, state))
         elif isinstance(symbol, ClassValue):
             parts.append(_class_attribute(machine, symbol, name, state))
         else:

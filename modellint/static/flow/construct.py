@@ -78,11 +78,22 @@ def construct(machine: Machine, symbol: ClassValue, args: Args, node: ast.Call, 
     initialise(machine, cls, value, args, node, state)
     for oid in value.refs:
         built = state.heap[oid]
+        if built.depends == UNKNOWN and machine.classes.dependence(cls).hangs_on:
+            state.heap[oid] = built = _with_given(built, state)
         parts = (state.heap.find(part) for held in built.attrs.values() for part in held.refs)
         switched = any(part is not None and EVAL in kinds(part.modes) for part in parts)
         if built.kind == MODEL and switched and machine.classes.dependence(cls).answer != YES:
             state.heap[oid] = built._replace(modes=built.modes | UNKNOWN_MODES)  # only its own flag may be left
     return value
+
+
+def _with_given(obj: Obj, state: State) -> Obj:
+    """Return a model that runs what it was given: it depends on the mode where one of its parts surely does."""
+    for name, held in obj.attrs.items():
+        parts = [part for oid in held.refs if (part := state.heap.find(oid)) is not None]
+        if parts and all(part.kind == MODEL and part.depends == YES for part in parts):
+            return obj._replace(depends=YES, detail=f"{parts[0].detail or parts[0].how} in {name}")
+    return obj
 
 
 def _wraps_what_is_out_of_sight(machine: Machine, cls: ClassInfo, args: Args) -> bool:
@@ -109,13 +120,18 @@ def initialise(machine: Machine, cls: ClassInfo, value: Value, args: Args, node:
         init, args = machine.project.method(cls, "__post_init__"), Args()  # of a dataclass
         if init is None:
             return
-    if machine.classes.is_module(cls) and not _any_effective(machine, cls):
+    if machine.classes.is_module(cls) and not (_any_effective(machine, cls) or _gives_model(args, state)):
         return
     machine.recorder.muted += 1
     try:
         machine.call(FunctionValue(init, None, "__init__"), value, args, node, state)
     finally:
         machine.recorder.muted -= 1
+
+
+def _gives_model(args: Args, state: State) -> bool:
+    """Tell whether a constructor is given a model, which stays what it is wherever the constructor keeps it."""
+    return any(state.heap[oid].kind == MODEL for value in args.every() for oid in value.refs)
 
 
 def _any_effective(machine: Machine, cls: ClassInfo) -> bool:

@@ -206,7 +206,7 @@ def _next(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
 def _getattr(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
     known = only_constant(args.positional[1]) if len(args.positional) > 1 else None
     if known is None or not isinstance(known[0], str):
-        chosen = member_by_name(args.positional[0]) if args.positional else NOTHING
+        chosen = member_by_name(machine, args.positional[0], state) if args.positional else NOTHING
         if chosen.symbols:
             return chosen
         held = _every_attribute(args.positional[0], state) if args.positional else NOTHING

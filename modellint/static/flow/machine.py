@@ -28,7 +28,7 @@ from modellint.static.flow.events import (
 )
 from modellint.static.flow.frames import Frame, site_of
 from modellint.static.flow.quiet import Quiet
-from modellint.static.flow.skipping import after_inert, tells_nothing, without_running
+from modellint.static.flow.skipping import after_inert, is_left_to_heirs, tells_nothing, without_running
 from modellint.static.flow.state import State, join_states, settle
 from modellint.static.flow.toplevels import Globals, fill_in, run_module
 from modellint.static.flow.touching import may_write, touch_given
@@ -123,7 +123,7 @@ class Machine:
         self._expressions = expressions
         self._statements = statements
         self._caller = caller
-        self._is_inert = is_inert
+        self.is_inert = is_inert
         self.quiet = quiet
         self._numbers: dict[object, int] = {}
         self.conditions: dict[ast.expr, tuple[str | None, bool]] = {}
@@ -252,7 +252,7 @@ class Machine:
         """Interpret a call of one of the project's functions; its effects happen in `state`."""
         function = callee.function
         self.called.add(function)
-        if function.name != LAMBDA and self._is_inert(function) and not _hands_over_code(args):
+        if function.name != LAMBDA and self.is_inert(function) and not _hands_over_code(args):
             self.recorder.use(args.taint, "passed")
             if METRIC.search(function.name):
                 self.recorder.use(args.taint, "reported")
@@ -265,7 +265,7 @@ class Machine:
         if decorators and (wrapped := decorate(self, callee, state)) is not None:
             positional = args.positional if receiver is None else (receiver, *args.positional)
             return self.call(wrapped, None, args._replace(positional=positional), node, state)
-        if function in self._too_long or hides_mode(self, function):
+        if function in self._too_long or hides_mode(self, function) or is_left_to_heirs(function):
             return self.out_of_sight(node, args, state)
         if callee.frame is None and callee.grad is None:
             result = without_running(self, function, receiver, args, node, state)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import builtins
+from operator import itemgetter
+from pathlib import Path
 
 from modellint.static.flow.machine import Machine
 from modellint.static.flow.state import State
@@ -17,6 +19,7 @@ from modellint.static.flow.values import (
     constant,
 )
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo, Symbol
+from modellint.static.project.facts import parameters
 
 _BUILTINS = frozenset(dir(builtins))
 
@@ -55,6 +58,40 @@ def name_value(machine: Machine, node: ast.Name, state: State) -> Value:
     if name in _BUILTINS:
         return Value(symbols=(External(f"builtins.{name}"),))
     return NOTHING
+
+
+def member_value(machine: Machine, owner: Symbol, name: str, state: State) -> Value:
+    """Return the attribute `name` of a module or package; its `__dict__` is taken for itself."""
+    if name == "__dict__" and owner.target is not None:
+        return Value(symbols=(ModuleValue(owner),))
+    member = machine.project.member(owner, name, machine.frame.module.path)
+    return NOTHING if member is None else symbol_value(machine, member, state)
+
+
+def some_member(machine: Machine, owner: Symbol, state: State) -> Value:
+    """Return what a name picks from a file of the project that is not known: some of those that build models."""
+    if not isinstance(owner.target, (ModuleInfo, Path)):
+        return NOTHING
+    found: list[tuple[int, ClassValue | FunctionValue]] = []
+    for name in dict.fromkeys(machine.project.public_names(owner.target)):
+        for symbol in member_value(machine, owner, name, state).symbols:
+            if isinstance(symbol, ClassValue) and machine.classes.is_module(symbol.cls):
+                found.append((1, symbol))
+            elif isinstance(symbol, FunctionValue) and not machine.is_inert(symbol.function):
+                found.append((0 if _takes_options(symbol.function) else 2, symbol))
+    found.sort(key=itemgetter(0))
+    return Value(symbols=tuple(symbol for _, symbol in found[:_PICKED]))
+
+
+_PICKED = 3  # one is as good as another: they differ in their layers
+
+
+def _takes_options(function: FunctionInfo) -> bool:
+    """Tell whether a function is a factory of a collection, by the options that all of those take."""
+    names = {argument.arg for argument, _ in parameters(function)}
+    return not names.isdisjoint({"pretrained", "num_classes", "weights"}) or (
+        function.node is not None and function.node.args.kwarg is not None
+    )
 
 
 def symbol_value(machine: Machine, symbol: Symbol, state: State) -> Value:

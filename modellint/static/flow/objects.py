@@ -201,7 +201,7 @@ def _own_method(machine: Machine, oid: int, method: FunctionInfo, args: Args, no
     result = machine.call(target, me, args, node, state)
     if data.LOADS.search(method.name):
         touch(machine, oid, state)
-    if machine.recorder.noted == noted and machine.classes.runs_forward(method):
+    elif machine.recorder.noted == noted and machine.classes.runs_forward(method):
         # its forwards were not seen, for lack of budget: the call stands for them
         saved = state.grad
         state.grad = _grad_within(machine, method, saved)
@@ -302,7 +302,7 @@ def _is_mask(given: ast.expr) -> bool:
 
 
 _DROPOUT = re.compile(r"torch\.nn\.\w*Dropout")
-_MEASURES = re.compile(r"Loss|Criterion|Metric|Accuracy$")
+_MEASURES = re.compile(r"^(?!\w*(Model|Net|Network)(With|And))\w*(Loss|Criterion|Metric|Accuracy$)")
 _GRAD_WORDS = frozenset({"no_grad", "inference_mode", "enable_grad", "set_grad_enabled"})
 
 

@@ -71,13 +71,17 @@ class Result(NamedTuple):
 
     def __or__(self, other: tuple[object, ...]) -> Result:
         assert isinstance(other, Result)
+        places = self.places or other.places
+        unlike = bool(self.places and other.places) and len(self.places) != len(other.places)
+        if self.places and other.places and not unlike:
+            places = tuple(mine | its for mine, its in zip(self.places, other.places, strict=True))
         return Result(
             self.consts | other.consts,
             self.given | other.given,
-            self.fresh or other.fresh,
+            self.fresh or other.fresh or unlike,
             self.made + tuple(cls for cls in other.made if cls not in self.made),
             self.anything or other.anything,
-            self.places or other.places,
+            () if unlike else places,
         )
 
 

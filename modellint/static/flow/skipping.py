@@ -95,6 +95,16 @@ def _result(
     return join_all(values)
 
 
+def is_left_to_heirs(function: FunctionInfo) -> bool:
+    """Tell whether a method does nothing but say that a class which inherits it has to define it."""
+    if function.cls is None or "NotImplementedError" not in function.words or function.node is None:
+        return False
+    return isinstance(function.node.body[-1], ast.Raise) and all(
+        isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+        for statement in function.node.body[:-1]
+    )
+
+
 def after_inert(value: Value, function: FunctionInfo) -> Value:
     """Return what comes out of a function that is not run: one that decides or compares cuts the graph."""
     if not value.taint or KEEPS_GRAPH.search(function.name):

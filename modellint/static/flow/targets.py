@@ -6,6 +6,7 @@ import ast
 
 from modellint.static.flow.machine import Machine
 from modellint.static.flow.modes import set_flag
+from modellint.static.flow.names import member_value, some_member
 from modellint.static.flow.state import State
 from modellint.static.flow.touching import touch_attribute
 from modellint.static.flow.values import (
@@ -19,6 +20,7 @@ from modellint.static.flow.values import (
     Children,
     ClassValue,
     External,
+    ModuleValue,
     Obj,
     Parameters,
     Value,
@@ -185,10 +187,12 @@ def key_of(index: Value) -> str:
 _DICT = ".__dict__"
 
 
-def member_by_name(value: Value) -> Value:
-    """Return the member of a library's module that a name picks which is not known: `getattr(models, args.arch)`."""
-    names = (s.dotted.removesuffix(_DICT) for s in value.symbols if isinstance(s, External))
-    return Value(symbols=tuple(External(f"{name}.<name>") for name in names))
+def member_by_name(machine: Machine, value: Value, state: State) -> Value:
+    """Return the member of a module that a name picks which is not known: `getattr(models, args.arch)`."""
+    names = [s.dotted.removesuffix(_DICT) for s in value.symbols if isinstance(s, External)]
+    found = [Value(symbols=(External(f"{name}.<name>"),)) for name in names]
+    found += [some_member(machine, s.symbol, state) for s in value.symbols if isinstance(s, ModuleValue)]
+    return join_all(found)
 
 
 def _from_the_front(obj: Obj, key: str) -> str:
@@ -202,8 +206,12 @@ def element(machine: Machine, value: Value, key: str, state: State, node: ast.AS
     """Return `value[key]`."""
     symbols = tuple(s for s in value.symbols if isinstance(s, (Parameters, Children)))
     parts = [Value(symbols=symbols)] if symbols else []
-    if any(isinstance(s, External) and s.dotted.endswith(_DICT) for s in value.symbols):
-        parts.append(member_by_name(value))  # `models.__dict__[args.arch]`
+    by_name = any(isinstance(s, External) and s.dotted.endswith(_DICT) for s in value.symbols)
+    modules = [s.symbol for s in value.symbols if isinstance(s, ModuleValue)]
+    if by_name or (modules and key == ELEMENT):
+        parts.append(member_by_name(machine, value, state))  # `models.__dict__[args.arch]`
+    elif modules:
+        parts += [member_value(machine, module, key, state) for module in modules]
     exact = bool(value.refs)
     asked = key
     for oid in value.refs:
@@ -241,6 +249,8 @@ def _entry(machine: Machine, oid: int, key: str, state: State) -> Value:
 def part_of(machine: Machine, oid: int, name: str, state: State) -> Value:
     """Return the attribute `name` of an object, made up now: part of a model, or something unknown."""
     obj = state.heap[oid]
+    if name == "module" and obj.kind == MODEL and not _stores(machine, obj, name):
+        return Value(refs=frozenset({oid}))  # written for models that may be wrapped for several devices
     inside = obj.kind in (MODEL, OPAQUE)
     if (
         inside
@@ -273,6 +283,10 @@ def part_of(machine: Machine, oid: int, name: str, state: State) -> Value:
     value = Value(refs=frozenset({key}))
     state.heap[oid] = obj._replace(attrs={**obj.attrs, name: value})
     return value
+
+
+def _stores(machine: Machine, obj: Obj, attribute: str) -> bool:
+    return isinstance(obj.cls, ClassInfo) and machine.classes.stores(obj.cls, attribute)
 
 
 def elements(machine: Machine, node: ast.expr, value: Value, state: State) -> list[Value] | None:

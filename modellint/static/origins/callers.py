@@ -9,20 +9,18 @@ from typing import TYPE_CHECKING
 from modellint.static.naming import is_test_file
 from modellint.static.origins.values import Activation, Origin
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo
+from modellint.static.project.callers import MAX_FILES, files_calling, name_in_calls
 from modellint.static.project.facts import last_name
 
 if TYPE_CHECKING:
     from modellint.static.origins.resolver import Resolver
 
-MAX_FILES = 12
-
 
 def activations_of(resolver: Resolver, function: FunctionInfo) -> list[Activation]:
     """Return one activation for every call of `function` in sight."""
     found: list[Activation] = []
-    constructor = function.cls is not None and function.name == "__init__"
-    name = function.cls.name if constructor and function.cls is not None else function.name
-    for module in _callers(resolver, function, name):
+    name = name_in_calls(function)
+    for module in _callers(resolver, function):
         for scope in [module.body, *module.functions]:
             if name not in scope.callees:
                 continue
@@ -60,15 +58,13 @@ def _call_of(resolver: Resolver, call: ast.Call, scope: FunctionInfo, function: 
     return None if view is None else resolver.activation(view, function)
 
 
-def _callers(resolver: Resolver, function: FunctionInfo, name: str) -> Iterator[ModuleInfo]:
-    """Yield the files that may call `function`: its own, and those that mention it and its file or class."""
+def _callers(resolver: Resolver, function: FunctionInfo) -> Iterator[ModuleInfo]:
+    """Yield the files that may call `function`: its own first."""
     yield function.module
-    stem = function.module.path.stem if function.module.path.stem != "__init__" else function.module.path.parent.name
     project, mine = resolver.project, function.module.path
-    importing = set(project.mentioning(function.cls.name if function.cls is not None else stem, mine, "values"))
-    files = [p for p in project.mentioning(name, mine, "values") if p != mine and p in importing]
-    files = [p for p in files if not is_test_file(p)]
-    resolver.touched.add(mine)
+    files, read = files_calling(project, function, "values")
+    files = [path for path in files if not is_test_file(path)]
+    resolver.touched.update([mine], read)
     if len(files) <= MAX_FILES:
         resolver.touched.update(files)
         for path in files:

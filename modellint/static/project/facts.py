@@ -282,6 +282,11 @@ class ModuleInfo:
         self._sliced = 0  # characters, about, of the functions that were parsed by themselves
 
     @property
+    def imported_as(self) -> str:
+        """The last part of the name by which others import the file."""
+        return self.path.stem if self.path.stem != "__init__" else self.path.parent.name
+
+    @property
     def text(self) -> str:
         """The text; without the tree, it is kept packed."""
         if self._text or not self._packed:

@@ -304,6 +304,18 @@ class Project:
             return found
         return None
 
+    def public_names(self, target: Target, hops: int = 0) -> Iterator[str]:
+        """Yield the names of functions and classes that a file or package offers, its own and those it imports."""
+        module = self._module(_home(target)) if not _home(target).is_dir() else None
+        if module is None:
+            return
+        names = (*module.body.functions, *module.body.classes, *(module.imports if hops == 0 else ()))
+        yield from (name for name in names if not name.startswith("_"))
+        for star in module.stars if hops < _MAX_HOPS else ():
+            path = self.find(module.path, star.module, star.level)
+            if path is not None:
+                yield from self.public_names(path, hops + 1)
+
     def resolve(self, module: ModuleInfo, node: object) -> Symbol | None:
         """Return what an expression of names and attributes stands for at the top of `module`."""
         text = node if isinstance(node, str) else dotted_name(node)  # type: ignore[arg-type]
@@ -350,13 +362,12 @@ class Project:
         return None
 
     def _search_path(self, path: Path) -> Iterator[Path]:
-        folder = path.parent
-        yield folder
-        while folder != self.root and folder != folder.parent and self.root in folder.parents:
-            folder = folder.parent
-            yield folder
-        if "src" in self._listing(self.root):
-            yield self.root / "src"
+        folders = [path.parent]
+        while folders[-1] != self.root and folders[-1] != folders[-1].parent and self.root in folders[-1].parents:
+            folders.append(folders[-1].parent)
+        yield from folders
+        for folder in folders:  # `src` layouts, and what scripts put into `sys.path`
+            yield from (folder / name for name in ("src", "lib") if name in self._listing(folder))
 
     def _descend(self, folder: Path, dotted: str) -> Path | None:
         here: Path | None = folder

@@ -1,0 +1,61 @@
+"""Which files may call a function, by the names that they hold."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from modellint.static.naming import is_test_file
+from modellint.static.project.facts import ClassInfo, FunctionInfo, walk
+from modellint.static.project.index import Project
+from modellint.static.project.trails import Purpose
+
+MAX_FILES = 12
+
+
+def name_in_calls(function: FunctionInfo) -> str:
+    """Return the name by which a function is called: of `__init__` and the like, that of the class."""
+    return function.cls.name if function.cls is not None and function.name.startswith("__") else function.name
+
+
+def files_calling(project: Project, function: FunctionInfo, purpose: Purpose) -> tuple[list[Path], set[Path]]:
+    """Return the other files that hold the function's name, and the name of its file or one that gives its owner.
+
+    Beside them, the files that were read to find such names.
+    """
+    mine = function.module.path
+    holding = [path for path in project.mentioning(name_in_calls(function), mine, purpose) if path != mine]
+    if not holding:
+        return [], set()
+    owners, read = {function.module.imported_as}, set[Path]()
+    if function.cls is not None:
+        owners, read = _givers(project, function.cls, purpose)
+    related = {path for owner in owners for path in project.mentioning(owner, mine, purpose)}
+    return [path for path in holding if path in related], read
+
+
+def _givers(project: Project, cls: ClassInfo, purpose: Purpose) -> tuple[set[str], set[Path]]:
+    """Return the names of a class, of those that inherit from it, and of functions that make and return instances.
+
+    These are looked for as far as few files mention the classes.
+    """
+    mine, classes, makers, read = cls.module.path, [cls.name], set[str](), set[Path]()
+    for name in classes:
+        files = {mine, *project.mentioning(name, mine, purpose)}
+        for path in files if len(files) <= MAX_FILES else ():
+            module = None if is_test_file(path) else project.load(path, mine, purpose)
+            if module is None:
+                continue
+            read.add(path)
+            heirs = (c.name for c in module.classes if name in map(_last_name, c.bases))
+            classes += [heir for heir in dict.fromkeys(heirs) if heir not in classes]
+            makers |= {f.name for f in module.functions if f.cls is None and name in f.callees and _returns(f)}
+    return makers.union(classes), read
+
+
+def _last_name(base: str | None) -> str:
+    return (base or "").rpartition(".")[2]
+
+
+def _returns(function: FunctionInfo) -> bool:
+    return function.node is not None and any(isinstance(n, ast.Return) and n.value for n in walk(function.node))

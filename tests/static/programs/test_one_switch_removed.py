@@ -1,0 +1,370 @@
+"""Programs of which one `eval()` was taken out, beside the same programs with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from tests.static.conftest import Lint
+
+RULES = ["ML101", "ML201"]
+
+NETWORK = """
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self, classes=10, **options):
+            super().__init__()
+            self.drop = nn.Dropout(0.5)
+            self.head = nn.Linear(8, classes)
+
+        def forward(self, x):
+            return self.head(self.drop(x))
+    """
+
+TRAINER = """
+    import torch
+
+    class Trainer:
+        def __init__(self, model, optimizer):
+            self.model, self.optimizer = model, optimizer
+            self.model.train()
+
+        def validate(self, batches):
+            {switch}
+            with torch.no_grad():
+                for x, y in batches:
+                    print((self.model(x).argmax(1) == y).float().mean().item()){mark}
+
+    def build_trainer(model, optimizer=None):
+        if optimizer is not None:
+            print("training")
+        return Trainer(model, optimizer)
+    """
+
+EVALUATION = """
+    import torch
+    from networks import Net
+    from trainers import build_trainer
+
+    def evaluate(batches):
+        model = Net()
+        model.load_state_dict(torch.load("net.pt", weights_only=True))
+        trainer = build_trainer(model)
+        trainer.validate(batches)
+    """
+
+PREDICTOR = """
+    import torch
+
+    class Predictor:
+        def __init__(self, net):
+            self.net = net
+            {switch}
+
+        def predict(self, image):
+            with torch.no_grad():
+                return self.net(image).argmax(1).tolist(){mark}
+    """
+
+TRANSLATOR = """
+    import torch
+    from torch import nn
+    from networks import Net
+
+    class Whole(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = Net(8), Net(8)
+
+        def forward(self, x):
+            return self.second(self.first(x))
+
+    class Translator(nn.Module):
+        def __init__(self, model):
+            super().__init__()
+            self.model = model
+            {switch}
+
+        def translate(self, x):
+            with torch.no_grad():
+                return self.model(x).argmax(1){mark}
+
+    def load(path):
+        model = Whole()
+        model.load_state_dict(torch.load(path, weights_only=True))
+        return model
+
+    if __name__ == "__main__":
+        translator = Translator(model=load("whole.pt"))
+        for x in torch.rand(3, 1, 8):
+            print(translator.translate(x))
+    """
+
+WRAPPED = """
+    import torch
+    from torch import nn
+    import networks
+
+    class Segmenter(nn.Module):
+        def __init__(self, encoder, decoder):
+            super().__init__()
+            self.encoder, self.decoder = encoder, decoder
+
+        def forward(self, x):
+            return self.decoder(self.encoder(x))
+
+    def build(kind):
+        if kind == "net":
+            return networks.__dict__["Net"](8)
+        return networks.__dict__["Net"](9)
+
+    def test(model, loader):
+        {switch}
+        with torch.no_grad():
+            for x in loader:
+                print(model(x).argmax(1)){mark}
+
+    def main(loader, kind):
+        test(Segmenter(build(kind), build(kind)), loader)
+    """
+
+EARLY_RETURN = """
+    import torch
+    from networks import Net
+
+    def read(path):
+        if not path:
+            return None, None
+        return decode(path), path
+
+    def main(paths):
+        model = Net()
+        model.load_state_dict(torch.load("net.pt", weights_only=True))
+        {switch}
+        for path in paths:
+            image, name = read(path)
+            if image is None:
+                continue
+            with torch.no_grad():
+                print(name, model(image).argmax()){mark}
+    """
+
+PICKED = """
+    import argparse
+    import torch
+    import networks
+
+    def validate(model, loader):
+        with torch.no_grad():
+            for x, y in loader:
+                print((model(x).argmax(1) == y).float().mean().item())
+
+    def main(loader):
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--arch")
+        model = networks.__dict__[parser.parse_args().arch](classes=3)
+        {switch}
+        validate(model, loader){mark}
+        train(model, loader)
+        validate(model.eval(), loader)
+
+    def train(model, loader):
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        model.train()
+        for x, y in loader:
+            optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(model(x), y).backward()
+            optimizer.step()
+    """
+
+UNWRAPPED = """
+    import torch
+    from networks import Net
+
+    def load_model(model, path):
+        if hasattr(model, "module"):
+            model.module.load_state_dict(torch.load(path, weights_only=True), strict=True)
+        else:
+            model.load_state_dict(torch.load(path, weights_only=True), strict=True)
+        return model
+
+    model = load_model(Net(), "net.pt")
+    {switch}
+    with torch.no_grad():
+        print(model(torch.rand(1, 8)).argmax()){mark}
+    """
+
+LEFT_TO_HEIRS = """
+    import torch
+    from networks import Net
+
+    class Base:
+        def __init__(self, loader):
+            self.model = Net()
+            self.loss = self.make_loss()
+            self.loader = loader
+
+        def make_loss(self):
+            raise NotImplementedError
+
+        def validate(self):
+            {switch}
+            with torch.no_grad():
+                for x, y in self.loader:
+                    print((self.model(x).argmax(1) == y).float().mean().item()){mark}
+
+        def fit(self):
+            optimizer = torch.optim.SGD(self.model.parameters(), 0.1)
+            for x, y in self.loader:
+                self.model.train()
+                optimizer.zero_grad()
+                self.loss(self.model(x), y).backward()
+                optimizer.step()
+            self.validate()
+    """
+
+MODEL_WITH_LOSS = """
+    import torch
+    from networks import Net
+
+    class ModelWithLoss(torch.nn.Module):
+        def __init__(self, model, loss):
+            super().__init__()
+            self.model, self.loss = model, loss
+
+        def forward(self, x, y):
+            output = self.model(x)
+            return output, self.loss(output, y)
+
+    class Runner:
+        def __init__(self):
+            self.model_with_loss = ModelWithLoss(Net(), torch.nn.CrossEntropyLoss())
+            self.optimizer = torch.optim.SGD(self.model_with_loss.parameters(), 0.1)
+
+        def run_epoch(self, phase, loader):
+            model_with_loss = self.model_with_loss
+            if phase == "train":
+                model_with_loss.train()
+            else:
+                {switch}
+                print(phase)
+            for x, y in loader:
+                output, loss = model_with_loss(x, y){mark}
+                if phase == "train":
+                    self.optimizer.zero_grad()
+                    loss.backward()
+                    self.optimizer.step()
+                else:
+                    print(phase, output.argmax(1), loss.item())
+
+        def fit(self, loader, valid_loader):
+            self.run_epoch("train", loader)
+            with torch.no_grad():
+                self.run_epoch("val", valid_loader)
+    """
+
+INITIALISED = """
+    import torch
+    from torch import nn
+
+    class Pose(nn.Module):
+        def __init__(self, heads):
+            super().__init__()
+            self.norm = nn.BatchNorm2d(3)
+            for head in heads:
+                self.__setattr__(head, nn.Conv2d(3, 3, 1))
+            self.heads = heads
+
+        def forward(self, x):
+            return self.norm(x)
+
+        def init_weights(self, path):
+            for head in self.heads:
+                for module in self.__getattr__(head).modules():
+                    print(module)
+            self.load_state_dict(torch.load(path, weights_only=True))
+
+    def create(path):
+        model = Pose(["a"])
+        model.init_weights(path)
+        return model
+
+    class Detector:
+        def __init__(self, path):
+            self.model = create(path)
+            self.model.eval()
+
+        def detect(self, x):
+            with torch.no_grad():
+                return self.model(x).argmax(1)
+    """
+
+CALL_PREDICTOR = """
+    import torch
+    from networks import Net
+    from factory import create_predictor
+
+    net = Net()
+    net.load_state_dict(torch.load("net.pt", weights_only=True))
+    print(create_predictor(net).predict(torch.rand(1, 8)))
+    """
+FACTORY = "from predictors import Predictor\n\ndef create_predictor(net):\n    return Predictor(net)\n"
+FOLDERS = """
+    import torch
+    import _init_paths
+    from networks import Net
+
+    model = Net()
+    model.load_state_dict(torch.load("net.pt", weights_only=True))
+    {switch}
+    with torch.no_grad():
+        print(model(torch.rand(1, 8)).argmax()){mark}
+    """
+
+SEVERAL: dict[str, tuple[str, dict[str, str]]] = {
+    "a function makes the object whose method evaluates": (
+        "self.model.eval()",
+        {"networks.py": NETWORK, "trainers.py": TRAINER, "evaluation.py": EVALUATION},
+    ),
+    "a function of a third file makes the object": (
+        "self.net.eval()",
+        {"networks.py": NETWORK, "predictors.py": PREDICTOR, "factory.py": FACTORY, "demo.py": CALL_PREDICTOR},
+    ),
+    "a module keeps the model that it is given": ("self.model.eval()", {"networks.py": NETWORK, "main.py": TRANSLATOR}),
+    "a module runs models picked from a file by name": ("model.eval()", {"networks.py": NETWORK, "test.py": WRAPPED}),
+    "a function that returns nothing at first, and something later": (
+        "model.eval()",
+        {"networks.py": NETWORK, "main.py": EARLY_RETURN},
+    ),
+    "a name out of sight picks the model from a file": ("model.eval()", {"networks.py": NETWORK, "main.py": PICKED}),
+    "weights for a model that may be wrapped": ("model.eval()", {"networks.py": NETWORK, "main.py": UNWRAPPED}),
+    "the base class leaves a part to those who inherit": (
+        "self.model.eval()",
+        {"networks.py": NETWORK, "main.py": LEFT_TO_HEIRS},
+    ),
+    "a model with its loss": ("model_with_loss.eval()", {"networks.py": NETWORK, "main.py": MODEL_WITH_LOSS}),
+    "the sources are in a folder that a script puts into its path": (
+        "model.eval()",
+        {"lib/networks.py": NETWORK, "tools/demo.py": FOLDERS, "tools/_init_paths.py": "import sys\n"},
+    ),
+}
+
+
+def _filled(program: Mapping[str, str], switch: str, mark: str) -> dict[str, str]:
+    return {path: text.replace("{switch}", switch).replace("{mark}", mark) for path, text in program.items()}
+
+
+@pytest.mark.parametrize(("switch", "program"), SEVERAL.values(), ids=SEVERAL.keys())
+def test_silent_with_it(lint: Lint, switch: str, program: Mapping[str, str]) -> None:
+    lint(_filled(program, switch, ""), rules=RULES)
+
+
+@pytest.mark.parametrize(("switch", "program"), SEVERAL.values(), ids=SEVERAL.keys())
+def test_found_without_it(lint: Lint, switch: str, program: Mapping[str, str]) -> None:
+    lint(_filled(program, "pass", "  # ML101"), rules=RULES)
+
+
+def test_weights_that_a_method_initialises_are_no_forward(lint: Lint) -> None:
+    lint(INITIALISED, rules=RULES)
