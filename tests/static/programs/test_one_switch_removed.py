@@ -251,7 +251,7 @@ MODEL_WITH_LOSS = """
                 {switch}
                 print(phase)
             for x, y in loader:
-                output, loss = model_with_loss(x, y){mark}
+                output, loss = model_with_loss(x, y)
                 if phase == "train":
                     self.optimizer.zero_grad()
                     loss.backward()
@@ -262,7 +262,7 @@ MODEL_WITH_LOSS = """
         def fit(self, loader, valid_loader):
             self.run_epoch("train", loader)
             with torch.no_grad():
-                self.run_epoch("val", valid_loader)
+                self.run_epoch("val", valid_loader){mark}
     """
 
 INITIALISED = """
