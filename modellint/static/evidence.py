@@ -23,7 +23,6 @@ from modellint.static.flow.values import (
     Site,
     kinds,
 )
-from modellint.static.flow.vocabulary import MODEL_NAME
 from modellint.static.guards import walk_own
 from modellint.static.naming import is_test_module, snake, speaks_of_inference
 from modellint.static.project import ClassInfo, FunctionInfo, Project
@@ -224,7 +223,7 @@ _PLAIN = frozenset({"", "forward", "__call__"})
 
 def is_no_model(event: Event, snapshot: Snapshot) -> bool:
     """Tell whether what is called is a loss, a transform of data, or a session of ONNX Runtime: `run(None, feeds)`."""
-    if _CRITERION.search(event.text) and not MODEL_NAME.match(event.text.rpartition(".")[2]):
+    if _CRITERION.search(event.text):
         return True
     if isinstance(snapshot.obj.cls, ClassInfo):
         return False
@@ -238,7 +237,7 @@ def _is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
 
 
-_CRITERION = re.compile(r"(^|[._])(crit(erion|eria)?|loss(es)?(_?(fn|func|function))?)(_?\w{1,3})?$")
+_CRITERION = re.compile(r"(^|(?<!_with)(?<!_and)[._])(crit(erion|eria)?|loss(es)?(_?(fn|func|function))?)(_?\w{1,3})?$")
 """How a loss is called, which measures the same in every mode."""
 _TRANSFORM = re.compile(r"(^|[._])(transforms?(_inputs?)?|augment(ation|ations|er|or)?|perturbation)$")
 """How a transform of data is called, which has a mode, perhaps, and no weights."""
