@@ -200,7 +200,7 @@ def is_inference(event: Event, snapshot: Snapshot) -> bool:
         # a teacher; what follows the student by averaging may be in training mode, what was put there is meant so
         return has_loaded_weights(snapshot) and not _put_into_training(snapshot)
     named = means_inference(event)
-    if _within_step(event):
+    if _within_step(event) or (event.within_step and snapshot.grad.state != OFF):
         return False  # metrics of the batch that is trained on
     if snapshot.grad.state == OFF:
         if event.result_dropped and speaks_of_inference(event.function.name) is not True:

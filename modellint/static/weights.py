@@ -138,8 +138,9 @@ class Weights:
                 return Made(learns=True, may_load=not random, fresh=random)
             return Made(learns=True, loads_parts=True)
         last = dotted.rsplit(".", 1)[-1]
-        if dotted == "torch.nn.Parameter":
-            return Made(learns=True)
+        if dotted == "torch.nn.Parameter":  # one without a gradient is a constant
+            frozen = any(k.arg == "requires_grad" and ast.unparse(k.value) == "False" for k in call.keywords)
+            return _NEITHER if frozen else Made(learns=True)
         if dotted.startswith("torch.nn.") and LEARNED.match(last):
             return Made(learns=True, fresh=True)
         library, built = dotted.split(".", 1)[0], last[:1].isupper()

@@ -20,7 +20,7 @@ from modellint.static.datapath.evidence import (
 )
 from modellint.static.naming import TRAINING_NAME, is_test_file, snake
 from modellint.static.origins import EVERYWHERE, Activation, Origin, Resolver
-from modellint.static.project import FunctionInfo, ModuleInfo
+from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo
 from modellint.static.project.facts import last_name, walk
 
 EVALUATION, TRAINING, OTHER = "evaluation", "training", "other"
@@ -62,7 +62,7 @@ class Consumptions:
             yield from self.of(other)
 
     def files_around(self, module: ModuleInfo, names: Iterable[str]) -> list[ModuleInfo]:
-        """Return `module` and the files that use `names` of it, or that use those files."""
+        """Return `module`, the files that use `names` of it or those files, and those that they hand data to."""
         if self.resolver.trim():
             self._known.clear()
         files = {module.path: module}
@@ -83,8 +83,29 @@ class Consumptions:
                 files[path] = user
                 if depth < 1:
                     queue.append((user, _users(user, wanted), depth + 1))
+        self._hand_down(module, files)
         self.resolver.touched.update(files)
         return [files[path] for path in sorted(files)]
+
+    def _hand_down(self, module: ModuleInfo, files: dict[Path, ModuleInfo]) -> None:
+        """Add the files of the functions and classes that data is handed to: `validate(model, valid_loader)`."""
+        queue = list(files.values())
+        while queue and len(files) <= MAX_FILES:
+            current = queue.pop(0)
+            for scope in (current.body, *current.functions):
+                for call in scope.calls:
+                    if not any(_speaks_of_data(value) for value in (*call.args, *(k.value for k in call.keywords))):
+                        continue
+                    symbol = self.resolver.project.resolve_in(scope, call.func)
+                    target = symbol.target if symbol is not None else None
+                    if not isinstance(target, (FunctionInfo, ClassInfo)) or target.module.path in files:
+                        continue
+                    if is_test_file(target.module.path):
+                        continue
+                    user = self.resolver.project.load(target.module.path, module.path, "values")
+                    if user is not None:
+                        files[user.path] = user
+                        queue.append(user)
 
     def of(self, module: ModuleInfo) -> list[Consumption]:
         """Return what happens in one file."""
@@ -192,6 +213,16 @@ class Consumptions:
         if symbol is not None and symbol.target is not None:
             return True
         return isinstance(call.func, ast.Attribute) and bool(self.resolver.methods(Origin(call, scope), call.func))
+
+
+_DATA = re.compile(r"load|data|iter(ator)?$|(^|_)dl$")
+
+
+def _speaks_of_data(value: ast.expr) -> bool:
+    """Tell whether an argument is called like a loader: `val_loader`, `self.test_iter`, `loaders["val"]`."""
+    while isinstance(value, ast.Subscript):
+        value = value.value
+    return isinstance(value, (ast.Name, ast.Attribute)) and _DATA.search(snake(last_name(value) or "")) is not None
 
 
 def _is_trainer(method: ast.expr) -> bool:

@@ -39,7 +39,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 continue
             if all(snapshot.obj.depends == NO for snapshot in event.snapshots):
                 continue
-            left = (f for f in _leaked(event, evaluated) if not _in_the_last_turn(event, f, context))
+            left = (f for f in _leaked(event, place, evaluated) if not _in_the_last_turn(event, f, context))
             facts = {f.site: f for f in left if f.site is not None and not _put_back(f, context)}
             if not facts:
                 continue
@@ -218,12 +218,23 @@ def _left_in_eval(fact: ModeFact) -> bool:
     return fact.mode == EVAL and fact.site is not None and not fact.how.endswith((".from_pretrained()", ".load()"))
 
 
-def _leaked(event: Event, evaluated: set[tuple[int, ModeFact]]) -> list[ModeFact]:
+def _leaked(event: Event, place: Place, evaluated: set[tuple[int, ModeFact]]) -> list[ModeFact]:
     """Return the eval() calls whose effect arrives at a training forward that also runs in another mode."""
-    every = {fact for snapshot in event.snapshots for fact in _told_apart(snapshot.modes)}
+    ways = [event, *(other for other in place.events if _came_before(other, event))]
+    every = {fact for way in ways for snapshot in way.snapshots for fact in _told_apart(snapshot.modes)}
     if not {fact.mode for fact in every} & {TRAIN, ENTRY}:
         return []  # always in evaluation mode: frozen on purpose
     return [fact for fact in every if (event.key.oid, fact) in evaluated]
+
+
+def _came_before(other: Event, event: Event) -> bool:
+    """Tell whether `other` is the same training on the same way, before some conditions on it were passed.
+
+    So the first turn of a loop differs from those behind `if args.validate:` at its end.
+    """
+    mine, others = event.key, other.key
+    same = others._replace(path=mine.path) == mine
+    return same and other.training and others.path < mine.path
 
 
 def _told_apart(modes: Modes) -> Modes:

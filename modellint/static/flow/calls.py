@@ -6,7 +6,7 @@ import ast
 
 from modellint.static.flow.construct import construct
 from modellint.static.flow.externals import call_external
-from modellint.static.flow.libraries import inherited, load, run_by
+from modellint.static.flow.libraries import inherited, inherited_wrapper, load, run_by
 from modellint.static.flow.machine import Machine
 from modellint.static.flow.names import member_value
 from modellint.static.flow.objects import call_method, call_object, class_of
@@ -89,8 +89,11 @@ def call_value(machine: Machine, callee: Value, args: Args, node: ast.Call, stat
             known = (
                 machine.knowledge.runners.get(symbol.dotted) if _is_own_library(machine, symbol.cls.module) else None
             )
+            wrapper = inherited_wrapper(machine, symbol.cls)
             if known is not None:
                 results.append(run_by(machine, symbol.dotted, known, args, node, state))
+            elif wrapper is not None and args.positional and args.positional[0].refs:
+                results.append(call_external(machine, wrapper, Args(args.positional[:1]), node, state))
             else:
                 results.append(construct(machine, symbol, args, node, state))
         elif isinstance(symbol, Inherited):
@@ -184,7 +187,7 @@ def _object_attribute(machine: Machine, oid: int, name: str, state: State, calle
     obj = state.heap[oid]
     me = Value(refs=frozenset({oid}))
     if name == "training" and obj.kind in (MODEL, OPAQUE):
-        return Value(symbols=(SavedMode(obj.modes),))
+        return Value(symbols=(SavedMode(obj.modes, oid),))
     if name in obj.attrs and name != TAINT_HELD:
         return obj.attrs[name]
     held = obj.attrs[TAINT_HELD].taint if TAINT_HELD in obj.attrs else frozenset()

@@ -52,17 +52,25 @@ def narrow(machine: Machine, test: ast.expr, holds: bool, state: State) -> None:
         for operand in test.values:
             narrow(machine, operand, holds, state)
     elif isinstance(test, ast.Attribute) and test.attr == "training":
-        # code that asks for training mode knows what it does there
-        fact = ModeFact(UNKNOWN if holds else EVAL, None, "checked")
         for oid in machine.eval(test.value, state).refs:
-            obj = state.heap[oid]
-            if obj.kind in (MODEL, OPAQUE):
-                state.heap[oid] = obj._replace(modes=frozenset({fact}))
+            if state.heap[oid].kind in (MODEL, OPAQUE):
+                _checked(oid, holds, state)
+    elif isinstance(test, ast.Name):
+        # `was_training = model.training`, asked before anything else set the mode
+        for symbol in machine.eval(test, state).symbols:
+            if isinstance(symbol, SavedMode) and state.heap[symbol.owner].modes == symbol.modes:
+                _checked(symbol.owner, holds, state)
     elif (absent := _absent(test, holds)) is not None:
         # what happens to a model where there is one is all that ever happens to it
         for oid in machine.eval(absent, state).refs:
             if state.heap[oid].kind in (MODEL, OPAQUE):
                 state.heap[oid] = state.heap[oid]._replace(modes=frozenset())
+
+
+def _checked(oid: int, holds: bool, state: State) -> None:
+    """Take over that a model was found in training mode, or not: code that asks for it knows what it does there."""
+    fact = ModeFact(UNKNOWN if holds else EVAL, None, "checked")
+    state.heap[oid] = state.heap[oid]._replace(modes=frozenset({fact}))
 
 
 def _absent(test: ast.expr, holds: bool) -> ast.expr | None:

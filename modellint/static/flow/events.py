@@ -113,7 +113,8 @@ class Event:
     result: `training` (it reached a gradient), `feeds_training` (computed without a graph, for a loss), `uses` (what
     else), `result_dropped`. `model_trained`: the same model is trained somewhere in the analysis, `trained_before`: and
     that came first, `trained_as_given`: by the same root, in the mode that callers, or a factory out of sight, left;
-    `beside_training`: a model is trained in the same turn of the same loop. `leaves` are the places where inputs were
+    `beside_training`: a model is trained in the same turn of the same loop, `within_step`: below a call on whose result
+    one is trained, `trained_from`: the way to the function that asks for the gradient. `leaves` are the places where inputs were
     made to require a gradient, `loops` the loops around it, outermost first, `inputs` the variables that the model is
     given, `source` the forward whose result is added up. `asks_evaluation`: an argument says that this is one.
     """
@@ -131,6 +132,8 @@ class Event:
     trained_before: bool = False
     trained_as_given: bool = False
     beside_training: bool = False
+    within_step: bool = False
+    trained_from: tuple[CallSite, ...] | None = None
     abandoned: bool = False
     source: Event | None = None
     loops: tuple[Loop, ...] = ()
@@ -151,6 +154,14 @@ class Event:
     def root(self) -> FunctionInfo:
         """The function from which the analysis came here."""
         return self.key.chain[0].caller if self.key.chain else self.function
+
+
+def _step_around(event: Event) -> tuple[CallSite, ...] | None:
+    """Return the way to the outermost call around a forward on whose result the model is trained, None if none is."""
+    depth = None if event.trained_from is None else len(event.trained_from)
+    if depth is None or len(event.key.chain) <= depth or event.key.chain[:depth] != event.trained_from:
+        return None
+    return event.key.chain[: depth + 1]
 
 
 def _around(event: Event) -> object:
@@ -209,6 +220,7 @@ class Recorder:
         for event in self.events:
             if event.training:
                 beside.setdefault(_around(event), []).append(event)
+        steps = {step for event in self.events if (step := _step_around(event)) is not None}
         so_far: set[int] = set()
         for event in self.events:
             event.model_trained = event.key.oid in trained
@@ -217,6 +229,7 @@ class Recorder:
                 so_far.add(event.key.oid)
             event.trained_as_given = (event.root, event.key.oid) in as_given
             event.beside_training = any(not _apart(event, other) for other in beside.get(_around(event), ()))
+            event.within_step = any(event.key.chain[:end] in steps for end in range(1, len(event.key.chain) + 1))
 
     def use(self, taint: frozenset[int], name: str) -> None:
         """Record that results of `taint` ended up as `name`."""
@@ -224,8 +237,8 @@ class Recorder:
             if number >= 0:
                 self.events[number].uses.add(name)
 
-    def mark_training(self, taint: frozenset[int]) -> None:
-        """Record that a gradient is computed from the results `taint`."""
+    def mark_training(self, taint: frozenset[int], chain: tuple[CallSite, ...]) -> None:
+        """Record that a gradient is computed from the results `taint`, in the function that `chain` leads to."""
         for number in taint:
             if number >= 0:
                 event = self.events[number]
@@ -233,6 +246,7 @@ class Recorder:
                     event.feeds_training = True  # no gradient passes: a target, not what is trained
                 else:
                     event.training = True
+                    event.trained_from = chain
 
     def drop(self, site: Site, taint: frozenset[int]) -> None:
         """Record that the results of `taint` computed at `site` are thrown away."""

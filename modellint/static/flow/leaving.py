@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from modellint.static.flow.state import State
-from modellint.static.flow.values import Children, FunctionValue, Grad, GradContext, Obj, Parameters, Site, Value
+from modellint.static.flow.values import Children, FunctionValue, Grad, GradContext, Obj, Parameters, SavedMode, Site, Value
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class _Held:
             numbers = set(part.refs)
         elif isinstance(part, FunctionValue):
             self._is_open |= part.frame not in (None, self._home)
-        elif isinstance(part, (Parameters, Children)):
+        elif isinstance(part, (Parameters, Children, SavedMode)):
             numbers = {part.owner}
         elif isinstance(part, GradContext):
             numbers = set(part.models)

@@ -121,6 +121,11 @@ def inherited(machine: Machine, symbol: ClassValue, name: str) -> Inherited | No
     return None
 
 
+def inherited_wrapper(machine: Machine, cls: ClassInfo) -> str | None:
+    """Return the wrapper of a library that a class of the project builds on, None if it builds on none."""
+    return next((base for base in machine.project.ancestry(cls)[1] if machine.knowledge.wrappers.get(base)), None)
+
+
 def load(
     machine: Machine, dotted: str, fact: Fact, args: Args, node: ast.Call, state: State, cls: ClassInfo | None = None
 ) -> Value:

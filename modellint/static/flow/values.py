@@ -117,9 +117,10 @@ class Inherited(NamedTuple):
 
 
 class SavedMode(NamedTuple):
-    """The value of `model.training` when it was read."""
+    """The value of `model.training` when it was read, and the model."""
 
     modes: Modes
+    owner: int
 
 
 class Parameters(NamedTuple):

@@ -32,10 +32,10 @@ class Watch(Recorder):
         self._touch(*taint)
         super().use(taint, name)
 
-    def mark_training(self, taint: frozenset[int]) -> None:
-        """Record that a gradient is computed from the results `taint`."""
+    def mark_training(self, taint: frozenset[int], chain: tuple[CallSite, ...]) -> None:
+        """Record that a gradient is computed from the results `taint`, in the function that `chain` leads to."""
         self._touch(*taint)
-        super().mark_training(taint)
+        super().mark_training(taint, chain)
 
     def drop(self, site: Site, taint: frozenset[int]) -> None:
         """Record that the results of `taint` computed at `site` are thrown away."""
