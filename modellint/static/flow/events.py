@@ -114,9 +114,9 @@ class Event:
     else), `result_dropped`. `model_trained`: the same model is trained somewhere in the analysis, `trained_before`: and
     that came first, `trained_as_given`: by the same root, in the mode that callers, or a factory out of sight, left;
     `beside_training`: a model is trained in the same turn of the same loop, `within_step`: below a call on whose result
-    one is trained, `trained_from`: the way to the function that asks for the gradient. `leaves` are the places where inputs were
-    made to require a gradient, `loops` the loops around it, outermost first, `inputs` the variables that the model is
-    given, `source` the forward whose result is added up. `asks_evaluation`: an argument says that this is one.
+    one is trained, `trained_from`: the way to the function that asks for the gradient. `leaves` are the places where
+    inputs were made to require a gradient, `loops` the loops around it, outermost first, `inputs` the variables that
+    the model is given, `source` the forward whose result is added up. `asks_evaluation`: an argument says so.
     """
 
     key: EventKey

@@ -6,7 +6,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from modellint.static.flow.state import State
-from modellint.static.flow.values import Children, FunctionValue, Grad, GradContext, Obj, Parameters, SavedMode, Site, Value
+from modellint.static.flow.values import (
+    Children,
+    FunctionValue,
+    Grad,
+    GradContext,
+    Obj,
+    Parameters,
+    SavedMode,
+    Site,
+    Value,
+)
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo
 
 if TYPE_CHECKING:

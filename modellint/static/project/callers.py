@@ -28,6 +28,10 @@ def files_calling(project: Project, function: FunctionInfo, purpose: Purpose) ->
     if not holding:
         return [], set()
     owners, read = {function.module.imported_as}, set[Path]()
+    if function.cls is None and mine.with_name("__init__.py") in project.mentioning(mine.stem, mine, purpose):
+        package = set(project.mentioning(mine.parent.name, mine, purpose)).intersection(holding)
+        if len(package) <= MAX_FILES:
+            owners.add(mine.parent.name)  # which hands on what its files define
     if function.cls is not None:
         owners, read = _givers(project, function.cls, purpose)
     related = {path for owner in owners for path in project.mentioning(owner, mine, purpose)}

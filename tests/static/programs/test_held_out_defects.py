@@ -11,36 +11,13 @@ RULES = ["ML101", "ML103", "ML306", "ML307"]
 ASKED = """
 import torch
 
-class Attack:
-    def __init__(self, model):
-        self.model = model
-
-    def logits(self, inputs):
-        return self.model(inputs)  # {mark}
-
-    @torch.no_grad()
-    def output(self, inputs):
-        given_training = self.model.training
-        if {asked}:
-            self.model.eval()
-        outputs = self.logits(inputs)
-        if given_training:
-            self.model.train()
-        return outputs
-
-    @torch.no_grad()
-    def save(self, loader):
-        for inputs, labels in loader:
-            adversarial = self(inputs, labels)
-            predicted = self.output(adversarial).argmax(1)
-            print((predicted == labels).sum().item())
-
-    def __call__(self, inputs, labels):
-        if self.attacks_in_training:
-            self.model.train()
-        else:
-            self.model.eval()
-        return self.perturbed(inputs, labels)
+@torch.no_grad()
+def predict(net, path, x):
+    net.load_state_dict(torch.load(path, weights_only=True))
+    training = {asked}
+    if training:
+        raise ValueError("call eval() first")
+    return net(x).argmax(-1).tolist()  # {mark}
 """
 
 POSES = """
@@ -63,28 +40,23 @@ class Trainer:
             self.pose.load_state_dict(torch.load(path, weights_only=True))
         self.optimizer = torch.optim.Adam(list(self.encoder.parameters()) + list(self.pose.parameters()))
 
-    def fit(self):
+    def run(self):
         self.encoder.train()
         self.pose.train()
         for inputs in self.loader:
-            outputs, loss = self.process(inputs)
+            loss = self.process(inputs)
             loss.backward()
             self.optimizer.step()
-            print(outputs["pose"].detach().cpu().tolist())
             {after}
 
     def process(self, inputs):
-        outputs = {{"depth": self.encoder(inputs["image"])}}
-        outputs.update(self.predict_poses(inputs))
-        return outputs, out_of_sight(outputs["depth"])
+        print(self.predict_poses(inputs).tolist())
+        return (self.encoder(inputs["image"]) - inputs["depth"]).abs().mean()
 
     def predict_poses(self, inputs):
-        poses = {{}}
-        for frame in self.frames:
-            poses["pose"] = self.pose(inputs[frame])  # {mark}
-        return poses
+        return torch.stack([self.pose(inputs[frame]) for frame in self.frames])  # {mark}
 
-Trainer(FRAMES, LOADER, PATH).fit()
+Trainer(FRAMES, LOADER, PATH).run()
 """
 
 GEOMETRY = """
@@ -187,7 +159,8 @@ WITH_LOSS = (
 class {name}(nn.Module):
     def __init__(self, model):
         super().__init__()
-        self.model, self.criterion = model, nn.CrossEntropyLoss()
+        self.criterion = nn.CrossEntropyLoss()
+        self.model = model
 
     def forward(self, x, y):
         return self.criterion(self.model(x), y)
@@ -261,8 +234,8 @@ def handed(mark: str, shuffle: bool = True, body: str = EVALUATES, package: bool
 
 
 SILENT = {
-    "a mode that was asked for and kept in a variable": ASKED.format(asked="given_training", mark=""),
-    "what a step gives besides the loss that it trains on": POSES.format(mark="", after="pass"),
+    "a mode that was asked for and kept in a variable": ASKED.format(asked="net.training", mark=""),
+    "what a step gives besides the loss that it trains on": POSES.format(after="pass", mark=""),
     "a module whose parameters are constants": GEOMETRY.format(grad=", requires_grad=False", mark=""),
     "a wrapper of the project in evaluation mode": WRAPPED.format(ready="net.eval()", mark=""),
     "training mode in every epoch, before an optional validation": OPTIONAL.format(
@@ -275,8 +248,8 @@ SILENT = {
     "a loader that is handed down to training": handed("", body=TRAINS),
 }
 FOUND = {
-    "another condition than the mode": ASKED.format(asked="inputs.is_cuda", mark="ML101"),
-    "predictions that no step gives": POSES.format(mark="", after="print(self.predict_poses(inputs)['pose'].tolist())  # ML101"),
+    "another condition than the mode": ASKED.format(asked="x.requires_grad", mark="ML101"),
+    "predictions that no step gives": POSES.format(after="print(self.predict_poses(inputs).tolist())", mark="ML101"),
     "a module whose parameters learn": GEOMETRY.format(grad="", mark="ML101:info"),
     "a wrapper of the project in training mode": WRAPPED.format(ready="pass", mark="ML101"),
     "an optional validation that leaves its mode": OPTIONAL.format(
