@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from modellint.static.context import FileContext
 from modellint.static.evidence import functions_around, in_eval, is_handed_over, named_for_inference
 from modellint.static.flow.events import Event, Snapshot
 from modellint.static.flow.values import EVAL, OFF, Site
+from modellint.static.naming import is_test_module
 from modellint.static.project import FunctionInfo
+from modellint.static.project.callers import MAX_FILES, files_calling
 from modellint.static.project.facts import parameters
 
 
@@ -34,7 +37,7 @@ def leaves_it_to_others(event: Event, snapshot: Snapshot, context: FileContext) 
     root = event.root
     return (
         _sees_to_it_itself(event, snapshot)
-        or _is_called_unseen(event)
+        or _is_called_unseen(event, context)
         or root in context.unsearched
         or _is_loaded_in_eval(event, context)
         or is_handed_over(root, context.project)
@@ -55,11 +58,23 @@ def _sees_to_it_itself(event: Event, snapshot: Snapshot) -> bool:
     return snapshot.obj.cls is None and _WHOLE.match(event.key.detail) is not None
 
 
-def _is_called_unseen(event: Event) -> bool:
-    """Tell whether its own file calls a function from where the flow does not come: a lambda, a branch not taken."""
+def _is_called_unseen(event: Event, context: FileContext) -> bool:
+    """Tell whether a function is called in sight, from where the flow does not lead here.
+
+    From a lambda, from a branch that is not taken, or with nothing for the model.
+    """
     root = event.root
+    if root.cls is not None:
+        return False
     others = (scope for scope in (root.module.body, *root.module.functions) if scope is not root)
-    return root.cls is None and any(root.name in scope.callees for scope in others)
+    if any(root.name in scope.callees for scope in others):
+        return True
+    return any(_calls(path, root, context) for path in files_calling(context.project, root, "calls")[0][:MAX_FILES])
+
+
+def _calls(path: Path, function: FunctionInfo, context: FileContext) -> bool:
+    module = context.project.load(path, function.module.path, "calls")
+    return module is not None and not is_test_module(module) and function.name in module.body.callees
 
 
 _SWITCHES = re.compile(r"^(eval|freeze)$|_mode|mode_|set_eval|to_eval")

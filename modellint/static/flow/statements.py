@@ -334,6 +334,8 @@ def _continue(machine: Machine, node: ast.Continue, state: State) -> list[State]
 
 
 def _assert(machine: Machine, node: ast.Assert, state: State) -> list[State]:
+    if isinstance(node.test, ast.Constant) and not node.test.value:
+        return []  # `assert False`: not meant to be reached
     machine.eval(node.test, state)
     narrow(machine, node.test, True, state)
     return [state]

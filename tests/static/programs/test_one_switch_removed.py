@@ -368,3 +368,60 @@ def test_found_without_it(lint: Lint, switch: str, program: Mapping[str, str]) -
 
 def test_weights_that_a_method_initialises_are_no_forward(lint: Lint) -> None:
     lint(INITIALISED, rules=RULES)
+
+
+DEGRADED = """
+    import random
+    import torch
+
+    def degrade(image, camera_model=None):
+        if random.random() < 0.5 and camera_model is not None:
+            with torch.no_grad():
+                image, shown = camera_model.forward(image)
+                print(shown.item())
+        return image
+    """
+
+FROZEN = """
+    import torch
+    from networks import Net
+
+    def main(loader, valid, kind):
+        model = Net()
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        for epoch in range(9):
+            if kind == "finetune":
+                model.train()
+            {otherwise}
+            for x, y in loader:
+                optimizer.zero_grad()
+                torch.nn.functional.cross_entropy(model(x), y).backward()
+                optimizer.step()
+            model.eval()
+            with torch.no_grad():
+                for x, y in valid:
+                    print((model(x).argmax(1) == y).float().mean().item())
+    """
+
+
+def test_a_function_whose_callers_give_it_no_model_is_silent(lint: Lint) -> None:
+    caller = "from degradation import degrade\n\ndef load(image):\n    return degrade(image, camera_model=None)\n"
+    lint({"degradation.py": DEGRADED, "data.py": caller}, rules=RULES)
+
+
+def test_the_same_function_without_any_caller_is_found(lint: Lint) -> None:
+    lint({"degradation.py": DEGRADED.replace("forward(image)", "forward(image)  # ML101")}, rules=RULES)
+
+
+def test_what_is_never_reached_leaves_no_mode(lint: Lint) -> None:
+    program = FROZEN.replace(
+        "{otherwise}", 'elif kind == "freeze":\n                pass\n            else:\n                assert False'
+    )
+    program = program.replace("pass\n", "model.eval()\n", 1)
+    lint({"networks.py": NETWORK, "main.py": program}, rules=["ML103"])
+
+
+def test_a_way_past_the_switch_leaves_its_mode(lint: Lint) -> None:
+    trained = "torch.nn.functional.cross_entropy(model(x), y).backward()"
+    program = FROZEN.replace("{otherwise}", "").replace(trained, f"{trained}  # ML103")
+    lint({"networks.py": NETWORK, "main.py": program}, rules=["ML103"])
