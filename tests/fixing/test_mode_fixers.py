@@ -270,6 +270,21 @@ class TestUnregisteredModules:
             """
         assert same(fixed, code, "ML106")
 
+    def test_containers_in_containers_are_none_of_torch(self, fixed: Fixed) -> None:
+        code = """
+            from collections import namedtuple
+            from torch import nn
+
+            Pair = namedtuple("Pair", "layer norm")
+
+            class Net(nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.pairs = [Pair(nn.Linear(4, 4), nn.BatchNorm1d(4)) for _ in range(2)]
+                    self.named = [dict(layer=nn.Linear(4, 4))]
+            """
+        assert same(fixed, code, "ML106")
+
     def test_before_the_module_is_initialised_nothing_can_be_registered(self, fixed: Fixed) -> None:
         code = """
             from torch import nn

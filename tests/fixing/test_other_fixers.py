@@ -67,6 +67,16 @@ class TestNoGradWithoutEffect:
             '''
         )
 
+    def test_a_variable_that_nothing_reads_becomes_the_block(self, fixed: Fixed) -> None:
+        code = """
+            import torch
+
+            def predict(model, x):
+                guard = torch.no_grad()
+                return model(x).argmax(1)
+            """
+        assert "    with torch.no_grad():\n        return model(x).argmax(1)\n" in fixed(code, "ML203")
+
     def test_a_whole_program_is_switched(self, fixed: Fixed) -> None:
         code = """
             import torch

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from modellint.catalog import Rule
@@ -17,6 +19,8 @@ _MISSING = {
     _DICTS: {"get", "setdefault", "copy", "fromkeys"},
 }
 _GROWS = {"append", "extend", "insert"}
+_NESTED = re.compile(r" kept in an? \w+ of ")
+"""What the message says of containers in containers, which torch's containers do not take."""
 
 
 def fix(document: Document, finding: Diagnostic, rule: Rule) -> Change | None:
@@ -25,7 +29,7 @@ def fix(document: Document, finding: Diagnostic, rule: Rule) -> Change | None:
     method = document.scope(node) if node is not None else None
     owner = owner_of(document, method) if isinstance(method, cst.FunctionDef) else None
     attribute = _attribute(node, self_of(method)) if isinstance(method, cst.FunctionDef) and node else None
-    if owner is None or attribute is None:
+    if owner is None or attribute is None or _NESTED.search(finding.message):
         return None
     kinds: set[str] = set()
     rewrites: dict[cst.CSTNode, Rewrite] = {}

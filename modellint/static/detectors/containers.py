@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from modellint.static.context import FileContext
 from modellint.static.guards import own, values_of, walk_own
 from modellint.static.naming import MOVES
 from modellint.static.narrowing import attribute_of
-from modellint.static.project import FunctionInfo
+from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import last_name
 
 PLAIN = frozenset({"list", "tuple", "dict", "OrderedDict", "SimpleNamespace", "Namespace", "deque"})
@@ -41,6 +42,15 @@ def is_container(value: ast.expr) -> bool:
     """Tell whether an expression makes a plain container."""
     displays = (ast.List, ast.Dict, ast.Tuple, ast.Set, ast.ListComp, ast.DictComp)
     return isinstance(value, displays) or (isinstance(value, ast.Call) and last_name(value) in PLAIN)
+
+
+def is_record(context: FileContext, method: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether a call makes a data class or a named tuple of the project: torch does not look into these."""
+    symbol = context.project.resolve_in(method, call.func)
+    if symbol is not None and isinstance(symbol.target, ClassInfo):
+        return bool(symbol.target.fields) and not context.classes.is_module(symbol.target)
+    made = values_of(method.module.body, call.func.id) if isinstance(call.func, ast.Name) else []
+    return any(isinstance(value, ast.Call) and last_name(value) == "namedtuple" for value in made)
 
 
 def targets_of(node: ast.Assign | ast.AnnAssign) -> list[ast.expr]:

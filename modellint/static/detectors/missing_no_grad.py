@@ -175,7 +175,14 @@ def _left_to_others(event: Event, context: FileContext) -> bool:
         or _may_switch_itself(event, context)
         or all(_comes_ready(snapshot) for snapshot in event.snapshots)
         or _called_without_gradients(event, context)
+        or _is_entered(event)
     )
+
+
+def _is_entered(event: Event) -> bool:
+    """Tell whether objects of the class are entered, and enter a switch of their own then."""
+    enter = event.root.cls.methods.get("__enter__") if event.root.cls is not None else None
+    return enter is not None and not {"__enter__", "enter_context", "set_grad_enabled"}.isdisjoint(enter.callees)
 
 
 def _comes_ready(snapshot: Snapshot) -> bool:

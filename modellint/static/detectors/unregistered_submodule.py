@@ -15,6 +15,7 @@ from modellint.static.detectors.containers import (
     hides_on_purpose,
     is_container,
     is_plain_local,
+    is_record,
     kept_in_attributes,
     moved_by_hand,
     sets_elsewhere,
@@ -240,9 +241,9 @@ class _ClassReader:
                 method, value.orelse, local, named
             )
         if isinstance(value, (ast.ListComp, ast.GeneratorExp, ast.SetComp)):
-            return "a list" if self.makers.is_module(method, value.elt, named) else ""
+            return self._kept("a list", method, [value.elt], local, named)
         if isinstance(value, ast.DictComp):
-            return "a dict" if self.makers.is_module(method, value.value, named) else ""
+            return self._kept("a dict", method, [value.value], local, named)
         if isinstance(value, ast.BinOp):
             if any(self._is_registered(method, side) for side in (value.left, value.right)):
                 return ""  # a ModuleList plus a list is a ModuleList
@@ -256,22 +257,26 @@ class _ClassReader:
             if any(self.makers.mapped(method, argument, named) for argument in value.args):
                 return f"a {last_name(value)}"
             for item in [*value.args, *(k.value for k in value.keywords)]:
-                if self.makers.is_module(method, item, named) or self._holds_modules(method, item, local, named):
-                    return f"a {last_name(value)}"
+                held = self._holds_modules(method, item, local, named)
+                if held or self.makers.is_module(method, item, named):
+                    return f"a {last_name(value)}{''.join(held.partition(' of ')[1:])}"
             return ""
         if isinstance(value, ast.Call) and last_name(value) == "defaultdict" and value.args:
             return "a dict" if self.makers.builds(method, value.args[0], named) else ""
-        items = elements(value)
-        if items and any(
-            self.makers.is_module(method, i, named) or self._nested(method, i, local, named) for i in items
-        ):
-            return {ast.Dict: "a dict", ast.Tuple: "a tuple"}.get(type(value), "a list")
-        return ""
+        if isinstance(value, ast.Call) and is_record(self.context, method, value):
+            return self._kept("a record", method, [*value.args, *(k.value for k in value.keywords)], local, named)
+        what = {ast.Dict: "a dict", ast.Tuple: "a tuple"}.get(type(value), "a list")
+        return self._kept(what, method, elements(value) or [], local, named)
 
-    def _nested(self, method: FunctionInfo, item: ast.expr, local: dict[str, str], named: set[str]) -> bool:
-        return isinstance(item, (ast.List, ast.Tuple, ast.Dict)) and bool(
-            self._holds_modules(method, item, local, named)
-        )
+    def _kept(
+        self, what: str, method: FunctionInfo, items: list[ast.expr], local: dict[str, str], named: set[str]
+    ) -> str:
+        """Return `what` where one of its elements is a module, `what` of something where one is a container of them."""
+        others = [item for item in items if not self.makers.is_module(method, item, named)]
+        inside = next(filter(None, (self._holds_modules(method, item, local, named) for item in others)), "")
+        if inside:
+            return f"{what} of {inside.split()[1]}s"
+        return what if len(others) < len(items) else ""
 
     def _is_registered(self, method: FunctionInfo, node: ast.expr) -> bool:
         """Tell whether `node` is an attribute of self that is no plain container."""
