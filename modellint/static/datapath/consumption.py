@@ -215,7 +215,7 @@ class Consumptions:
         return isinstance(call.func, ast.Attribute) and bool(self.resolver.methods(Origin(call, scope), call.func))
 
 
-_DATA = re.compile(r"load|data|iter(ator)?$|(^|_)dl$")
+_DATA = re.compile(r"load(er)?s?$|(^|_)(iter(ator)?|dls?)$")
 
 
 def _speaks_of_data(value: ast.expr) -> bool:
