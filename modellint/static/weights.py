@@ -46,6 +46,11 @@ class Made(NamedTuple):
     loads_parts: bool = False
     foreign: bool = False
 
+    @property
+    def is_weightless(self) -> bool:
+        """Whether an instance has no weights for certain: a loss, a metric, a transform."""
+        return not (self.learns or self.may_load or self.foreign)
+
     def __or__(self, other: Made) -> Made:
         """Return what both do together."""
         return Made(*(mine or theirs for mine, theirs in zip(self, other, strict=True)))

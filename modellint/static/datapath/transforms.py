@@ -145,6 +145,9 @@ class Transforms:
         known = self._resolver.constant(chance) if chance is not None else None
         if known is not None and known[0] == 0:
             return False
+        always = view.argument("always_apply")  # how albumentations once said p=1
+        if always is not None and self._resolver.constant(always) == (True,):
+            known = (1,)
         for pattern, condition in self._only_at.items():
             if fnmatchcase(dotted, pattern):
                 if condition == "p=1":

@@ -93,8 +93,8 @@ def _built(context: FileContext, method: FunctionInfo, call: ast.Call, parametri
     if not (name or "")[:1].isupper():  # equivalent: saves the look; what is not a class is not reported
         return ""
     symbol = context.project.resolve_in(method, call.func)
-    if symbol is None:
-        return ""
+    if symbol is None or (isinstance(call.func, ast.Name) and method.assigns(call.func.id)):
+        return ""  # a variable may be named like a class: `for Block in self.blocks`
     if isinstance(symbol.target, ClassInfo):
         if context.classes.is_module(symbol.target):
             if context.classes.dependence(symbol.target).answer == YES:

@@ -107,8 +107,7 @@ def _is_function(snapshot: Snapshot, context: FileContext) -> bool:
         return True  # a layer of what another method runs
     if obj.depends != NO or not isinstance(obj.cls, ClassInfo):
         return False
-    made = context.weights.of(obj.cls)
-    return not (made.learns or made.may_load or made.foreign)
+    return context.weights.of(obj.cls).is_weightless
 
 
 def _readies_itself(event: Event, context: FileContext) -> bool:

@@ -36,7 +36,7 @@ from modellint.static.guards import walk_own
 from modellint.static.left_open import leaves_it_to_others, switched_for_training_alone
 from modellint.static.merge import merged
 from modellint.static.naming import is_test_file, speaks_of_inference
-from modellint.static.project import FunctionInfo
+from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import last_name
 from modellint.static.sites import Place, places, shown_at
 
@@ -81,6 +81,8 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
     if event.training or event.wants_gradient or snapshot.obj.frozen or is_no_model(event, snapshot):
         return None
     if event.result_dropped and not has_loaded_weights(snapshot):
+        return None
+    if isinstance(snapshot.obj.cls, ClassInfo) and context.weights.of(snapshot.obj.cls).is_weightless:
         return None
     predicts = not PREDICTS.isdisjoint(event.uses)
     named = means_inference(event)

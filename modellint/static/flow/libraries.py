@@ -185,8 +185,8 @@ def wrap(machine: Machine, dotted: str, fact: Fact, args: Args, node: ast.Call, 
         given = next((args.keywords[n] for n in ("model", "module", "mod", "func") if n in args.keywords), None)
     if given is None:
         return Value(symbols=(External(IDENTITY),))  # `torch.compile(mode=...)` as a decorator
-    if dotted in ("copy.deepcopy", "copy.copy"):
-        return _copied(machine, given, node, state, _MAX_COPIED if dotted == "copy.deepcopy" else 0)
+    if dotted in _COPIED:
+        return _copied(machine, given, node, state, _COPIED[dotted])
     for oid in given.refs:
         obj = state.heap[oid]
         if obj.kind == OPAQUE:
@@ -201,7 +201,8 @@ def wrap(machine: Machine, dotted: str, fact: Fact, args: Args, node: ast.Call, 
     return _places(machine, effect.returns, given, node, state)
 
 
-_MAX_COPIED = 4
+_COPIED = {"copy.deepcopy": 4, "torch.optim.swa_utils.AveragedModel": 4, "copy.copy": 0}
+"""What makes a copy of a model, and down to which depth of what it holds."""
 
 
 def _copied(machine: Machine, value: Value, node: ast.Call, state: State, depth: int) -> Value:

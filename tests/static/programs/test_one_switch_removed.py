@@ -425,3 +425,33 @@ def test_a_way_past_the_switch_leaves_its_mode(lint: Lint) -> None:
     trained = "torch.nn.functional.cross_entropy(model(x), y).backward()"
     program = FROZEN.replace("{otherwise}", "").replace(trained, f"{trained}  # ML103")
     lint({"networks.py": NETWORK, "main.py": program}, rules=["ML103"])
+
+
+AVERAGED = """
+    import torch
+    from torch.optim import swa_utils
+    from networks import Net
+
+    def main(loader, valid):
+        model = Net()
+        average = swa_utils.AveragedModel(model)
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        model.train()
+        for x, y in loader:
+            optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(model(x), y).backward(){mark}
+            optimizer.step()
+            average.update_parameters(model)
+            {name}.eval()
+            with torch.no_grad():
+                print({name}(x).argmax(1))
+    """
+
+
+def test_an_average_is_a_model_of_its_own(lint: Lint) -> None:
+    lint({"networks.py": NETWORK, "main.py": AVERAGED.format(name="average", mark="")}, rules=["ML103"])
+
+
+def test_the_model_itself_is_not(lint: Lint) -> None:
+    program = AVERAGED.format(name="model", mark="  # ML103")
+    lint({"networks.py": NETWORK, "main.py": program}, rules=["ML103"])
