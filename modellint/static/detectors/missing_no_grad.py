@@ -11,6 +11,7 @@ from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.classes import WITHOUT_LAYERS
 from modellint.static.context import FileContext, Finding
+from modellint.static.dependence import NO
 from modellint.static.evidence import (
     PREDICTS,
     as_trained,
@@ -82,7 +83,7 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
         return None
     if event.result_dropped and not has_loaded_weights(snapshot):
         return None
-    if isinstance(snapshot.obj.cls, ClassInfo) and context.weights.of(snapshot.obj.cls).is_weightless:
+    if _is_weightless(snapshot, context):
         return None
     predicts = not PREDICTS.isdisjoint(event.uses)
     named = means_inference(event)
@@ -113,6 +114,14 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
     if named and predicts and ENTRY in kinds(snapshot.modes):
         return Confidence.LIKELY if _forgets_both(event, snapshot, context) else Confidence.POSSIBLE
     return None
+
+
+def _is_weightless(snapshot: Snapshot, context: FileContext) -> bool:
+    """Tell whether a model is a mere function: without anything in sight that learns, or that has a mode."""
+    cls = snapshot.obj.cls
+    if snapshot.obj.depends != NO or not isinstance(cls, ClassInfo) or not context.weights.of(cls).is_weightless:
+        return False
+    return context.project.method(cls, "forward") is not None
 
 
 def _forgets_both(event: Event, snapshot: Snapshot, context: FileContext) -> bool:

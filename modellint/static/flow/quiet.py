@@ -375,10 +375,11 @@ class _Reading:
             raise _Loud
         if isinstance(func, ast.Attribute) and func.attr in _OF_TEXTS:
             return
+        if isinstance(func, ast.Subscript) and last_name(func.value) == "__dict__":
+            raise _Loud  # `resnets.__dict__[arch]()`
         while isinstance(func, (ast.Attribute, ast.Subscript, ast.Call)):
-            if isinstance(func, ast.Attribute) and func.attr != "clip":
-                if MODEL_NAME.match(func.attr) or func.attr == "__dict__":  # `resnets.__dict__[arch]()`
-                    raise _Loud
+            if isinstance(func, ast.Attribute) and MODEL_NAME.match(func.attr) and func.attr != "clip":
+                raise _Loud
             func = func.func if isinstance(func, ast.Call) else func.value
         if isinstance(func, ast.Name) and MODEL_NAME.match(func.id):
             raise _Loud

@@ -197,8 +197,12 @@ import torch
 from torch import nn
 
 class Tagger(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 8)
+
     def forward(self, x):
-        return x
+        return self.layer(x)
 
     def {name}(self, windows, report, criterion):
         rows = []
