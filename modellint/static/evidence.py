@@ -188,7 +188,7 @@ def is_inference(event: Event, snapshot: Snapshot) -> bool:
     if event.training or event.wants_gradient:
         return False
     predicts = not PREDICTS.isdisjoint(event.uses)
-    if is_no_model(event, snapshot) or event.asks_evaluation:
+    if is_no_model(event, snapshot) or event.asks_evaluation or _asked_to_train(event):
         return False
     if wants_randomness(event) or (acts(event) and not has_loaded_weights(snapshot)):
         return False
@@ -215,6 +215,26 @@ def is_inference(event: Event, snapshot: Snapshot) -> bool:
     if snapshot.obj.weights == frozenset({RANDOM}) and not event.model_trained:
         return False  # nothing was loaded or learned: another rule's business
     return named and (predicts or "returned" in event.uses)
+
+
+_TRAINS = re.compile(r"^(is_train(ing)?|training|train(ing)?_mode)$")
+_EVALUATES = re.compile(r"(^|_)(eval|test|val|predict|infer|accura|scor|metric)")
+
+
+def _asked_to_train(event: Event) -> bool:
+    """Tell whether a caller tells what runs the model that this is training: `sample(net, is_train=True)`.
+
+    What evaluates or predicts by its name may be told which half of the data to look at.
+    """
+    return any(
+        keyword.arg is not None
+        and _TRAINS.match(keyword.arg)
+        and isinstance(keyword.value, ast.Constant)
+        and keyword.value.value is True
+        for step in event.key.chain
+        if not _EVALUATES.search(snake(step.callee.name)) and (call := call_at(step.caller, step.site)) is not None
+        for keyword in call.keywords
+    )
 
 
 _PLAIN = frozenset({"", "forward", "__call__"})

@@ -82,3 +82,24 @@ def moved_by_hand(method: FunctionInfo) -> Iterator[str]:
         if isinstance(target, ast.Subscript) and isinstance(call, ast.Call) and last_name(call) in MOVES:
             if isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) == ast.unparse(target):
                 yield ast.unparse(target.value)
+
+
+def poured_over(method: FunctionInfo, taken: set[str]) -> Iterator[str]:
+    """Yield the containers each of whose elements `method` puts into one of `taken`: `for x in xs: ys.append(x)`."""
+    for loop in own(method, ast.For):
+        for statement in loop.body:  # not where a condition may skip some
+            call = statement.value if isinstance(statement, ast.Expr) else None
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+                if ast.unparse(call.func.value) in taken:
+                    yield from _run_over(loop, call.args)
+
+
+def _run_over(loop: ast.For, given: list[ast.expr]) -> Iterator[str]:
+    """Yield the container that a loop takes one of `given` from; `zip` goes through several side by side."""
+    pairs = [(loop.target, loop.iter)]
+    if isinstance(loop.target, ast.Tuple) and isinstance(loop.iter, ast.Call):
+        pairs = list(zip(loop.target.elts, loop.iter.args, strict=False))
+    names = {node.id for node in given if isinstance(node, ast.Name)}
+    for target, source in pairs:
+        if isinstance(target, ast.Name) and target.id in names:
+            yield ast.unparse(source)

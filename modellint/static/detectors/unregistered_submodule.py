@@ -18,6 +18,7 @@ from modellint.static.detectors.containers import (
     is_record,
     kept_in_attributes,
     moved_by_hand,
+    poured_over,
     sets_elsewhere,
     targets_of,
 )
@@ -68,19 +69,25 @@ class _ClassReader:
         """Return what some ModuleList, ModuleDict or Sequential takes in, and what the class itself moves, by name."""
         found: set[str] = set()
         for method in self.cls.methods.values():
-            found.update(moved_by_hand(method))
-            for call in method.calls:
-                if last_name(call) in _CONTAINERS:
-                    for argument in [*call.args, *(k.value for k in call.keywords)]:
-                        for node in walk(argument):
-                            if isinstance(node, ast.Attribute):
-                                found.add(f"self.{node.attr}")
-                            elif isinstance(node, ast.Name):
-                                found.add(node.id)
-                elif (last_name(call) or "").lstrip("_")[:1].isupper() and self._may_register(method, call):
-                    for argument in [*call.args, *(k.value for k in call.keywords)]:
-                        attribute = attribute_of(argument, method.self_name or "")
-                        found |= {f"self.{attribute}"} if attribute is not None else set()
+            found |= self._taken_in(method)
+            found.update(poured_over(method, found))
+        return found
+
+    def _taken_in(self, method: FunctionInfo) -> set[str]:
+        """Return what one method moves, or gives to a container or to another module, by name."""
+        found = set(moved_by_hand(method))
+        for call in method.calls:
+            if last_name(call) in _CONTAINERS:
+                for argument in [*call.args, *(k.value for k in call.keywords)]:
+                    for node in walk(argument):
+                        if isinstance(node, ast.Attribute):
+                            found.add(f"self.{node.attr}")
+                        elif isinstance(node, ast.Name):
+                            found.add(node.id)
+            elif (last_name(call) or "").lstrip("_")[:1].isupper() and self._may_register(method, call):
+                for argument in [*call.args, *(k.value for k in call.keywords)]:
+                    attribute = attribute_of(argument, method.self_name or "")
+                    found |= {f"self.{attribute}"} if attribute is not None else set()
         return found
 
     def _may_register(self, method: FunctionInfo, call: ast.Call) -> bool:

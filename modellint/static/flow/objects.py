@@ -412,6 +412,14 @@ def _load_weights(machine: Machine, oid: int, weights: Facts, node: ast.Call, st
     )
 
 
+def _comes_from_elsewhere(machine: Machine, cls: ClassInfo, name: str) -> bool:
+    """Tell whether a method that a class lacks is a function put into it (`decode = decode_function`), or another's."""
+    given = any(
+        name in owner.scope.stores for owner in machine.project.ancestry(cls)[0]
+    )  # a body counts as what it is in
+    return given or machine.classes.stores(cls, "__class__")
+
+
 def _model_method(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, state: State) -> Value:
     """Call a method that no class in sight defines, on a model."""
     obj = state.heap[oid]
@@ -431,8 +439,12 @@ def _model_method(machine: Machine, oid: int, name: str, args: Args, node: ast.C
         return Value(refs=frozenset({oid})) if not args.taint else Value(taint=args.taint)
     cls = class_of(obj)
     runs = (FORWARD_METHOD.match(name) is not None and bool(args.every())) or _is_given_volatile(obj, args)
-    if cls is not None and not runs and not machine.classes.stores(cls, name):
-        return machine.out_of_sight(node, args, state)  # a method that a base out of sight defines
+    if (
+        cls is not None
+        and not machine.classes.stores(cls, name)
+        and (not runs or _comes_from_elsewhere(machine, cls, name))
+    ):
+        return machine.out_of_sight(node, args, state)  # what a base defines, or a function put into the class
     if not runs:
         touch(machine, oid, state)
         obj = state.heap[oid]
