@@ -217,7 +217,7 @@ def is_inference(event: Event, snapshot: Snapshot) -> bool:
     return named and (predicts or "returned" in event.uses)
 
 
-_TRAINS = re.compile(r"^(is_train(ing)?|training|train(ing)?_mode)$")
+_TRAINING_FLAG = re.compile(r"^(is_train(ing)?|training|train(ing)?_mode)$")
 _EVALUATES = re.compile(r"(^|_)(eval|test|val|predict|infer|accura|scor|metric)")
 
 
@@ -228,7 +228,7 @@ def _asked_to_train(event: Event) -> bool:
     """
     return any(
         keyword.arg is not None
-        and _TRAINS.match(keyword.arg)
+        and _TRAINING_FLAG.match(keyword.arg)
         and isinstance(keyword.value, ast.Constant)
         and keyword.value.value is True
         for step in event.key.chain

@@ -79,8 +79,7 @@ def _confidence(event: Event, pure: bool, context: FileContext) -> Confidence:
 
 def _is_plain(cls: ClassInfo, context: FileContext) -> bool:
     """Tell whether nothing speaks for layers that depend on the mode: no model of a library in it, or wrapped by it."""
-    wraps = any(context.knowledge.wrappers.get(base) for base in context.project.ancestry(cls)[1])
-    return not wraps and not context.classes.dependence(cls).hints
+    return not context.classes.dependence(cls).hints
 
 
 _STEPS = re.compile(r"^step$|_step$|^step_|optimi[sz]e|update|minimi[sz]e|train|fit$")
@@ -220,21 +219,21 @@ def _left_in_eval(fact: ModeFact) -> bool:
 
 def _leaked(event: Event, place: Place, evaluated: set[tuple[int, ModeFact]]) -> list[ModeFact]:
     """Return the eval() calls whose effect arrives at a training forward that also runs in another mode."""
-    ways = [event, *(other for other in place.events if _came_before(other, event))]
+    ways = [other for other in place.events if _comes_before(other, event)]
     every = {fact for way in ways for snapshot in way.snapshots for fact in _told_apart(snapshot.modes)}
     if not {fact.mode for fact in every} & {TRAIN, ENTRY}:
         return []  # always in evaluation mode: frozen on purpose
     return [fact for fact in every if (event.key.oid, fact) in evaluated]
 
 
-def _came_before(other: Event, event: Event) -> bool:
-    """Tell whether `other` is the same training on the same way, before some conditions on it were passed.
+def _comes_before(other: Event, event: Event) -> bool:
+    """Tell whether `other` is `event`, or the same training on the same way before some conditions on it were passed.
 
     So the first turn of a loop differs from those behind `if args.validate:` at its end.
     """
     mine, others = event.key, other.key
     same = others._replace(path=mine.path) == mine
-    return same and other.training and others.path < mine.path
+    return same and others.path <= mine.path
 
 
 def _told_apart(modes: Modes) -> Modes:

@@ -11,7 +11,6 @@ from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.classes import WITHOUT_LAYERS
 from modellint.static.context import FileContext, Finding
-from modellint.static.dependence import NO
 from modellint.static.evidence import (
     PREDICTS,
     as_trained,
@@ -117,11 +116,12 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
 
 
 def _is_weightless(snapshot: Snapshot, context: FileContext) -> bool:
-    """Tell whether a model is a mere function: without anything in sight that learns, or that has a mode."""
+    """Tell whether a model is a mere function: it makes nothing that learns, and its forward runs no part of it."""
     cls = snapshot.obj.cls
-    if snapshot.obj.depends != NO or not isinstance(cls, ClassInfo) or not context.weights.of(cls).is_weightless:
+    if not isinstance(cls, ClassInfo) or not context.weights.of(cls).is_weightless:
         return False
-    return context.project.method(cls, "forward") is not None
+    forward = context.project.method(cls, "forward")
+    return forward is not None and not context.classes.runs_forward(forward)
 
 
 def _forgets_both(event: Event, snapshot: Snapshot, context: FileContext) -> bool:

@@ -414,9 +414,8 @@ def _load_weights(machine: Machine, oid: int, weights: Facts, node: ast.Call, st
 
 def _comes_from_elsewhere(machine: Machine, cls: ClassInfo, name: str) -> bool:
     """Tell whether a method that a class lacks is a function put into it (`decode = decode_function`), or another's."""
-    given = any(
-        name in owner.scope.stores for owner in machine.project.ancestry(cls)[0]
-    )  # a body counts as what it is in
+    # what a class body assigns counts as stored in what is around it
+    given = any(name in owner.scope.stores for owner in machine.project.ancestry(cls)[0])
     return given or machine.classes.stores(cls, "__class__")
 
 
