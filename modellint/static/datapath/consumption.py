@@ -55,6 +55,7 @@ class Consumptions:
     def __init__(self, resolver: Resolver) -> None:
         self.resolver = resolver
         self._known: dict[ModuleInfo, tuple[list[Consumption], frozenset[Path]]] = {}
+        self._receiving: dict[ModuleInfo, list[Path]] = {}
 
     def around(self, module: ModuleInfo, names: Iterable[str]) -> Iterator[Consumption]:
         """Yield what happens in `module` and in the files around it."""
@@ -65,6 +66,7 @@ class Consumptions:
         """Return `module`, the files that use `names` of it or those files, and those that they hand data to."""
         if self.resolver.trim():
             self._known.clear()
+            self._receiving.clear()
         files = {module.path: module}
         queue = [(module, frozenset(names), 0)]
         project = self.resolver.project
@@ -91,21 +93,25 @@ class Consumptions:
         """Add the files of the functions and classes that data is handed to: `validate(model, valid_loader)`."""
         queue = list(files.values())
         while queue and len(files) <= MAX_FILES:
-            current = queue.pop(0)
-            for scope in (current.body, *current.functions):
-                for call in scope.calls:
-                    if not any(_speaks_of_data(value) for value in (*call.args, *(k.value for k in call.keywords))):
-                        continue
-                    symbol = self.resolver.project.resolve_in(scope, call.func)
-                    target = symbol.target if symbol is not None else None
-                    if not isinstance(target, (FunctionInfo, ClassInfo)) or target.module.path in files:
-                        continue
-                    if is_test_file(target.module.path):
-                        continue
-                    user = self.resolver.project.load(target.module.path, module.path, "values")
-                    if user is not None:
-                        files[user.path] = user
-                        queue.append(user)
+            for path in self._receivers(queue.pop(0)):
+                user = self.resolver.project.load(path, module.path, "values") if path not in files else None
+                if user is not None:
+                    files[user.path] = user
+                    queue.append(user)
+
+    def _receivers(self, module: ModuleInfo) -> list[Path]:
+        """Return the files whose functions and classes `module` hands data to, tests left out."""
+        if module not in self._receiving:
+            called = (
+                self.resolver.project.resolve_in(scope, call.func)
+                for scope in (module.body, *module.functions)
+                for call in scope.calls
+                if any(map(_speaks_of_data, (*call.args, *(k.value for k in call.keywords))))
+            )
+            targets = (symbol.target for symbol in called if symbol is not None)
+            paths = (target.module.path for target in targets if isinstance(target, (FunctionInfo, ClassInfo)))
+            self._receiving[module] = [path for path in dict.fromkeys(paths) if not is_test_file(path)]
+        return self._receiving[module]
 
     def of(self, module: ModuleInfo) -> list[Consumption]:
         """Return what happens in one file."""
