@@ -99,7 +99,7 @@ class PythonRecord(Record):
 
 def _table(path: Path, data: bytes) -> str:
     """Return the digest of what looking up a name in a file goes by, an empty text where it is no program."""
-    from modellint.static.project.facts import scan
+    from modellint.static.project.scanning import scan
     from modellint.static.project.trees import parse_text
 
     try:

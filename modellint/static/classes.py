@@ -11,7 +11,9 @@ from modellint.static import given
 from modellint.static.dependence import NO, UNKNOWN, YES, Dependence
 from modellint.static.knowledge import Knowledge
 from modellint.static.project import ClassInfo, FunctionInfo, Project
-from modellint.static.project.facts import dotted_name, last_name, parameters, walk
+from modellint.static.project.facts import parameters
+from modellint.static.project.names import dotted_name, last_name
+from modellint.static.project.trees import walk
 
 WITHOUT_LAYERS = frozenset({"object", "abc.ABC", "typing.Generic", "typing.Protocol", "typing_extensions.Protocol"})
 _BUILTINS = frozenset(dir(builtins))

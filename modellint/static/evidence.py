@@ -26,7 +26,7 @@ from modellint.static.flow.values import (
 from modellint.static.guards import walk_own
 from modellint.static.naming import is_test_module, snake, speaks_of_inference
 from modellint.static.project import ClassInfo, FunctionInfo, Project
-from modellint.static.project.facts import last_name
+from modellint.static.project.names import last_name
 
 _NAMED_FILE = re.compile(r"(^|_)(eval\w*|valid\w*|test\w*|infer\w*|predict\w*|demo|serv\w*|train\w*)(_|$)")
 PREDICTS = frozenset({"prediction", "number", "printed", "reported"})

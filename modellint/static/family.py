@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from modellint.static.guards import path_to, walk_own
 from modellint.static.naming import speaks_of_inference
 from modellint.static.project import FunctionInfo, Project
-from modellint.static.project.facts import last_name
+from modellint.static.project.names import last_name
 
 _SWITCHES = frozenset({"no_grad", "inference_mode"})
 _DEEPEST = 3

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from modellint.static.dependence import NO, UNKNOWN, YES, Dependence
 from modellint.static.guards import assignments, walk_own
 from modellint.static.project import ClassInfo, FunctionInfo
-from modellint.static.project.facts import dotted_name, last_name, parameters
+from modellint.static.project.facts import parameters
+from modellint.static.project.names import dotted_name, last_name
 
 if TYPE_CHECKING:
     from modellint.static.classes import Classes

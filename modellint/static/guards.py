@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from modellint.static.project import FunctionInfo
-from modellint.static.project.facts import parameters, walk
+from modellint.static.project.facts import parameters
+from modellint.static.project.trees import walk
 
 MODE_NAME = re.compile(
     r"(^|_)(is_)?train(ing|_mode)?($|_)|^(deterministic|inference|mode|stochastic|sample|sampling)$|dropout_switch|_switch$|"

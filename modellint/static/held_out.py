@@ -10,7 +10,8 @@ from modellint.static.flow.events import Event
 from modellint.static.guards import own
 from modellint.static.naming import snake
 from modellint.static.project import FunctionInfo
-from modellint.static.project.facts import last_name, walk
+from modellint.static.project.names import last_name
+from modellint.static.project.trees import walk
 
 NAME = re.compile(r"(^|_)(test|val|valid|validation|eval|evaluation|dev|holdout)\w*?(_|$)")
 """Names of data for evaluation, and of what hands it out."""

@@ -11,7 +11,7 @@ from modellint.static.flow.values import EVAL, TRAIN, Modes, Site, kinds
 from modellint.static.guards import conditions
 from modellint.static.naming import snake
 from modellint.static.project import ModuleInfo
-from modellint.static.project.facts import walk
+from modellint.static.project.trees import walk
 
 _ABOUT_MACHINES = re.compile(
     r"^(is|use|has|no|n|num|multi|fp_?16|half|bf_?16|amp|cuda|cpu|mps|xpu|gpus?|ngpus?|devices?|type|count|available|"

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from modellint.static.project import FunctionInfo
-from modellint.static.project.facts import last_name
+from modellint.static.project.names import last_name
 
 MODULE = frozenset({"nn.Module", "torch.nn.Module", "Module"})
 """How the class of all modules is written."""

@@ -13,7 +13,7 @@ from modellint.static.flow.values import RANDOM
 from modellint.static.guards import walk_own
 from modellint.static.knowledge import ABSENT, UNSURE, settle
 from modellint.static.project import ClassInfo, FunctionInfo
-from modellint.static.project.facts import dotted_name, last_name
+from modellint.static.project.names import dotted_name, last_name
 
 LEARNED = re.compile(
     r"^(Lazy)?(Linear|Bilinear|Conv(Transpose)?[123]d|Embedding(Bag)?|RNN|LSTM|GRU|RNNCell|LSTMCell|GRUCell|"

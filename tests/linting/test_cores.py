@@ -17,7 +17,7 @@ from modellint.diagnostic import to_dict
 from modellint.linting import check_paths, cores, running
 from modellint.linting.store import FOLDER
 from modellint.settings import Overrides, Resolver
-from modellint.static.project import facts, index
+from modellint.static.project import facts, index, scanning
 
 MODEL = """\
 import torch
@@ -98,7 +98,7 @@ def test_no_shared_module_is_scanned_twice(project: Path, monkeypatch: pytest.Mo
     def scan(path: Path, *rest: object) -> facts.ModuleInfo:
         with log.open("a") as stream:  # processes append
             stream.write(f"{path.name}\n")
-        return facts.scan(path, *rest)  # type: ignore[arg-type]
+        return scanning.scan(path, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(index, "scan", scan)
     found(project, 2)

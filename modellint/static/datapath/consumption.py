@@ -21,7 +21,8 @@ from modellint.static.datapath.evidence import (
 from modellint.static.naming import TRAINING_NAME, is_test_file, snake
 from modellint.static.origins import EVERYWHERE, Activation, Origin, Resolver
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo
-from modellint.static.project.facts import last_name, walk
+from modellint.static.project.names import last_name
+from modellint.static.project.trees import walk
 
 EVALUATION, TRAINING, OTHER = "evaluation", "training", "other"
 MAX_FILES = 12

@@ -11,7 +11,8 @@ from modellint.static.guards import walk_own
 from modellint.static.naming import TRAINING_NAME, is_test_file, snake
 from modellint.static.origins import Activation, Origin, Resolver
 from modellint.static.project import FunctionInfo
-from modellint.static.project.facts import last_name, walk
+from modellint.static.project.names import last_name
+from modellint.static.project.trees import walk
 
 EVALUATES = re.compile(
     r"(^|_)(eval\w*|valid\w*|val|test\w*|infer\w*|predict\w*|pred|serv\w*|classify\w*|submit\w*|submission|"

@@ -17,7 +17,8 @@ from modellint.static.guards import path_to
 from modellint.static.naming import snake
 from modellint.static.origins import Activation, Origin, Resolver
 from modellint.static.project import FunctionInfo, ModuleInfo
-from modellint.static.project.facts import last_name, walk
+from modellint.static.project.names import last_name
+from modellint.static.project.trees import walk
 
 MAX_STEPS = 300
 

@@ -13,7 +13,7 @@ from modellint.static.datapath.consumption import EVALUATION, TRAINING, Consumpt
 from modellint.static.naming import snake
 from modellint.static.origins import CallView, Resolver
 from modellint.static.project import ClassInfo, FunctionInfo
-from modellint.static.project.facts import walk
+from modellint.static.project.trees import walk
 
 _TRAIN = re.compile(r"(^|_)(tr|trn|train\w*)(_|$)")
 _HELD_OUT = re.compile(r"(^|_)(val\w*|test\w*|eval\w*|predict\w*|dev)(_|$)")

@@ -12,7 +12,8 @@ from typing import Any
 from modellint.static.guards import walk_own
 from modellint.static.origins import Activation, CallView, Origin, Resolver
 from modellint.static.project import ClassInfo, FunctionInfo
-from modellint.static.project.facts import last_name, walk
+from modellint.static.project.names import last_name
+from modellint.static.project.trees import walk
 
 MAX_DEPTH = 14
 _READS = ("__getitem__", "__iter__", "__getitems__", "get", "process", "_transform", "__call__", "forward")

@@ -11,7 +11,7 @@ from modellint.static.context import FileContext, Finding
 from modellint.static.naming import is_test_module
 from modellint.static.origins import Origin, is_parameter
 from modellint.static.project import FunctionInfo
-from modellint.static.project.facts import last_name
+from modellint.static.project.names import last_name
 
 _TRAINS_ONLY = re.compile(r"Discriminator|Critic|Loss")
 

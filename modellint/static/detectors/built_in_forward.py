@@ -12,7 +12,8 @@ from modellint.static.dependence import YES
 from modellint.static.flow.values import Site
 from modellint.static.guards import path_to, tied_to_mode, walk_own
 from modellint.static.project import ClassInfo, FunctionInfo
-from modellint.static.project.facts import last_name, walk
+from modellint.static.project.names import last_name
+from modellint.static.project.trees import walk
 
 _RUNS = re.compile(r"^(forward(_\w+)?|(validation|test|predict)_step)$")
 """Methods that run at inference, from outside: those of torch, and of Lightning."""

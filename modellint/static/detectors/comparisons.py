@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from modellint.static.context import FileContext
 from modellint.static.guards import own, path_to, values_of
 from modellint.static.project import FunctionInfo
-from modellint.static.project.facts import called_name, last_name
+from modellint.static.project.facts import called_name
+from modellint.static.project.names import last_name
 
 _WHOLE = frozenset({"all", "any", "sum", "mean"})
 _SAME, _DIFFERENT = frozenset({"eq", "equal"}), frozenset({"ne", "not_equal"})

@@ -10,7 +10,7 @@ from modellint.static.guards import own, values_of, walk_own
 from modellint.static.naming import MOVES
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo
-from modellint.static.project.facts import last_name
+from modellint.static.project.names import last_name
 
 PLAIN = frozenset({"list", "tuple", "dict", "OrderedDict", "SimpleNamespace", "Namespace", "deque"})
 """The last names of what makes plain containers."""

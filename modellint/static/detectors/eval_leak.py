@@ -18,7 +18,7 @@ from modellint.static.flow.values import ENTRY, EVAL, TRAIN, ModeFact, Modes, Si
 from modellint.static.guards import assignments, conditions, walk_own
 from modellint.static.merge import merged
 from modellint.static.project import ClassInfo, FunctionInfo
-from modellint.static.project.facts import walk
+from modellint.static.project.trees import walk
 from modellint.static.sites import Place, from_other_files, places
 
 

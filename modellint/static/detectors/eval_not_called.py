@@ -11,7 +11,7 @@ from modellint.static.flow.events import MODE_ENTERED
 from modellint.static.guards import alone, own, values_of
 from modellint.static.naming import MOVES
 from modellint.static.project import FunctionInfo
-from modellint.static.project.facts import last_name
+from modellint.static.project.names import last_name
 from modellint.static.sites import places
 
 

@@ -12,7 +12,7 @@ from modellint.static.detectors.comparisons import Comparison, comparisons
 from modellint.static.guards import values_of
 from modellint.static.origins import Origin
 from modellint.static.project import FunctionInfo
-from modellint.static.project.facts import last_name
+from modellint.static.project.names import last_name
 
 _KEEPS = frozenset(
     "detach cpu numpy float double half to cuda clone squeeze unsqueeze flatten view reshape contiguous".split()

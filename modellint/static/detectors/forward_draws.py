@@ -19,7 +19,9 @@ from modellint.static.guards import (
 )
 from modellint.static.naming import is_test_file
 from modellint.static.project import ClassInfo, FunctionInfo
-from modellint.static.project.facts import last_name, parameters, walk
+from modellint.static.project.facts import parameters
+from modellint.static.project.names import last_name
+from modellint.static.project.trees import walk
 
 _JOB = re.compile(
     r"Diffus|DDPM|DDIM|Ddpm|Ddim|SDE|Langevin|Sampler|Sampling|Generator|^Noisy(Linear|Conv|Net|Dense)|Polic|Actor|Agent|Augment|Random[A-Z]|^Random$|"

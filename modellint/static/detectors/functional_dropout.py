@@ -21,7 +21,9 @@ from modellint.static.guards import (
     values_of,
 )
 from modellint.static.project import FunctionInfo
-from modellint.static.project.facts import called_name, last_name, parameters, walk
+from modellint.static.project.facts import called_name, parameters
+from modellint.static.project.names import last_name
+from modellint.static.project.trees import walk
 
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 
 from modellint.static.guards import assignments, bindings, path_to, values_of, walk_own
 from modellint.static.project import FunctionInfo
-from modellint.static.project.facts import last_name, parameters, walk
+from modellint.static.project.facts import parameters
+from modellint.static.project.names import last_name
+from modellint.static.project.trees import walk
 
 _POSITIVE = frozenset({"exp", "exp_", "softplus"})
 """What makes a positive spread of a prediction."""

@@ -37,7 +37,7 @@ from modellint.static.left_open import leaves_it_to_others, switched_for_trainin
 from modellint.static.merge import merged
 from modellint.static.naming import is_test_file, speaks_of_inference
 from modellint.static.project import ClassInfo, FunctionInfo
-from modellint.static.project.facts import last_name
+from modellint.static.project.names import last_name
 from modellint.static.sites import Place, places, shown_at
 
 

@@ -9,7 +9,7 @@ from modellint.catalog import ActiveRule
 from modellint.static.context import FileContext, Finding
 from modellint.static.guards import alone, assignments, own
 from modellint.static.project import FunctionInfo
-from modellint.static.project.facts import walk
+from modellint.static.project.trees import walk
 
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:

@@ -13,7 +13,8 @@ from modellint.static.guards import assignments, own, path_to, walk_own
 from modellint.static.naming import is_test_module, snake
 from modellint.static.origins import Origin, is_parameter
 from modellint.static.project import FunctionInfo
-from modellint.static.project.facts import dotted_name, last_name, walk
+from modellint.static.project.names import dotted_name, last_name
+from modellint.static.project.trees import walk
 
 _ON_PURPOSE = re.compile(r"(^|_)(lora\w*|adapters?|delta\w*|prompt\w*|partial\w*|ema|prefix_tuning|control\w*)(_|$)")
 _PART = re.compile(r"(^|_)(backbone|encoder|trunk|stem|body|features?|feature_extractor|extractor|base\w*)$")

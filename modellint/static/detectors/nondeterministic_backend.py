@@ -12,7 +12,8 @@ from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
 from modellint.static.guards import conditions, own
 from modellint.static.project import FunctionInfo
-from modellint.static.project.facts import last_name, parameters
+from modellint.static.project.facts import parameters
+from modellint.static.project.names import last_name
 
 _GUARD = re.compile(r"determin|seed|reproduc|bench|fast|speed|debug", re.I)
 _CLAIMS = re.compile(r"(^|_)(deterministic\w*|reproducib\w*|determinism)(_|$)")

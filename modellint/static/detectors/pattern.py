@@ -20,7 +20,7 @@ from modellint.static.guards import conditions, own, path_to, tied_to_mode
 from modellint.static.naming import is_test_module
 from modellint.static.origins import EVERYWHERE, Origin
 from modellint.static.project import ClassInfo, FunctionInfo, Symbol
-from modellint.static.project.facts import dotted_name, last_name
+from modellint.static.project.names import dotted_name, last_name
 from modellint.static.requirements import required
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)

@@ -12,7 +12,7 @@ from modellint.static.context import FileContext, Finding
 from modellint.static.evidence import is_inference
 from modellint.static.flow.events import FORWARD, Event
 from modellint.static.flow.values import Site
-from modellint.static.project.facts import walk
+from modellint.static.project.trees import walk
 from modellint.static.sites import places
 
 _TRAINS = frozenset({"backward", "requires_grad", "requires_grad_", "enable_grad", "train"})

@@ -31,7 +31,8 @@ from modellint.static.guards import bindings
 from modellint.static.merge import merged
 from modellint.static.naming import snake
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo
-from modellint.static.project.facts import last_name, walk
+from modellint.static.project.names import last_name
+from modellint.static.project.trees import walk
 from modellint.static.sites import Place, called_from, places
 
 _PURE = frozenset({RANDOM})

@@ -13,7 +13,9 @@ from modellint.static.guards import values_of
 from modellint.static.naming import snake
 from modellint.static.origins import Origin
 from modellint.static.project import ClassInfo, FunctionInfo
-from modellint.static.project.facts import called_name, last_name, parameters, walk
+from modellint.static.project.facts import called_name, parameters
+from modellint.static.project.names import last_name
+from modellint.static.project.trees import walk
 
 _WORD = re.compile(r"^\s*(true|false|yes|no|on|off|0|1|t|f|y|n)\s*$", re.I)
 _ENVIRONMENT = re.compile(r"(^|\.)(environ\.get|getenv)$")

@@ -10,7 +10,9 @@ from modellint.static.context import FileContext, Finding
 from modellint.static.guards import own, walk_own
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo
-from modellint.static.project.facts import last_name, parameters, walk
+from modellint.static.project.facts import parameters
+from modellint.static.project.names import last_name
+from modellint.static.project.trees import walk
 
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:

@@ -14,7 +14,7 @@ from modellint.static.detectors.forward_draws import classes_that_answer, guarde
 from modellint.static.detectors.latent_draws import draws_latent
 from modellint.static.guards import assignments, own, path_to
 from modellint.static.project import ClassInfo, FunctionInfo
-from modellint.static.project.facts import last_name
+from modellint.static.project.names import last_name
 
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:

@@ -12,7 +12,7 @@ from modellint.static.guards import own, walk_own
 from modellint.static.naming import is_test_module
 from modellint.static.origins import Origin
 from modellint.static.project import FunctionInfo
-from modellint.static.project.facts import last_name
+from modellint.static.project.names import last_name
 
 _VIEWS = frozenset(
     "to cuda cpu float half double view reshape unsqueeze squeeze expand repeat type requires_grad_ permute".split()

@@ -26,7 +26,9 @@ from modellint.static.detectors.makers import Makers, annotated_modules, calls_e
 from modellint.static.guards import own, walk_own
 from modellint.static.narrowing import asked_for_modules, attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo
-from modellint.static.project.facts import last_name, parameters, walk
+from modellint.static.project.facts import parameters
+from modellint.static.project.names import last_name
+from modellint.static.project.trees import walk
 
 _REGISTERS = frozenset({"add_module", "register_module", "setattr", "__setattr__"})
 _CONTAINERS = frozenset({"ModuleList", "ModuleDict", "Sequential"})

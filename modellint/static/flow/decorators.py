@@ -12,7 +12,7 @@ from modellint.static.flow.state import State
 from modellint.static.flow.values import Args, FunctionValue, Grad, GradContext, Value
 from modellint.static.knowledge import ABSENT, UNSURE, settle
 from modellint.static.project import FunctionInfo
-from modellint.static.project.facts import last_name
+from modellint.static.project.names import last_name
 
 if TYPE_CHECKING:
     from modellint.static.flow.machine import Machine

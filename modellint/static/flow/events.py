@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from modellint.static.flow.values import ENTRY, OFF, UNKNOWN_MODES, Grad, Modes, Obj, Site, kinds
 from modellint.static.project import FunctionInfo
-from modellint.static.project.facts import last_name, walk
+from modellint.static.project.names import last_name
+from modellint.static.project.trees import walk
 
 FORWARD, EXPORT, ACCUMULATE, EVAL_AGAIN = "forward", "export", "accumulate", "eval-again"
 MODE_ENTERED, GRAPH_MADE = "mode-entered", "graph-made"

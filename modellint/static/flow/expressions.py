@@ -22,7 +22,7 @@ from modellint.static.flow.values import (
     join_all,
     only_constant,
 )
-from modellint.static.project.facts import last_name
+from modellint.static.project.names import last_name
 
 
 def _constant(machine: Machine, node: ast.Constant, state: State) -> Value:

@@ -57,7 +57,7 @@ from modellint.static.flow.values import (
 from modellint.static.flow.vocabulary import FORWARD_METHOD, MODEL_NAME
 from modellint.static.guards import own
 from modellint.static.project import ClassInfo, FunctionInfo
-from modellint.static.project.facts import last_name
+from modellint.static.project.names import last_name
 
 SAME = frozenset(
     "to cuda cpu half float double bfloat16 type share_memory xpu apply to_empty requires_grad_ compile ipu hpu".split()

@@ -28,7 +28,8 @@ from modellint.static.flow.vocabulary import MODEL_NAME
 from modellint.static.guards import walk_own
 from modellint.static.knowledge import Knowledge
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo, Project
-from modellint.static.project.facts import dotted_name, last_name, parameters
+from modellint.static.project.facts import parameters
+from modellint.static.project.names import dotted_name, last_name
 
 _WORDS = frozenset(
     "no_grad inference_mode enable_grad set_grad_enabled requires_grad_ requires_grad load_state_dict from_pretrained "

@@ -22,7 +22,8 @@ from modellint.static.guards import own, walk_own
 from modellint.static.knowledge import Knowledge
 from modellint.static.naming import speaks_of_inference
 from modellint.static.project import ClassInfo, FunctionInfo, Project
-from modellint.static.project.facts import called_name, last_name, parameters
+from modellint.static.project.facts import called_name, parameters
+from modellint.static.project.names import last_name
 
 EFFECTS = frozenset(
     "eval train no_grad inference_mode enable_grad set_grad_enabled requires_grad_ requires_grad load_state_dict "

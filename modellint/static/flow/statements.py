@@ -25,7 +25,7 @@ from modellint.static.flow.values import (
     join,
 )
 from modellint.static.project import ClassInfo, FunctionInfo
-from modellint.static.project.facts import last_name
+from modellint.static.project.names import last_name
 
 MAX_LAPS = 3
 """Passes over a loop; the effect of a mode change is stable after the second."""

@@ -26,7 +26,7 @@ from modellint.static.flow.values import (
 )
 from modellint.static.flow.vocabulary import MODEL_NAME
 from modellint.static.project import FunctionInfo
-from modellint.static.project.facts import last_name
+from modellint.static.project.names import last_name
 
 if TYPE_CHECKING:
     from modellint.static.flow.machine import Machine

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from modellint.static.project.facts import last_name
+from modellint.static.project.names import last_name
 
 MODEL_NAME = re.compile(
     r"^_*(\w*_)?(model|net|network|module|backbone|encoder|decoder|generator|discriminator|classifier|detector|"

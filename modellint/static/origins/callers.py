@@ -10,7 +10,7 @@ from modellint.static.naming import is_test_file
 from modellint.static.origins.values import Activation, Origin
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo
 from modellint.static.project.callers import MAX_FILES, files_calling, name_in_calls
-from modellint.static.project.facts import last_name
+from modellint.static.project.names import last_name
 
 if TYPE_CHECKING:
     from modellint.static.origins.resolver import Resolver

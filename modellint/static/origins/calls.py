@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from modellint.static.origins.values import Origin
 from modellint.static.project import FunctionInfo
-from modellint.static.project.facts import last_name, parameters
+from modellint.static.project.facts import parameters
+from modellint.static.project.names import last_name
 
 if TYPE_CHECKING:
     from modellint.static.origins.resolver import Resolver

@@ -17,7 +17,8 @@ from modellint.static.origins.reaching import Definitions, definitions
 from modellint.static.origins.truth import outcome
 from modellint.static.origins.values import ELEMENT, EVERYWHERE, Activation, Origin, Step
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo, Project
-from modellint.static.project.facts import last_name, parameters
+from modellint.static.project.facts import parameters
+from modellint.static.project.names import last_name
 
 MAX_DEPTH = 24
 MAX_ORIGINS = 24

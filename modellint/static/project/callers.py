@@ -6,9 +6,10 @@ import ast
 from pathlib import Path
 
 from modellint.static.naming import is_test_file
-from modellint.static.project.facts import ClassInfo, FunctionInfo, walk
+from modellint.static.project.facts import ClassInfo, FunctionInfo
 from modellint.static.project.index import Project
 from modellint.static.project.trails import Purpose
+from modellint.static.project.trees import walk
 
 MAX_FILES = 12
 

@@ -1,4 +1,4 @@
-"""One pass over a module's tree: its imports, classes and functions, and the nodes that detectors ask for."""
+"""What is known of a file: its imports, classes and functions, and the nodes of its tree that detectors ask for."""
 
 from __future__ import annotations
 
@@ -9,11 +9,18 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
-from modellint.static.project.trees import FUNCTIONS, FunctionNode, functions_in, parse_function, parse_text, rows_of
-
-Statement: TypeAlias = "ast.Expr | ast.With | ast.AsyncWith"
+from modellint.static.project.names import dotted_name, last_name
+from modellint.static.project.trees import (
+    FunctionNode,
+    Statement,
+    calls_and_statements,
+    functions_in,
+    parse_function,
+    parse_text,
+    rows_of,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,17 +30,6 @@ class Import:
     module: str
     level: int
     name: str | None
-
-
-WORDS = frozenset(
-    "eval train training no_grad inference_mode enable_grad set_grad_enabled requires_grad_ requires_grad "
-    "load_state_dict from_pretrained volatile set_training_mode create_model jit hub onnx export convert argmax "
-    "topk item tolist numpy backward load register add_module setattr nn".split()
-)
-"""The words that the analysis asks functions for; all others are forgotten with the tree."""
-
-_HOMES = frozenset({"jit", "hub", "onnx", "export"})
-"""Those of `WORDS` that a function speaks of, too, when it calls what was imported from a module of that name."""
 
 
 class FunctionInfo:
@@ -46,11 +42,10 @@ class FunctionInfo:
     """
 
     __slots__ = (
-        "_calls",
         "_decorators",
         "_node",
+        "_own",
         "_rows",
-        "_statements",
         "callees",
         "classes",
         "cls",
@@ -86,8 +81,7 @@ class FunctionInfo:
         self.memo: dict[object, Any] = {}
         self._node = node
         self._rows = rows_of(node) if node is not None else (0, 0)
-        self._calls: list[ast.Call] | None = []
-        self._statements: list[Statement] = []
+        self._own: tuple[list[ast.Call], list[Statement]] | None = ([], [])  # which `scan` fills
         self._decorators = tuple(last_name(d) for d in node.decorator_list) if node is not None else ()
         arguments = node.args.posonlyargs + node.args.args if node is not None else []
         self.self_name = arguments[0].arg if arguments and cls is not None and not self.is_static else None
@@ -127,20 +121,17 @@ class FunctionInfo:
     @property
     def calls(self) -> list[ast.Call]:
         """The calls in it, without those in the functions inside it."""
-        return self._calls if self._calls is not None else self._collect()[0]
+        return self._own_nodes()[0]
 
     @property
     def statements(self) -> list[Statement]:
         """Its bare expressions and `with` blocks."""
-        return self._statements if self._calls is not None else self._collect()[1]
+        return self._own_nodes()[1]
 
-    def _collect(self) -> tuple[list[ast.Call], list[Statement]]:
-        """Find the calls and statements in a tree that came back."""
-        again = FunctionInfo(self.module, self.name, None, None, self.parent)
-        _scan(self.module, self.body, again, None, inner=False)
-        self._calls, self._statements = again._calls, again._statements
-        assert self._calls is not None
-        return self._calls, self._statements
+    def _own_nodes(self) -> tuple[list[ast.Call], list[Statement]]:
+        if self._own is None:
+            self._own = calls_and_statements(self.body)
+        return self._own
 
     @property
     def qualname(self) -> str:
@@ -192,7 +183,7 @@ class FunctionInfo:
         self.module = module
         self.memo = {}
         self._rows, self.words, self.callees = fresh._rows, fresh.words, fresh.callees  # imports count for both
-        self._node, self._calls, self._statements = fresh._node, fresh._calls, fresh._statements
+        self._node, self._own = fresh._node, fresh._own
 
     @property
     def row(self) -> int:
@@ -203,8 +194,7 @@ class FunctionInfo:
         """Take over the definition in a fresh tree; None lets go of it."""
         self.memo = {}
         self._node = node
-        self._calls = None
-        self._statements = []
+        self._own = None
 
     def join_tree(self, node: FunctionNode) -> None:
         """Become part of a tree that has `node` in the place of the definition: what stands in that stays the same."""
@@ -212,22 +202,6 @@ class FunctionInfo:
         for name in (*node._fields, *node._attributes):
             setattr(node, name, getattr(self._node, name))
         self._node = node
-
-    def note_call(self, call: ast.Call) -> None:
-        """Add a call, while the tree is walked."""
-        assert self._calls is not None
-        self._calls.append(call)
-        name = last_name(call.func)
-        if name is not None:
-            self.callees.add(name)
-            imported = self.module.imports.get(name) if isinstance(call.func, ast.Name) else None
-            if imported is not None:
-                self.callees.add(imported.name or name)
-                self.words |= _HOMES.intersection(imported.module.split("."))
-
-    def note_statement(self, statement: Statement) -> None:
-        """Add a bare expression or a `with` block, while the tree is walked."""
-        self._statements.append(statement)
 
 
 class ClassInfo:
@@ -376,162 +350,6 @@ def _digest(text: str) -> str:
 BODY = "<module>"
 _MAX_REGISTERED = 12
 _TURNS = itertools.count()
-
-
-def last_name(node: ast.expr) -> str | None:
-    """Return `c` for `c`, `a.b.c` and `a.b.c(...)`, None for anything else."""
-    if type(node) is ast.Call:
-        node = node.func
-    if type(node) is ast.Attribute:
-        return node.attr
-    return node.id if type(node) is ast.Name else None
-
-
-def dotted_name(node: ast.expr) -> str | None:
-    """Return `a.b.c` for a chain of attributes on a name, None for anything else."""
-    if type(node) is ast.Name:
-        return node.id
-    parts: list[str] = []
-    while type(node) is ast.Attribute:
-        parts.append(node.attr)
-        node = node.value
-    if type(node) is not ast.Name:
-        return None
-    parts.append(node.id)
-    return ".".join(reversed(parts))
-
-
-def walk(root: ast.AST) -> Iterator[ast.AST]:
-    """Walk like `ast.walk`, in its order, without the `ast.Load` and the like that have nothing below them."""
-    nodes = [root]
-    for node in nodes:
-        yield node
-        kind = type(node)
-        if kind is ast.Name or kind is ast.Constant:
-            continue
-        for name in node._fields:
-            value = getattr(node, name, None)
-            if type(value) is list:
-                nodes += [item for item in value if isinstance(item, ast.AST)]
-            elif isinstance(value, ast.AST) and not isinstance(value, ast.expr_context):
-                nodes.append(value)
-
-
-def scan(path: Path, text: str, tree: ast.Module) -> ModuleInfo:
-    """Collect the facts of a parsed file."""
-    module = ModuleInfo(path, text, tree)
-    _scan(module, tree.body, module.body, None)
-    for statement in tree.body:
-        if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-            target, value = statement.targets[0], statement.value
-            if isinstance(target, ast.Name) and isinstance(value, (ast.Attribute, ast.Name)):
-                dotted = dotted_name(value)
-                if dotted is not None and dotted != target.id:
-                    module.aliases[target.id] = dotted
-    for function in module.functions:  # inner ones first
-        if function.parent is not None:
-            function.parent.words |= function.words
-            function.parent.callees |= function.callees
-    shared: dict[frozenset[str], set[str]] = {}
-    for function in module.functions:  # many are alike, and nothing is added from here on
-        function.words = shared.setdefault(frozenset(function.words), function.words)
-        function.callees = shared.setdefault(frozenset(function.callees), function.callees)
-        function.stores = shared.setdefault(frozenset(function.stores), function.stores)
-    return module
-
-
-def _scan(
-    module: ModuleInfo, nodes: list[ast.stmt], scope: FunctionInfo, cls: ClassInfo | None, *, inner: bool = True
-) -> None:
-    """Walk `nodes` in text order; `cls` is set while they are the direct body of a class.
-
-    Without `inner`, functions, classes and imports are known, and just what is noted of `scope` is wanted.
-    """
-    words = scope.words
-    stack: list[ast.AST] = list(reversed(nodes))
-    while stack:
-        node = stack.pop()
-        kind = type(node)
-        if kind is ast.Name:
-            if node.id in WORDS:  # type: ignore[attr-defined]
-                words.add(node.id)  # type: ignore[attr-defined]
-            if type(node.ctx) is ast.Store:  # type: ignore[attr-defined]
-                scope.stores.add(node.id)  # type: ignore[attr-defined]
-            continue
-        if kind is ast.Constant:
-            continue
-        if kind is ast.Attribute:
-            if node.attr in WORDS:  # type: ignore[attr-defined]
-                words.add(node.attr)  # type: ignore[attr-defined]
-            stack.append(node.value)  # type: ignore[attr-defined]
-            continue
-        if kind is ast.Call:
-            scope.note_call(node)  # type: ignore[arg-type]
-        elif isinstance(node, FUNCTIONS):
-            if inner:
-                _enter_function(module, node, scope, cls)
-            stack.extend(reversed(node.decorator_list))
-            stack.extend(d for d in (*node.args.defaults, *node.args.kw_defaults) if d is not None)
-            continue
-        elif kind is ast.ClassDef:
-            if inner:
-                _enter_class(module, node, scope)  # type: ignore[arg-type]
-            else:
-                _scan(module, node.body, scope, None, inner=False)  # type: ignore[attr-defined]
-            stack.extend(reversed(node.decorator_list + node.bases))  # type: ignore[attr-defined]
-            continue
-        elif not inner and (kind is ast.Import or kind is ast.ImportFrom):
-            continue
-        elif kind is ast.Import:
-            for alias in node.names:  # type: ignore[attr-defined]
-                root = alias.name.split(".")[0]
-                module.imports[alias.asname or root] = Import(alias.name if alias.asname else root, 0, None)
-            continue
-        elif kind is ast.ImportFrom:
-            _import_from(module, node)  # type: ignore[arg-type]
-            continue
-        elif kind is ast.Expr or kind is ast.With or kind is ast.AsyncWith:
-            scope.note_statement(node)  # type: ignore[arg-type]
-        for name in reversed(node._fields):
-            value = getattr(node, name)
-            if type(value) is list:
-                stack.extend(item for item in reversed(value) if isinstance(item, ast.AST))
-            elif isinstance(value, ast.AST):
-                stack.append(value)
-
-
-def _enter_function(module: ModuleInfo, node: FunctionNode, scope: FunctionInfo, cls: ClassInfo | None) -> None:
-    function = FunctionInfo(module, node.name, node, cls, scope)
-    if cls is not None:
-        cls.methods[node.name] = function
-    else:
-        scope.functions[node.name] = function
-    scope.nested.append(function)
-    _scan(module, node.body, function, None)
-    for decorator in node.decorator_list:
-        bare = decorator.func if isinstance(decorator, ast.Call) else decorator
-        name = last_name(bare)
-        if name in WORDS:
-            function.words.add(name)
-    # inner functions come first, so that their words reach the outer ones in one pass
-    module.functions.append(function)
-
-
-def _enter_class(module: ModuleInfo, node: ast.ClassDef, scope: FunctionInfo) -> None:
-    cls = ClassInfo(module, node, scope)
-    module.classes.append(cls)
-    scope.classes[node.name] = cls
-    # the statements of a class body run in the scope around it, as far as mode and gradients are concerned
-    _scan(module, node.body, scope, cls)
-
-
-def _import_from(module: ModuleInfo, node: ast.ImportFrom) -> None:
-    for alias in node.names:
-        target = Import(node.module or "", node.level, alias.name)
-        if alias.name == "*":
-            module.stars.append(target)
-        else:
-            module.imports[alias.asname or alias.name] = target
 
 
 def called_name(module: ModuleInfo, call: ast.Call) -> str | None:

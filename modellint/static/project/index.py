@@ -12,15 +12,10 @@ from typing import TYPE_CHECKING, TypeAlias
 from modellint.sources import Read, SourceError, SourceFile, from_disk, read_source
 from modellint.sources.notebook import code_of, without_broken_cells
 from modellint.sources.projects import python_files
-from modellint.static.project.facts import (
-    ClassInfo,
-    FunctionInfo,
-    Import,
-    ModuleInfo,
-    dotted_name,
-    scan,
-)
+from modellint.static.project.facts import ClassInfo, FunctionInfo, Import, ModuleInfo
 from modellint.static.project.mentions import Mentions
+from modellint.static.project.names import dotted_name
+from modellint.static.project.scanning import scan
 from modellint.static.project.trails import Purpose, Trails
 from modellint.static.project.trees import parse_text
 

@@ -1,4 +1,4 @@
-"""Texts into syntax trees: whole files, and single functions of a file whose tree was let go of."""
+"""Texts into syntax trees, whole files or single functions of one that was let go of; and ways through a tree."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 FunctionNode: TypeAlias = "ast.FunctionDef | ast.AsyncFunctionDef"
+Statement: TypeAlias = "ast.Expr | ast.With | ast.AsyncWith"
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _BLOCKS = frozenset({"body", "handlers", "orelse", "finalbody", "cases"})
 _ONLY_AST = 0x400  # ast.PyCF_ONLY_AST
@@ -56,3 +57,56 @@ def functions_in(nodes: Sequence[ast.AST]) -> Iterator[FunctionNode]:
             for name in reversed(node._fields):
                 if name in _BLOCKS:
                     stack.extend(reversed(getattr(node, name)))
+
+
+def calls_and_statements(nodes: Sequence[ast.AST]) -> tuple[list[ast.Call], list[Statement]]:
+    """Return the calls below `nodes`, and the bare expressions and `with` blocks, both in the order of the text.
+
+    What stands in functions below `nodes` is left out. They are what `scan` finds, in the same order.
+    """
+    calls: list[ast.Call] = []
+    statements: list[Statement] = []
+    stack: list[ast.AST] = list(reversed(nodes))
+    while stack:
+        node = stack.pop()
+        kind = type(node)
+        if kind is ast.Name or kind is ast.Constant:
+            continue
+        if kind is ast.Attribute:
+            stack.append(node.value)  # type: ignore[attr-defined]
+            continue
+        if isinstance(node, FUNCTIONS):
+            stack.extend(reversed(node.decorator_list))
+            stack.extend(d for d in (*node.args.defaults, *node.args.kw_defaults) if d is not None)
+            continue
+        if isinstance(node, ast.ClassDef):
+            stack.extend(reversed(node.decorator_list + node.bases))
+            stack.extend(reversed(node.body))
+            continue
+        if kind is ast.Call:
+            calls.append(node)  # type: ignore[arg-type]
+        elif isinstance(node, (ast.Expr, ast.With, ast.AsyncWith)):
+            statements.append(node)
+        for name in reversed(node._fields):
+            value = getattr(node, name)
+            if type(value) is list:
+                stack.extend(item for item in reversed(value) if isinstance(item, ast.AST))
+            elif isinstance(value, ast.AST):
+                stack.append(value)
+    return calls, statements
+
+
+def walk(root: ast.AST) -> Iterator[ast.AST]:
+    """Walk like `ast.walk`, in its order, without the `ast.Load` and the like that have nothing below them."""
+    nodes = [root]
+    for node in nodes:
+        yield node
+        kind = type(node)
+        if kind is ast.Name or kind is ast.Constant:
+            continue
+        for name in node._fields:
+            value = getattr(node, name, None)
+            if type(value) is list:
+                nodes += [item for item in value if isinstance(item, ast.AST)]
+            elif isinstance(value, ast.AST) and not isinstance(value, ast.expr_context):
+                nodes.append(value)

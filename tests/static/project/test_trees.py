@@ -14,7 +14,7 @@ import pytest
 from modellint.sources import read_source
 from modellint.static import Analyzer
 from modellint.static.project import index
-from modellint.static.project.facts import scan
+from modellint.static.project.scanning import scan
 from modellint.static.project.trees import functions_in, parse_function, parse_text, rows_of
 from tests.static.conftest import analyzer, write
 

@@ -1,0 +1,137 @@
+"""One pass over a file's tree: its imports, classes and functions, and the words that each function speaks of."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from modellint.static.project.facts import ClassInfo, FunctionInfo, Import, ModuleInfo
+from modellint.static.project.names import dotted_name, last_name
+from modellint.static.project.trees import FUNCTIONS, FunctionNode
+
+WORDS = frozenset(
+    "eval train training no_grad inference_mode enable_grad set_grad_enabled requires_grad_ requires_grad "
+    "load_state_dict from_pretrained volatile set_training_mode create_model jit hub onnx export convert argmax "
+    "topk item tolist numpy backward load register add_module setattr nn".split()
+)
+"""The words that the analysis asks functions for; all others are forgotten with the tree."""
+
+_HOMES = frozenset({"jit", "hub", "onnx", "export"})
+"""Those of `WORDS` that a function speaks of, too, when it calls what was imported from a module of that name."""
+
+
+def scan(path: Path, text: str, tree: ast.Module) -> ModuleInfo:
+    """Collect the facts of a parsed file."""
+    module = ModuleInfo(path, text, tree)
+    _scan(module, tree.body, module.body, None)
+    for statement in tree.body:
+        if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+            target, value = statement.targets[0], statement.value
+            if isinstance(target, ast.Name) and isinstance(value, (ast.Attribute, ast.Name)):
+                dotted = dotted_name(value)
+                if dotted is not None and dotted != target.id:
+                    module.aliases[target.id] = dotted
+    for function in module.functions:  # inner ones first
+        if function.parent is not None:
+            function.parent.words |= function.words
+            function.parent.callees |= function.callees
+    shared: dict[frozenset[str], set[str]] = {}
+    for function in module.functions:  # many are alike, and nothing is added from here on
+        function.words = shared.setdefault(frozenset(function.words), function.words)
+        function.callees = shared.setdefault(frozenset(function.callees), function.callees)
+        function.stores = shared.setdefault(frozenset(function.stores), function.stores)
+    return module
+
+
+def _scan(module: ModuleInfo, nodes: list[ast.stmt], scope: FunctionInfo, cls: ClassInfo | None) -> None:
+    """Walk `nodes` in text order; `cls` is set while they are the direct body of a class."""
+    words, calls, statements = scope.words, scope.calls, scope.statements
+    stack: list[ast.AST] = list(reversed(nodes))
+    while stack:
+        node = stack.pop()
+        kind = type(node)
+        if kind is ast.Name:
+            if node.id in WORDS:  # type: ignore[attr-defined]
+                words.add(node.id)  # type: ignore[attr-defined]
+            if type(node.ctx) is ast.Store:  # type: ignore[attr-defined]
+                scope.stores.add(node.id)  # type: ignore[attr-defined]
+            continue
+        if kind is ast.Constant:
+            continue
+        if kind is ast.Attribute:
+            if node.attr in WORDS:  # type: ignore[attr-defined]
+                words.add(node.attr)  # type: ignore[attr-defined]
+            stack.append(node.value)  # type: ignore[attr-defined]
+            continue
+        if kind is ast.Call:
+            calls.append(node)  # type: ignore[arg-type]
+            _note_callee(module, node, scope)  # type: ignore[arg-type]
+        elif isinstance(node, FUNCTIONS):
+            _enter_function(module, node, scope, cls)
+            stack.extend(reversed(node.decorator_list))
+            stack.extend(d for d in (*node.args.defaults, *node.args.kw_defaults) if d is not None)
+            continue
+        elif kind is ast.ClassDef:
+            _enter_class(module, node, scope)  # type: ignore[arg-type]
+            stack.extend(reversed(node.decorator_list + node.bases))  # type: ignore[attr-defined]
+            continue
+        elif kind is ast.Import:
+            for alias in node.names:  # type: ignore[attr-defined]
+                root = alias.name.split(".")[0]
+                module.imports[alias.asname or root] = Import(alias.name if alias.asname else root, 0, None)
+            continue
+        elif kind is ast.ImportFrom:
+            _import_from(module, node)  # type: ignore[arg-type]
+            continue
+        elif kind is ast.Expr or kind is ast.With or kind is ast.AsyncWith:
+            statements.append(node)  # type: ignore[arg-type]
+        for name in reversed(node._fields):
+            value = getattr(node, name)
+            if type(value) is list:
+                stack.extend(item for item in reversed(value) if isinstance(item, ast.AST))
+            elif isinstance(value, ast.AST):
+                stack.append(value)
+
+
+def _note_callee(module: ModuleInfo, call: ast.Call, scope: FunctionInfo) -> None:
+    name = last_name(call.func)
+    if name is not None:
+        scope.callees.add(name)
+        imported = module.imports.get(name) if isinstance(call.func, ast.Name) else None
+        if imported is not None:
+            scope.callees.add(imported.name or name)
+            scope.words |= _HOMES.intersection(imported.module.split("."))
+
+
+def _enter_function(module: ModuleInfo, node: FunctionNode, scope: FunctionInfo, cls: ClassInfo | None) -> None:
+    function = FunctionInfo(module, node.name, node, cls, scope)
+    if cls is not None:
+        cls.methods[node.name] = function
+    else:
+        scope.functions[node.name] = function
+    scope.nested.append(function)
+    _scan(module, node.body, function, None)
+    for decorator in node.decorator_list:
+        bare = decorator.func if isinstance(decorator, ast.Call) else decorator
+        name = last_name(bare)
+        if name in WORDS:
+            function.words.add(name)
+    # inner functions come first, so that their words reach the outer ones in one pass
+    module.functions.append(function)
+
+
+def _enter_class(module: ModuleInfo, node: ast.ClassDef, scope: FunctionInfo) -> None:
+    cls = ClassInfo(module, node, scope)
+    module.classes.append(cls)
+    scope.classes[node.name] = cls
+    # the statements of a class body run in the scope around it, as far as mode and gradients are concerned
+    _scan(module, node.body, scope, cls)
+
+
+def _import_from(module: ModuleInfo, node: ast.ImportFrom) -> None:
+    for alias in node.names:
+        target = Import(node.module or "", node.level, alias.name)
+        if alias.name == "*":
+            module.stars.append(target)
+        else:
+            module.imports[alias.asname or alias.name] = target
