@@ -6,10 +6,11 @@ import ast
 
 from modellint.static.flow.construct import construct
 from modellint.static.flow.externals import call_external
+from modellint.static.flow.forwards import class_of
 from modellint.static.flow.libraries import inherited, inherited_wrapper, load, run_by
 from modellint.static.flow.machine import Machine
 from modellint.static.flow.names import member_value
-from modellint.static.flow.objects import call_method, call_object, class_of
+from modellint.static.flow.objects import call_method, call_object
 from modellint.static.flow.state import State
 from modellint.static.flow.targets import TAINT_HELD, class_variable, part_of, unpacked
 from modellint.static.flow.values import (

@@ -21,6 +21,11 @@ NO_MODEL_NAME = re.compile(
 )
 """Names that people give to other things that are called."""
 
+NOT_MODELS = re.compile(
+    r"optim|sched|scaler|sampler|loader|dataset|criterion|loss|trainer|logger|writer|args|opt$|cfg|config", re.I
+)
+"""Names of objects that work with models and are none, in parts of longer names."""
+
 PREPARES_DATA = re.compile(r"(transforms?|tfms?|pre_filter|tokeni[sz]er|processor|collate\w*|logger)$", re.I)
 """Names of what an object keeps to prepare data with, or to tell of it: no model either."""
 

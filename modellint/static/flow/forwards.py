@@ -1,0 +1,128 @@
+"""Forwards of models: what is one, in which mode and under which grad mode it runs."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from modellint.static.classes import called_attributes
+from modellint.static.dependence import YES
+from modellint.static.flow import data
+from modellint.static.flow.decorators import decorated_grad
+from modellint.static.flow.events import FORWARD
+from modellint.static.flow.machine import Machine
+from modellint.static.flow.newlayers import shown_with_parts
+from modellint.static.flow.state import State
+from modellint.static.flow.values import (
+    EVAL,
+    MIXED,
+    MODEL,
+    OFF,
+    OPAQUE,
+    TRAIN,
+    UNKNOWN,
+    Args,
+    Grad,
+    Modes,
+    Obj,
+    Value,
+    kinds,
+)
+from modellint.static.flow.vocabulary import MODEL_NAME
+from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project.names import last_name
+
+
+def class_of(obj: Obj) -> ClassInfo | None:
+    """Return the class of an object if it is in the project."""
+    return obj.cls if isinstance(obj.cls, ClassInfo) else None
+
+
+def looks_like_model(obj: Obj) -> bool:
+    """Tell whether an object of which nothing is known is probably a model."""
+    return obj.proven or MODEL_NAME.match(obj.name) is not None
+
+
+def grad_within(machine: Machine, method: FunctionInfo, outside: Grad) -> Grad:
+    """Return whether autograd records in a method that is not looked into: what it is told to, if it switches."""
+    switched = decorated_grad(machine, method)
+    if switched is not None:
+        return switched
+    if _GRAD_WORDS.isdisjoint(method.words):
+        return outside
+    return outside._replace(state=OFF if outside.state == OFF else UNKNOWN)
+
+
+def written(node: ast.Call) -> str:
+    """Return how the callee is written, shortened."""
+    text = ast.unparse(node.func)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def forward(machine: Machine, oid: int, args: Args, node: ast.Call, state: State) -> Value:
+    """A forward of the model `oid`."""
+    obj = state.heap[oid]
+    if obj.kind == OPAQUE:
+        state.heap[oid] = obj = obj._replace(kind=MODEL)
+    if isinstance(obj.cls, str) and machine.knowledge.mode_free.get(obj.cls):
+        return Value(taint=args.taint)  # losses, activations, single layers
+    if isinstance(obj.cls, ClassInfo) and _MEASURES.search(obj.cls.name):
+        return Value(taint=args.taint)
+    if (
+        isinstance(obj.cls, str)
+        and _DROPOUT.match(obj.cls)
+        and oid not in machine.owners
+        and node.args
+        and _is_mask(node.args[0])
+    ):
+        return Value(taint=args.taint)
+    saved = state.grad
+    cls = class_of(obj)
+    own = machine.project.method(cls, "forward") if cls is not None else None
+    if own is not None:
+        state.grad = grad_within(machine, own, saved)
+    shown = obj if own is None else obj._replace(modes=_modes_of_what_runs(obj, own, state))
+    behind = _left_behind(obj, state)
+    if behind is not None:
+        mixed = frozenset(fact._replace(mode=MIXED) for fact in behind.modes)
+        shown = shown._replace(modes=mixed, detail=behind.detail)
+    state.heap[oid] = shown_with_parts(shown, state)
+    number = machine.note(FORWARD, node, oid, state, written(node))
+    state.heap[oid] = obj
+    state.grad = saved
+    return data.result_of(machine, number, args, state)
+
+
+def _modes_of_what_runs(obj: Obj, forward: FunctionInfo, state: State) -> Modes:
+    """Return the modes of a model; where its forward only runs parts that were put into evaluation mode, theirs."""
+    held = [obj.attrs[name] for name in called_attributes(forward) if name in obj.attrs]
+    parts = [state.heap[part] for value in held for part in value.refs]
+    if not parts or len(held) < len(called_attributes(forward)):
+        return obj.modes
+    by_hand = all(fact.how == "eval()" for part in parts for fact in part.modes)
+    if by_hand and kinds(obj.modes) == {TRAIN} and all(part.kind == MODEL for part in parts):
+        return frozenset().union(*(part.modes for part in parts))
+    return obj.modes
+
+
+def _left_behind(obj: Obj, state: State) -> Obj | None:
+    """Return a part that was built and put in after eval(): it is in training mode, and depends on it."""
+    if kinds(obj.modes) != {EVAL}:
+        return None
+    for value in obj.attrs.values():
+        for inner in value.refs:
+            part = state.heap[inner]
+            fresh = part.kind == MODEL and not part.part and all(f.how == f"{part.how}()" for f in part.modes)
+            if fresh and part.depends == YES and kinds(part.modes) == {TRAIN}:
+                return part
+    return None
+
+
+def _is_mask(given: ast.expr) -> bool:
+    """Tell whether a layer is given ones made on the spot: what dropout makes of them is a mask, noise on purpose."""
+    return isinstance(given, ast.Call) and last_name(given.func) in ("ones", "ones_like")
+
+
+_DROPOUT = re.compile(r"torch\.nn\.\w*Dropout")
+_MEASURES = re.compile(r"^(?!\w*(Model|Net|Network)(With|And))\w*(Loss|Criterion|Metric|Accuracy$)")
+_GRAD_WORDS = frozenset({"no_grad", "inference_mode", "enable_grad", "set_grad_enabled"})

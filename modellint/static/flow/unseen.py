@@ -1,0 +1,113 @@
+"""Methods that no class in sight defines: a library's, those of models by their names, and any other."""
+
+from __future__ import annotations
+
+import ast
+
+from modellint.static.flow import data, libraries
+from modellint.static.flow.events import FORWARD
+from modellint.static.flow.forwards import class_of, written
+from modellint.static.flow.handed import run_callbacks
+from modellint.static.flow.machine import Machine
+from modellint.static.flow.modulemethods import SAME
+from modellint.static.flow.state import State
+from modellint.static.flow.targets import TAINT_HELD, part_of
+from modellint.static.flow.touching import touch
+from modellint.static.flow.values import (
+    LOADED,
+    NOTHING,
+    OFF,
+    UNKNOWN,
+    UNKNOWN_MODES,
+    VOLATILE,
+    Args,
+    Obj,
+    Value,
+    join,
+)
+from modellint.static.flow.vocabulary import FORWARD_METHOD, NOT_MODELS
+from modellint.static.project import ClassInfo
+
+
+def is_given_volatile(obj: Obj, args: Args) -> bool:
+    """Tell whether something is given inputs just marked `volatile=True`, as people once did to run a model."""
+    fresh = args.taint == {VOLATILE}
+    return fresh and NOT_MODELS.search(obj.name) is None
+
+
+def _comes_from_elsewhere(machine: Machine, cls: ClassInfo, name: str) -> bool:
+    """Tell whether a method that a class lacks is a function put into it (`decode = decode_function`), or another's."""
+    # what a class body assigns counts as stored in what is around it
+    given = any(name in owner.scope.stores for owner in machine.project.ancestry(cls)[0])
+    return given or machine.classes.stores(cls, "__class__")
+
+
+def model_method(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, state: State) -> Value:
+    """Call a method that no class in sight defines, on a model."""
+    obj = state.heap[oid]
+    if isinstance(obj.cls, str) and machine.knowledge.mode_free.get(obj.cls):
+        return Value(taint=args.taint)
+    known = machine.knowledge.method(machine.knowledge.entry_points, libraries.origins(machine, obj), name)
+    if known is not None:
+        return libraries.act(machine, name, known, args, node, state, oid)
+    origins = [origin for origin in libraries.origins(machine, obj) if machine.knowledge.is_library(origin)]
+    maker = machine.knowledge.method(machine.knowledge.loaders, origins, name)
+    if maker is not None:  # a class method: it returns another model, this one stays what it is
+        return libraries.load(machine, f"{origins[0]}.{name}", maker, args, node, state, class_of(obj))
+    if name.startswith(("load", "restore", "resume", "init_weights", "from_")):
+        state.heap[oid] = obj._replace(weights=frozenset({LOADED, UNKNOWN}))
+        if any(k in args.keywords for k in ("eval", "eval_mode", "inference")):
+            state.heap[oid] = state.heap[oid]._replace(modes=UNKNOWN_MODES)
+        return Value(refs=frozenset({oid})) if not args.taint else Value(taint=args.taint)
+    cls = class_of(obj)
+    runs = (FORWARD_METHOD.match(name) is not None and bool(args.every())) or is_given_volatile(obj, args)
+    if (
+        cls is not None
+        and not machine.classes.stores(cls, name)
+        and (not runs or _comes_from_elsewhere(machine, cls, name))
+    ):
+        return machine.out_of_sight(node, args, state)  # what a base defines, or a function put into the class
+    if not runs:
+        touch(machine, oid, state)
+        obj = state.heap[oid]
+    if data.SETS_MODE.search(name) and not runs:
+        state.heap[oid] = obj._replace(modes=UNKNOWN_MODES)
+        return machine.out_of_sight(node, args, state)
+    if runs or (cls is not None and args.positional):
+        part = part_of(machine, oid, name, state)
+        inner = next(iter(part.refs))
+        chosen = inner if cls is not None and not runs else oid
+        saved = state.grad
+        if name == "generate" and saved.state != OFF:
+            state.grad = saved._replace(state=UNKNOWN)  # that of transformers, the usual one, is under no_grad
+        number = machine.note(FORWARD, node, chosen, state, written(node), name)
+        state.grad = saved
+        return data.result_of(machine, number, args, state)
+    data.escape(machine, node, args, state)
+    return Value(taint=args.taint) if args.taint else NOTHING
+
+
+def runner_method(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, state: State) -> Value:
+    """Call a method of an object that a library made and that runs a model by itself."""
+    knowledge, names = machine.knowledge, list(libraries.origins(machine, state.heap[oid]))
+    if (fact := knowledge.method(knowledge.entry_points, names, name)) is not None:
+        return libraries.act(machine, name, fact, args, node, state, oid)
+    if (fact := knowledge.method(knowledge.wrappers, names, name)) is not None:
+        return libraries.wrap(machine, f"{names[0]}.{name}", fact, args, node, state)
+    if name in SAME:
+        return Value(refs=frozenset({oid}))
+    return opaque_method(machine, oid, name, args, node, state)
+
+
+def opaque_method(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, state: State) -> Value:
+    """Call a method of an object of which nothing is known; it may keep what it is given."""
+    obj = state.heap[oid]
+    taint = args.taint
+    held = obj.attrs.get(TAINT_HELD)
+    if taint:
+        attrs = {**obj.attrs, TAINT_HELD: Value(taint=taint) if held is None else join(held, Value(taint=taint))}
+        state.heap[oid] = obj._replace(attrs=attrs)
+    data.escape(machine, node, args, state, name)
+    run_callbacks(machine, name, args, node, state)
+    result = machine.out_of_sight(node, args, state)
+    return result if held is None else result.with_taint(held.taint)
