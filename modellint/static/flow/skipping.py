@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from modellint.static.flow.quiet import Result, given_values, havoc
 from modellint.static.flow.state import State
+from modellint.static.flow.summaries import Result, given_values, havoc
 from modellint.static.flow.values import (
     CUT,
     INSTANCE,

@@ -13,18 +13,7 @@ from modellint.static.flow.modulemethods import SAME
 from modellint.static.flow.state import State
 from modellint.static.flow.targets import TAINT_HELD, part_of
 from modellint.static.flow.touching import touch
-from modellint.static.flow.values import (
-    LOADED,
-    NOTHING,
-    OFF,
-    UNKNOWN,
-    UNKNOWN_MODES,
-    VOLATILE,
-    Args,
-    Obj,
-    Value,
-    join,
-)
+from modellint.static.flow.values import LOADED, NOTHING, OFF, UNKNOWN, UNKNOWN_MODES, VOLATILE, Args, Obj, Value, join
 from modellint.static.flow.vocabulary import FORWARD_METHOD, NOT_MODELS
 from modellint.static.project import ClassInfo
 
