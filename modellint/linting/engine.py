@@ -255,12 +255,12 @@ class Engine:
         tables: dict[str, str] = {}
         for project in projects:
             if project is not None:
-                folders.update(project.folders)
-                tables.update(project.tables())
+                folders.update(project.paths.folders)
+                tables.update(project.files.tables())
         trails = [project.trails for project in projects if project is not None]
         asked = {word for trail in trails for word in (*trail.askers, *trail.judges)}
         last = projects[-1]
-        words = {} if last is None else {word: last.holders(word) for word in asked}
+        words = {} if last is None else {word: last.files.holders(word) for word in asked}
         return Consulted(trails, folders, words, tables)
 
     def surveyed(self, settings: Settings) -> Surveyed:

@@ -98,7 +98,7 @@ class Analyzer:
 
     def _forget(self) -> None:
         """Start afresh with everything that was worked out from the text of files."""
-        self._version = self._project.version
+        self._version = self._project.files.version
         self._classes = Classes(self._project, self._knowledge)
         if self._memories is not None:
             self._memories.follow()
@@ -106,12 +106,12 @@ class Analyzer:
 
     def changed(self, path: Path) -> None:
         """Take notice that the content of `path` may be another one than it was."""
-        self._project.changed(path)
+        self._project.files.changed(path)
 
     def foresee(self, path: Path) -> None:
         """Gather the facts of a file that will be checked: what other files ask about."""
         with _undisturbed():
-            self._project.foresee(path)
+            self._project.files.module(path)
 
     def check(self, source: SourceFile) -> list[Diagnostic]:
         """Return the findings of one file, in the order of the text.
@@ -120,10 +120,10 @@ class Analyzer:
         followed, and `RuleCrash` where a rule failed.
         """
         with _undisturbed():
-            module = self._project.add(source)
-            if self._project.version != self._version:
+            module = self._project.files.add(source)
+            if self._project.files.version != self._version:
                 self._forget()
-            self._project.trim(module)
+            self._project.files.trim(module)
             context = self._analyses.context(module)
             lines = source.text.splitlines()
             found: list[Diagnostic] = []

@@ -17,7 +17,7 @@ from modellint.diagnostic import to_dict
 from modellint.linting import check_paths, cores, running
 from modellint.linting.store import FOLDER
 from modellint.settings import Overrides, Resolver
-from modellint.static.project import facts, index, scanning
+from modellint.static.project import facts, parsed_files, scanning
 
 MODEL = """\
 import torch
@@ -100,7 +100,7 @@ def test_no_shared_module_is_scanned_twice(project: Path, monkeypatch: pytest.Mo
             stream.write(f"{path.name}\n")
         return scanning.scan(path, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(index, "scan", scan)
+    monkeypatch.setattr(parsed_files, "scan", scan)
     found(project, 2)
     seen = Counter(log.read_text().split())
     assert seen["net0.py"] == 1

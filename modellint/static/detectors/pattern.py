@@ -93,7 +93,7 @@ def _classes(context: FileContext, bases: Iterable[str]) -> Iterator[Match]:
 def _bases(context: FileContext, cls: ClassInfo) -> list[str]:
     """Return the qualified names of everything that `cls` derives from."""
     mine, outside = context.project.ancestry(cls)
-    return [*(f"{context.project.dotted(base.module.path)}.{base.name}" for base in mine[1:]), *outside]
+    return [*(f"{context.project.paths.dotted(base.module.path)}.{base.name}" for base in mine[1:]), *outside]
 
 
 def _matching(context: FileContext, scope: FunctionInfo, node: ast.expr, names: Iterable[str]) -> str | None:
@@ -118,7 +118,7 @@ def _names_of(context: FileContext, symbol: Symbol) -> Iterator[str]:
     yield symbol.dotted
     module = getattr(symbol.target, "module", None)
     if module is not None:
-        yield f"{context.project.dotted(module.path)}.{symbol.target.name}"  # type: ignore[union-attr]
+        yield f"{context.project.paths.dotted(module.path)}.{symbol.target.name}"  # type: ignore[union-attr]
 
 
 def _made_by(context: FileContext, value: Origin, names: Iterable[str]) -> bool:
@@ -253,7 +253,7 @@ def _functions(scope: FunctionInfo) -> Iterator[FunctionInfo]:
 
 
 def _is_or_derives(context: FileContext, cls: ClassInfo, names: Iterable[str]) -> bool:
-    mine = f"{context.project.dotted(cls.module.path)}.{cls.name}"
+    mine = f"{context.project.paths.dotted(cls.module.path)}.{cls.name}"
     return any(map(_any_of(tuple(names)).match, [mine, *_bases(context, cls)]))
 
 

@@ -126,7 +126,7 @@ def _wrapped(context: GradContext, value: Value) -> Value:
 
 def _is_own_library(machine: Machine, module: ModuleInfo) -> bool:
     """Tell whether a file may belong to the library itself, where that is the project: not just a file of its name."""
-    return "." in machine.project.dotted(module.path)
+    return "." in machine.project.paths.dotted(module.path)
 
 
 def call_function(machine: Machine, symbol: FunctionValue, args: Args, node: ast.Call, state: State) -> Value:

@@ -85,7 +85,7 @@ class Memory:
         stem = self.module.path.stem
         if stem.startswith("__"):
             return False
-        for other in project.loaded:
+        for other in project.files.loaded:
             if other is not self.module and other not in self._strangers:
                 if stem in other.text:
                     return False
@@ -307,13 +307,13 @@ class Memories:
     """What is known of the files of a project over their versions; nothing else of the project may have changed."""
 
     def __init__(self, project: Project) -> None:
-        project.watch_edits()
+        project.files.watch_edits()
         self._project = project
         self._known: dict[Path, Memory] = {}
 
     def follow(self) -> None:
         """Take notice of the edits since the last time."""
-        edits = self._project.take_edits()
+        edits = self._project.files.take_edits()
         for path, module, shifts in edits:
             memory = self._known.get(path)
             if memory is None or module is None or shifts is None:

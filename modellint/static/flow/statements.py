@@ -415,7 +415,7 @@ def _import(machine: Machine, node: ast.Import | ast.ImportFrom, state: State) -
         names = [a.name for a in node.names] if isinstance(node, ast.Import) else [node.module or ""]
         level = 0 if isinstance(node, ast.Import) else node.level
         for name in names:
-            path = machine.project.find(frame.module.path, name, level)
+            path = machine.project.paths.find(frame.module.path, name, level)
             if path is not None and not path.is_dir():
                 module = machine.project.registry(path, frame.module.path)
                 if module is not None:

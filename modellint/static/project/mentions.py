@@ -18,6 +18,7 @@ class Mentions:
         self._numbers: dict[Path, int] = {}
         self._holders: dict[bytes, int | array[int]] = {}  # most words are in one file
         self._replaced: dict[int, bytes] = {}
+        self._known: dict[str, tuple[Path, ...]] = {}
         for path in paths:
             try:
                 words = set(_WORD.findall(read(path)))
@@ -38,9 +39,17 @@ class Mentions:
     def replace(self, path: Path, text: bytes) -> None:
         """Go by `text` from now on for a file that was read."""
         self._replaced[self._numbers[path]] = text
+        for word, paths in list(self._known.items()):
+            if (path in paths) != (word.encode(errors="surrogateescape") in text):
+                del self._known[word]
 
     def of(self, text: str) -> tuple[Path, ...]:
         """Return the files whose text holds `text`, also inside a longer word, in the order of `paths`."""
+        if text not in self._known:
+            self._known[text] = self._find(text)
+        return self._known[text]
+
+    def _find(self, text: str) -> tuple[Path, ...]:
         needle = text.encode(errors="surrogateescape")  # a file name need not be text
         parts = _WORD.findall(needle)
         found = set(self._numbers.values())

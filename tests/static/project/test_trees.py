@@ -13,7 +13,7 @@ import pytest
 
 from modellint.sources import read_source
 from modellint.static import Analyzer
-from modellint.static.project import index
+from modellint.static.project import parsed_files
 from modellint.static.project.scanning import scan
 from modellint.static.project.trees import functions_in, parse_function, parse_text, rows_of
 from tests.static.conftest import analyzer, write
@@ -78,7 +78,7 @@ def test_trees_that_are_dropped_after_every_file_change_nothing(
     project: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = findings(analyzer(tmp_path, project), project)
-    monkeypatch.setattr(index, "TREE_BUDGET", 0)
+    monkeypatch.setattr(parsed_files, "TREE_BUDGET", 0)
     dropped = findings(analyzer(tmp_path, project), project)
 
     assert {code for _, _, code, _ in kept} == {"ML101"}
@@ -86,7 +86,7 @@ def test_trees_that_are_dropped_after_every_file_change_nothing(
 
 
 def test_files_checked_twice_say_the_same(project: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index, "TREE_BUDGET", 0)
+    monkeypatch.setattr(parsed_files, "TREE_BUDGET", 0)
     subject = analyzer(tmp_path, project)
 
     assert findings(subject, project) == findings(subject, project) != set()
@@ -108,7 +108,7 @@ def test_one_analyzer_sees_the_new_text_of_a_file(project: list[Path], tmp_path:
     assert findings(subject, project) == set()
 
 
-SOURCES = sorted(Path(index.__file__).parents[2].rglob("*.py")) + [
+SOURCES = sorted(Path(parsed_files.__file__).parents[2].rglob("*.py")) + [
     Path(m.__file__) for m in (ast, argparse, typing, unittest.mock)
 ]  # type: ignore[arg-type]
 
