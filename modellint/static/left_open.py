@@ -6,13 +6,15 @@ import re
 from pathlib import Path
 
 from modellint.static.context import FileContext
-from modellint.static.evidence import functions_around, in_eval, is_handed_over, named_for_inference
 from modellint.static.flow.events import Event, Snapshot
 from modellint.static.flow.values import EVAL, OFF, Site
+from modellint.static.handed_over import is_handed_over
 from modellint.static.naming import is_test_module
 from modellint.static.project import FunctionInfo
 from modellint.static.project.callers import MAX_FILES, files_calling
 from modellint.static.project.facts import parameters
+from modellint.static.purpose import functions_around, named_for_inference
+from modellint.static.snapshots import in_eval
 
 
 def shows_what_is_meant(event: Event, snapshot: Snapshot, context: FileContext) -> bool:

@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
-from modellint.static.evidence import PREDICTS, gradients_asked, in_eval, is_test_code, named_for_inference
+from modellint.static.evidence import PREDICTS
 from modellint.static.flow.events import FORWARD, GRAPH_MADE, Event, Snapshot
 from modellint.static.flow.values import ON, Site
 from modellint.static.merge import merged
+from modellint.static.purpose import is_test_code, named_for_inference
 from modellint.static.sites import Place, places
+from modellint.static.snapshots import gradients_asked, in_eval
 
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:

@@ -11,7 +11,6 @@ from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
 from modellint.static.dependence import NO, UNKNOWN
-from modellint.static.evidence import functions_around
 from modellint.static.flow.events import EVAL_AGAIN, FORWARD, CallSite, Event
 from modellint.static.flow.frames import call_at
 from modellint.static.flow.values import ENTRY, EVAL, TRAIN, ModeFact, Modes, Site, kinds
@@ -19,6 +18,7 @@ from modellint.static.guards import assignments, conditions, walk_own
 from modellint.static.merge import merged
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.trees import walk
+from modellint.static.purpose import functions_around
 from modellint.static.sites import Place, from_other_files, places
 
 

@@ -8,17 +8,13 @@ from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence, Severity
 from modellint.static.context import FileContext, Finding
 from modellint.static.dependence import NO
-from modellint.static.evidence import (
-    in_eval,
-    in_train,
-    is_test_code,
-    open_mode,
-    wrong_call,
-)
+from modellint.static.evidence import wrong_call
 from modellint.static.flow.events import EXPORT
 from modellint.static.hidden import is_filled_later
 from modellint.static.merge import merged
+from modellint.static.purpose import is_test_code
 from modellint.static.sites import Place, places
+from modellint.static.snapshots import in_eval, in_train, open_mode
 
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:

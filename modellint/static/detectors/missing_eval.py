@@ -11,18 +11,7 @@ from modellint.diagnostic import Confidence, Severity
 from modellint.static.comments import says_mode_is_meant
 from modellint.static.context import FileContext, Finding
 from modellint.static.dependence import NO, YES
-from modellint.static.evidence import (
-    PREDICTS,
-    as_trained,
-    functions_around,
-    in_eval,
-    in_train,
-    is_inference,
-    named_for_inference,
-    open_mode,
-    records,
-    wrong_call,
-)
+from modellint.static.evidence import PREDICTS, as_trained, is_inference, wrong_call
 from modellint.static.flow.events import FORWARD, Event, Snapshot
 from modellint.static.flow.libraries import JUST_BUILT, SAVED_WHOLE
 from modellint.static.flow.values import ENTRY, EVAL, MIXED, OFF, TRAIN, Modes, Site, kinds
@@ -31,7 +20,9 @@ from modellint.static.left_open import is_begun_elsewhere, leaves_it_to_others, 
 from modellint.static.machines import switched_on_some
 from modellint.static.merge import merged
 from modellint.static.project import ClassInfo
+from modellint.static.purpose import functions_around, named_for_inference
 from modellint.static.sites import Place, called_from, places, shown_at
+from modellint.static.snapshots import in_eval, in_train, open_mode, records
 
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:

@@ -11,34 +11,21 @@ from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.classes import WITHOUT_LAYERS
 from modellint.static.context import FileContext, Finding
-from modellint.static.evidence import (
-    PREDICTS,
-    as_trained,
-    called_for_inference,
-    gradients_asked,
-    has_loaded_weights,
-    in_eval,
-    in_train,
-    is_handed_over,
-    is_no_model,
-    is_shape_check,
-    is_test_code,
-    means_inference,
-    over_held_out_data,
-    records,
-    wrong_call,
-)
+from modellint.static.evidence import PREDICTS, as_trained, is_no_model, is_shape_check, wrong_call
 from modellint.static.family import runs_without_gradients, under_switch
 from modellint.static.flow.events import FORWARD, Event, Snapshot
 from modellint.static.flow.frames import call_at
 from modellint.static.flow.values import ENTRY, EVAL, UNKNOWN_MODES, Site, kinds
 from modellint.static.guards import walk_own
+from modellint.static.handed_over import is_handed_over
 from modellint.static.left_open import leaves_it_to_others, switched_for_training_alone
 from modellint.static.merge import merged
 from modellint.static.naming import is_test_file, speaks_of_inference
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.names import last_name
+from modellint.static.purpose import called_for_inference, is_test_code, means_inference, over_held_out_data
 from modellint.static.sites import Place, places, shown_at
+from modellint.static.snapshots import gradients_asked, has_loaded_weights, in_eval, in_train, records
 
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:

@@ -12,18 +12,7 @@ from pathlib import PurePath
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
-from modellint.static.evidence import (
-    PREDICTS,
-    acts,
-    functions_around,
-    in_eval,
-    is_shape_check,
-    is_test_code,
-    means_inference,
-    names_around,
-    wants_randomness,
-    wrong_call,
-)
+from modellint.static.evidence import PREDICTS, is_shape_check, wrong_call
 from modellint.static.flow.events import FORWARD, Event, Snapshot
 from modellint.static.flow.newlayers import WEIGHTS_IN_PARTS, new_layer
 from modellint.static.flow.values import OFF, RANDOM, UNKNOWN, Site
@@ -33,7 +22,16 @@ from modellint.static.naming import snake
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo
 from modellint.static.project.names import last_name
 from modellint.static.project.trees import walk
+from modellint.static.purpose import (
+    acts,
+    functions_around,
+    is_test_code,
+    means_inference,
+    names_around,
+    wants_randomness,
+)
 from modellint.static.sites import Place, called_from, places
+from modellint.static.snapshots import in_eval
 
 _PURE = frozenset({RANDOM})
 _TRIES_OUT = re.compile(

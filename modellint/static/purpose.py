@@ -1,0 +1,186 @@
+"""What the code around an event is for, by the names of its functions, its data and the calls that lead to it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable
+
+from modellint.static import held_out
+from modellint.static.flow.events import CallSite, Event
+from modellint.static.flow.frames import call_at
+from modellint.static.guards import walk_own
+from modellint.static.naming import is_test_module, snake, speaks_of_inference
+from modellint.static.project import FunctionInfo
+from modellint.static.project.names import last_name
+from modellint.static.snapshots import put_into_training
+
+_NAMED_FILE = re.compile(r"(^|_)(eval\w*|valid\w*|test\w*|infer\w*|predict\w*|demo|serv\w*|train\w*)(_|$)")
+
+
+def names_around(event: Event) -> Iterable[str]:
+    """Yield the names of the functions, classes and file that an event happened in, innermost first."""
+    for function in functions_around(event):
+        if not function.is_body:
+            yield function.name
+            if function.cls is not None:
+                yield function.cls.name
+            outer = function.parent
+            while outer is not None and not outer.is_body:
+                yield outer.name
+                outer = outer.parent
+    root = event.root
+    if root.is_body and _NAMED_FILE.search(snake(root.module.path.stem)):
+        yield root.module.path.stem
+
+
+def functions_around(event: Event) -> list[FunctionInfo]:
+    """Return the functions of the call chain, innermost first."""
+    return [event.function, *(step.caller for step in reversed(event.key.chain))]
+
+
+def is_test_code(event: Event) -> bool:
+    """Tell whether an event happened in a test suite, where names that speak of tests are no evidence."""
+    module = event.root.module
+    if is_test_module(module):
+        return True
+    if any(cls is not None and "unittest.TestCase" in cls.bases for cls in (f.cls for f in functions_around(event))):
+        return True
+    names = list(names_around(event))
+    return "_test" in names or ("pytest" in module.imports and any(name.startswith("test_") for name in names))
+
+
+def named_for_inference(event: Event) -> bool:
+    """Tell whether the function is named for evaluation, prediction or the like, and not for training."""
+    if is_test_code(event):
+        return False
+    for name in names_around(event):
+        verdict = speaks_of_inference(name)
+        if verdict is not None:
+            return verdict
+    return False
+
+
+def over_held_out_data(event: Event) -> bool:
+    """Tell whether an event happened to data that is held out for evaluation, outside tests."""
+    return not is_test_code(event) and held_out.runs_over_some(event)
+
+
+_TRAINS = re.compile(r"(^|_)(train\w*|fit|finetune\w*)(_|$)")
+_FLAGS = frozenset({"train", "training", "is_train", "is_training"})
+
+
+def called_for_inference(event: Event) -> bool:
+    """Tell whether the innermost call that says so names the part of the work, or of the data, that is no training.
+
+    `run_epoch(model, val_loader)`, `run_epoch(model, loader, "test")`, `step(batch, train=False)`.
+    """
+    if is_test_code(event):
+        return False
+    for step in reversed(event.key.chain):
+        verdict = _asks_for_inference(step)
+        if verdict is not None:
+            return verdict
+    return False
+
+
+def _asks_for_inference(step: CallSite) -> bool | None:
+    """Tell whether the arguments of a call speak of inference (True), of training (False), or leave it open."""
+    call = call_at(step.caller, step.site)
+    if call is None:
+        return None
+    verdicts = set()
+    for keyword in call.keywords:
+        if keyword.arg in _FLAGS and isinstance(keyword.value, ast.Constant) and isinstance(keyword.value.value, bool):
+            verdicts.add(not keyword.value.value)
+    for value in (*call.args, *(keyword.value for keyword in call.keywords)):
+        if isinstance(value, ast.Subscript):  # `loaders["val"]`
+            value = value.slice
+        if isinstance(value, ast.Constant) and isinstance(value.value, str):
+            name, wanted = value.value.lower(), held_out.PHASE
+        else:
+            name, wanted = snake(last_name(value) or ""), held_out.NAME
+        if _TRAINS.search(name):
+            verdicts.add(False)
+        elif wanted.search(name):
+            verdicts.add(True)
+    return verdicts.pop() if len(verdicts) == 1 else None
+
+
+def means_inference(event: Event) -> bool:
+    """Tell whether names say that an event is evaluation, prediction or the like: of the code, the data or the call."""
+    return named_for_inference(event) or over_held_out_data(event) or called_for_inference(event)
+
+
+_TRAINING_FLAG = re.compile(r"^(is_train(ing)?|training|train(ing)?_mode)$")
+_EVALUATES = re.compile(r"(^|_)(eval|test|val|predict|infer|accura|scor|metric)")
+
+
+def asked_to_train(event: Event) -> bool:
+    """Tell whether a caller tells what runs the model that this is training: `sample(net, is_train=True)`.
+
+    What evaluates or predicts by its name may be told which half of the data to look at.
+    """
+    return any(
+        keyword.arg is not None
+        and _TRAINING_FLAG.match(keyword.arg)
+        and isinstance(keyword.value, ast.Constant)
+        and keyword.value.value is True
+        for step in event.key.chain
+        if not _EVALUATES.search(snake(step.callee.name)) and (call := call_at(step.caller, step.site)) is not None
+        for keyword in call.keywords
+    )
+
+
+def _repeats_itself(event: Event) -> bool:
+    """Tell whether the innermost loop counts turns that give the model the same input each, in a mode that train() set.
+
+    Such predictions are drawn to see how they spread.
+    """
+    if not event.loops or event.loops[-1].over != {"range"} or not event.inputs or event.beside_training:
+        return False
+    if not all(put_into_training(snapshot) for snapshot in event.snapshots):
+        return False
+    row = event.loops[-1].row
+    turns = [
+        node
+        for node in walk_own(event.function)
+        if isinstance(node, (ast.For, ast.ListComp)) and node.lineno <= row <= event.site.row <= (node.end_lineno or 0)
+    ]
+    changed = (
+        {n.id for n in ast.walk(turns[-1]) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        if turns
+        else None
+    )
+    return changed is not None and changed.isdisjoint(event.inputs)
+
+
+_MONTE_CARLO = re.compile(
+    r"(^|_)(mc|monte|carlo|uncertaint\w+|dropout|stochastic|bayes\w*|epistemic|attack\w*|adversar\w*|"
+    r"fast_adapt|maml|meta_(train|test|val\w*))(_|$)"
+)
+
+
+def wants_randomness(event: Event) -> bool:
+    """Tell whether the code, or a loop around it, is named for what dropout at inference is good for.
+
+    An attack goes by the model as it stands: recurrent layers give gradients in training mode only. A model that is
+    adapted to a few examples learns in the same turn.
+    """
+    if _repeats_itself(event):
+        return True
+    turns = (name for loop in event.loops for name in loop.given | loop.over)
+    return any(_MONTE_CARLO.search(snake(name)) for name in (*names_around(event), *turns))
+
+
+_ACTING = re.compile(r"(^|_)(select|choose|get|sample|take|pick)_actions?(_|$)|^act$")
+
+
+def acts(event: Event) -> bool:
+    """Tell whether the loop around an event steps through an environment, or the code is named for that.
+
+    A policy that acts explores.
+    """
+    if any(_ACTING.search(snake(name)) for name in names_around(event)):
+        return True
+    return bool(event.loops) and "step" in event.loops[-1].calls and "zero_grad" not in event.loops[-1].calls
