@@ -1,0 +1,96 @@
+"""Assignments: what a name, an attribute or an element holds from here on."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from modellint.static.flow import data
+from modellint.static.flow.machine import Machine, Statements
+from modellint.static.flow.state import State
+from modellint.static.flow.targets import assign
+from modellint.static.flow.values import join
+from modellint.static.project import FunctionInfo
+
+
+def _assign(machine: Machine, node: ast.Assign, state: State) -> list[State]:
+    value = machine.eval(node.value, state)
+    if machine.frame.loops and _adds_to_itself(node):
+        added = machine.eval(node.value.right, state)  # type: ignore[attr-defined]
+        value = value.with_taint(data.accumulated(machine, node, ast.unparse(node.targets[0]), added, state))
+    for target in node.targets:
+        assign(machine, target, value, state)
+    target = node.targets[0]
+    if machine.recorder.events and isinstance(target, ast.Name) and not _is_read(machine.frame.function, target.id):
+        machine.recorder.drop(machine.site(node.value), value.taint)
+    return [state]
+
+
+def _is_read(function: FunctionInfo, name: str) -> bool:
+    """Tell whether a variable of a function, or of a script, is read anywhere; what a notebook holds is looked at."""
+    known: frozenset[str] | None = function.memo.get(_is_read)
+    if known is None and function.module.path.suffix != ".ipynb":
+        known = _reads([function.node] if function.node is not None else _outside_functions(function.body))
+        for inner in function.module.functions if function.is_body else ():
+            known |= _reads([inner.node] if inner.node is not None else []) - inner.stores
+        function.memo[_is_read] = known
+    return name != "_" and (known is None or name in known)
+
+
+def _reads(nodes: Iterable[ast.AST]) -> frozenset[str]:
+    names = (name for node in nodes for name in ast.walk(node) if isinstance(name, ast.Name))
+    return frozenset(name.id for name in names if not isinstance(name.ctx, ast.Store))
+
+
+def _outside_functions(body: Iterable[ast.stmt]) -> Iterable[ast.stmt]:
+    return (statement for statement in body if not isinstance(statement, _DEFINES))
+
+
+_DEFINES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def _adds_to_itself(node: ast.Assign) -> bool:
+    """Tell whether this is `total = total + ...`."""
+    target, value = node.targets[0], node.value
+    return (
+        isinstance(target, ast.Name)
+        and isinstance(value, ast.BinOp)
+        and isinstance(value.op, ast.Add)
+        and isinstance(value.left, ast.Name)
+        and value.left.id == target.id
+    )
+
+
+def _annotated(machine: Machine, node: ast.AnnAssign, state: State) -> list[State]:
+    if node.value is not None:
+        assign(machine, node.target, machine.eval(node.value, state), state)
+    return [state]
+
+
+def _augmented(machine: Machine, node: ast.AugAssign, state: State) -> list[State]:
+    added = machine.eval(node.value, state)
+    before = machine.eval(_loaded(node.target), state)
+    after = join(before, added)._replace(consts=None)
+    number = not before.refs  # a list or tuple that grows is no sum
+    if isinstance(node.op, ast.Add) and number and machine.frame.loops and isinstance(node.target, ast.Name):
+        after = after.with_taint(data.accumulated(machine, node, node.target.id, added, state))
+    assign(machine, node.target, after, state)
+    return [state]
+
+
+def _loaded(target: ast.expr) -> ast.expr:
+    """Return `target` as an expression that reads it."""
+    if isinstance(target, ast.Name):
+        return ast.copy_location(ast.Name(target.id, ast.Load()), target)
+    if isinstance(target, ast.Attribute):
+        return ast.copy_location(ast.Attribute(target.value, target.attr, ast.Load()), target)
+    if isinstance(target, ast.Subscript):
+        return ast.copy_location(ast.Subscript(target.value, target.slice, ast.Load()), target)
+    return target
+
+
+ASSIGNMENTS: Statements = {
+    ast.Assign: _assign,
+    ast.AnnAssign: _annotated,
+    ast.AugAssign: _augmented,
+}

@@ -1,0 +1,111 @@
+"""Definitions and imports: what a file or a function gives names to, and the registries that they fill."""
+
+from __future__ import annotations
+
+import ast
+
+from modellint.static.flow.machine import Machine, Statements
+from modellint.static.flow.state import State
+from modellint.static.flow.targets import christen, class_home
+from modellint.static.flow.values import NONE, Args, ClassValue, FunctionValue, Value
+from modellint.static.project import ClassInfo
+from modellint.static.project.names import last_name
+
+
+def _function(machine: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef, state: State) -> list[State]:
+    frame = machine.frame
+    if frame.function.is_body:  # found by name; a decorator may enter it into a registry
+        own = frame.function.functions.get(node.name)
+        if own is not None and own.node is node:
+            _register(machine, node, FunctionValue(own, None, node.name, True), state)
+    else:
+        inner = next((f for f in frame.function.nested if f.node is node), None)
+        if inner is not None:
+            value = FunctionValue(inner, frame.id, node.name)
+            state.variables[frame.id, node.name] = Value(symbols=(value,))
+    return [state]
+
+
+def _class(machine: Machine, node: ast.ClassDef, state: State) -> list[State]:
+    own = machine.frame.function.classes.get(node.name)
+    if own is not None and machine.frame.function.is_body:
+        _register(machine, node, ClassValue(own, node.name), state)
+        _class_body(machine, node, own, state)
+    return [state]
+
+
+def _class_body(machine: Machine, node: ast.ClassDef, cls: ClassInfo, state: State) -> None:
+    """Keep the models that the body of a class assigns, and its variables that wait for one."""
+    held: dict[str, Value] = {}
+    for statement in node.body:
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) and held:
+            _in_class_body(machine, statement.value, held, state)
+        if not isinstance(statement, (ast.Assign, ast.AnnAssign)):
+            continue
+        if isinstance(statement.value, (ast.Call, ast.Name, ast.Constant)):
+            value = machine.eval(statement.value, state)
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            for target in targets:
+                if isinstance(target, ast.Name) and (value.refs or value.symbols or value == NONE):
+                    christen(target.id, value, state)
+                    state.variables[class_home(machine, cls), target.id] = held[target.id] = value
+
+
+def _in_class_body(machine: Machine, call: ast.Call, held: dict[str, Value], state: State) -> None:
+    """Evaluate a call in the body of a class, where its variables `held` come before those of the file."""
+    frame = machine.frame.id
+    outer = {name: state.variables.get((frame, name)) for name in held}
+    for name, value in held.items():
+        state.variables[frame, name] = value
+    machine.eval(call, state)
+    for name, before in outer.items():
+        if before is None:
+            del state.variables[frame, name]
+        else:
+            state.variables[frame, name] = before
+
+
+def _register(
+    machine: Machine,
+    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef,
+    value: FunctionValue | ClassValue,
+    state: State,
+) -> None:
+    """Run decorators that enter what they decorate into a registry: `@register("small")`, `@MODELS.register()`."""
+    for decorator in node.decorator_list if machine.frame.module.registers else ():
+        name = last_name(decorator)
+        if name is not None and "regist" in name:
+            call = ast.copy_location(ast.Call(decorator, [], []), decorator)
+            machine.call_value(machine.eval(decorator, state), Args((Value(symbols=(value,)),)), call, state)
+
+
+def _import(machine: Machine, node: ast.Import | ast.ImportFrom, state: State) -> list[State]:
+    """An import runs the module; that matters where it fills a registry."""
+    frame = machine.frame
+    if frame.function.is_body:
+        names = [a.name for a in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+        level = 0 if isinstance(node, ast.Import) else node.level
+        for name in names:
+            path = machine.project.paths.find(frame.module.path, name, level)
+            if path is not None and not path.is_dir():
+                module = machine.project.registry(path, frame.module.path)
+                if module is not None:
+                    machine.ensure_module(module, state)
+    return [state]
+
+
+def _declare(machine: Machine, node: ast.Global | ast.Nonlocal, state: State) -> list[State]:
+    kind = "global" if isinstance(node, ast.Global) else "nonlocal"
+    machine.frame.declared.update(dict.fromkeys(node.names, kind))
+    return [state]
+
+
+DEFINITIONS: Statements = {
+    ast.FunctionDef: _function,
+    ast.AsyncFunctionDef: _function,
+    ast.ClassDef: _class,
+    ast.Import: _import,
+    ast.ImportFrom: _import,
+    ast.Global: _declare,
+    ast.Nonlocal: _declare,
+}

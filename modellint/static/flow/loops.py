@@ -1,0 +1,102 @@
+"""Loops: turn by turn over a few known elements, otherwise lap by lap until nothing new comes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from modellint.static.flow.conditions import truth
+from modellint.static.flow.machine import Machine, Statements
+from modellint.static.flow.state import State, agree, settle
+from modellint.static.flow.targets import assign, elements, iterate
+from modellint.static.flow.values import Value
+
+_MAX_LAPS = 3
+"""Passes over a loop; the effect of a mode change is stable after the second."""
+
+
+def _for(machine: Machine, node: ast.For | ast.AsyncFor, state: State) -> list[State]:
+    iterable = machine.eval(node.iter, state)
+    items = elements(machine, node.iter, iterable, state)
+    if items is not None:
+        return _unrolled(machine, node, items, state)
+
+    def bind_next(current: State) -> None:
+        assign(machine, node.target, iterate(machine, iterable, current, node.iter), current)
+
+    return _laps(machine, node, state, bind_next)
+
+
+def _unrolled(machine: Machine, node: ast.For | ast.AsyncFor, items: list[Value], state: State) -> list[State]:
+    """Run the body once for each of a few known elements; constants tell the events of the turns apart."""
+    frame = machine.frame
+    saved, outer_breaks, outer_continues = frame.unrolled, frame.breaks, frame.continues
+    frame.breaks, states = [], [state]
+    for index, item in enumerate(items):
+        frame.continues = []
+        named = item.consts is not None and len(item.consts) == 1
+        if named:
+            frame.unrolled = (*saved, (f"{node.lineno}:{index}", next(iter(item.consts or ()))))
+        for current in states:
+            assign(machine, node.target, item, current)
+        states = settle(machine.block(node.body, states) + frame.continues)
+        frame.unrolled = saved
+    ends = machine.block(node.orelse, states) + frame.breaks
+    frame.breaks, frame.continues = outer_breaks, outer_continues
+    return settle(ends)
+
+
+def _while(machine: Machine, node: ast.While, state: State) -> list[State]:
+    if truth(machine, node.test, state) is False:
+        return machine.block(node.orelse, [state])
+    endless = isinstance(node.test, ast.Constant) and bool(node.test.value)
+
+    def test_again(current: State) -> None:
+        machine.eval(node.test, current)
+
+    return _laps(machine, node, state, test_again, endless)
+
+
+def _laps(
+    machine: Machine,
+    loop: ast.For | ast.AsyncFor | ast.While,
+    state: State,
+    begin: Callable[[State], Any],
+    endless: bool = False,
+) -> list[State]:
+    """Run a loop lap by lap until a lap begins in a state that was seen before.
+
+    A loop is taken to run at least once, and its laps are kept apart: what the first lap leaves is how the second one
+    begins, not something that may or may not be so.
+    """
+    frame = machine.frame
+    outer_breaks, outer_continues, outer_lap = frame.breaks, frame.continues, frame.lap
+    frame.breaks = []
+    outer_loops = machine.enter_loop(loop)
+    states, begun = [state], [state.copy()]
+    try:
+        for lap in range(_MAX_LAPS):
+            frame.lap = outer_lap + lap
+            frame.continues = []
+            for current in states:
+                begin(current)
+            states = settle(machine.block(loop.body, states) + frame.continues)
+            if not states or all(any(agree(seen, s) for seen in begun) for s in states):
+                break
+            begun += [s.copy() for s in states]
+    finally:
+        frame.lap = outer_lap
+        frame.loops = outer_loops
+    breaks = frame.breaks
+    frame.breaks, frame.continues = outer_breaks, outer_continues
+    if endless:
+        return settle(breaks)
+    return settle(machine.block(loop.orelse, states) + breaks)
+
+
+LOOPS: Statements = {
+    ast.For: _for,
+    ast.AsyncFor: _for,
+    ast.While: _while,
+}
