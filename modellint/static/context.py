@@ -70,7 +70,7 @@ class Analyses:
         self._classes = classes
         self._knowledge = knowledge
         self.weights = Weights(classes)
-        self._quiet = Quiet(project, classes, knowledge)
+        self._quiet = Quiet(project, classes, knowledge, self.weights)
         self._facts = CallFacts()
         self._is_checked = is_checked
         self._checked: dict[str, bool] = {}

@@ -10,21 +10,33 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from modellint.static.classes import Classes
-from modellint.static.flow.reading import Loud, Reading
+from modellint.static.dependence import NO
+from modellint.static.flow.reading import Loud, Reading, is_loud
 from modellint.static.flow.summaries import Result, Summary
-from modellint.static.flow.values import INSTANCE, MODEL, OPAQUE, UNKNOWN_MODES, BoundMethod, External, Obj, Value
+from modellint.static.flow.values import (
+    INSTANCE,
+    MODEL,
+    OPAQUE,
+    UNKNOWN_MODES,
+    AnySymbol,
+    BoundMethod,
+    ClassValue,
+    External,
+    FunctionValue,
+    Obj,
+    Partial,
+    Value,
+)
 from modellint.static.flow.vocabulary import MODEL_NAME
 from modellint.static.knowledge import Knowledge
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo, Project
+from modellint.static.weights import Weights
 
 _WORDS = frozenset(
     "no_grad inference_mode enable_grad set_grad_enabled requires_grad_ requires_grad load_state_dict from_pretrained "
     "volatile set_training_mode create_model backward add_module".split()
 )
 """Words that may change a mode, gradients or weights, wherever they stand."""
-_PLAIN_DECORATORS = frozenset(
-    "staticmethod classmethod property cached_property abstractmethod cache lru_cache contextmanager".split()
-)
 _MAX_REACHED = 60
 _RECURSION = Summary(Result(anything=True), frozenset(), frozenset(), False)
 _Key: TypeAlias = "tuple[FunctionInfo | None, ClassInfo | None]"
@@ -34,7 +46,8 @@ _FREE = 1_000_000  # deeper than any cycle
 class Quiet:
     """Answers for the functions of one project; the class is that of the object whose method is called."""
 
-    def __init__(self, project: Project, classes: Classes, knowledge: Knowledge) -> None:
+    def __init__(self, project: Project, classes: Classes, knowledge: Knowledge, weights: Weights) -> None:
+        self._weights = weights
         self._project = project
         self._classes = classes
         self._knowledge = knowledge
@@ -79,8 +92,18 @@ class Quiet:
             self._leaning = min(outer, self._leaning)
         return result
 
+    def is_module(self, cls: ClassInfo) -> bool:
+        """Tell whether a class is a torch module."""
+        return self._classes.is_module(cls)
+
+    def _is_model(self, cls: ClassInfo) -> bool:
+        """Tell whether a class is a module that is more than a function: one with weights, or with a mode."""
+        if not self._classes.is_module(cls):
+            return False
+        return self._classes.dependence(cls).answer != NO or not self._weights.of(cls).is_weightless
+
     def _summarise_class(self, cls: ClassInfo) -> Summary:
-        if self._classes.is_module(cls):
+        if self._is_model(cls):
             raise Loud
         stores: frozenset[str] = frozenset()
         reads: frozenset[tuple[ModuleInfo, str]] = frozenset()
@@ -98,7 +121,6 @@ class Quiet:
         if (
             function.node is None
             or function.classes
-            or not set(function.decorators) <= _PLAIN_DECORATORS
             or not _WORDS.isdisjoint(function.words)
             or (outer is not None and not outer.is_body)
         ):
@@ -111,15 +133,24 @@ class Quiet:
 
     def is_quiet(self, value: Value, heap: object, seen: set[int]) -> bool:
         """Tell whether no model, no function and no result of a forward can be reached from `value`."""
-        if value.taint:
+        if value.taint or not all(self._is_quiet_symbol(symbol, heap, seen) for symbol in value.symbols):
             return False
-        for symbol in value.symbols:
-            if isinstance(symbol, BoundMethod):
-                if not self.is_quiet(symbol.receiver, heap, seen):
-                    return False
-            elif not isinstance(symbol, External) or self._knowledge.is_library(symbol.dotted):
-                return False
         return all(oid in seen or self._is_quiet_object(oid, heap, seen) for oid in value.refs)
+
+    def _is_quiet_symbol(self, symbol: AnySymbol, heap: object, seen: set[int]) -> bool:
+        """Tell whether calling something that is no object can neither build nor run a model."""
+        if isinstance(symbol, BoundMethod):
+            return self.is_quiet(symbol.receiver, heap, seen)
+        if isinstance(symbol, Partial):
+            return all(self.is_quiet(value, heap, seen) for value in (symbol.callee, *symbol.args.every()))
+        if isinstance(symbol, FunctionValue):
+            if symbol.frame is not None or symbol.function.cls is not None:
+                return False
+            known = self.summary(symbol.function, None)
+            return known is not None and not known.stores
+        if isinstance(symbol, ClassValue):
+            return self.of_class(symbol.cls) is not None
+        return isinstance(symbol, External) and not is_loud(symbol.dotted, self._knowledge)
 
     def _is_quiet_object(self, oid: int, heap: object, seen: set[int]) -> bool:
         obj: Obj = heap[oid]  # type: ignore[index]

@@ -22,13 +22,38 @@ _METHODS = frozenset(
 _TORCH_TOOLS = tuple(
     f"torch.{part}." for part in ("onnx", "export", "jit", "quantization", "ao", "autograd", "func", "optim")
 )
+_TORCH_QUESTIONS = frozenset(
+    f"torch.{part}"
+    for part in (
+        "jit.is_scripting jit.is_tracing jit.annotate jit.isinstance jit.ignore jit.unused jit.export "
+        "onnx.is_in_onnx_export"
+    ).split()
+)
+"""Functions among those tools that only ask, or say something to a compiler."""
 _NUMBERS = frozenset("str int float bool len sum max min round abs open isinstance hasattr repr format any all".split())
+_PLAIN_DECORATORS = frozenset(
+    "staticmethod classmethod property setter deleter cached_property abstractmethod cache lru_cache "
+    "contextmanager".split()
+)
 _REBIND = frozenset({"setattr", "globals", "map"})
 _OF_TEXTS = frozenset(
     "lower upper strip lstrip rstrip split rsplit replace startswith endswith format join encode decode "
     "manual_seed".split()
 )
 """Methods of texts and random generators: what they are called on is no model, whatever its name."""
+_MAKERS = (
+    ast.Subscript,
+    ast.Attribute,
+    ast.ListComp,
+    ast.SetComp,
+    ast.DictComp,
+    ast.Await,
+    ast.List,
+    ast.Set,
+    ast.Dict,
+    ast.GeneratorExp,
+)
+"""Expressions whose value is another object than those that a function was given, or a part of one."""
 
 
 class Loud(Exception):
@@ -43,6 +68,22 @@ class Others(Protocol):
 
     def of_class(self, cls: ClassInfo) -> Summary | None:
         """Of a class of the project."""
+
+    def is_module(self, cls: ClassInfo) -> bool:
+        """Tell whether a class of the project is a torch module."""
+
+
+def is_loud(dotted: str, knowledge: Knowledge) -> bool:
+    """Tell whether calling the outside name `dotted` may build or run a model, or switch gradients."""
+    return bool(
+        (dotted.startswith(_TORCH_TOOLS) and dotted not in _TORCH_QUESTIONS)
+        or knowledge.loaders.get(dotted)
+        or knowledge.contexts.get(dotted)
+        or knowledge.entry_points.get(dotted)
+        or knowledge.runners.get(dotted)
+        or (knowledge.wrappers.get(dotted) and not dotted.startswith("copy."))
+        or (knowledge.module_bases.get(dotted) and dotted.rsplit(".", 1)[-1][:1].isupper())
+    )
 
 
 class Reading:
@@ -63,10 +104,13 @@ class Reading:
         self._reads: set[tuple[ModuleInfo, str]] = set()
         self._mutates = False
         self._yields = False
+        self._replaced = False
+        self._passed_on: set[ast.expr] = set()
         self._parts: dict[ast.Call, Summary] = {}
 
     def read(self) -> None:
         """Look at every node; raise `Loud` at the first that needs running."""
+        self._decorators(self._function)
         own = list(walk_own(self._function))
         for inner in self._function.nested:
             self._inner(inner)
@@ -81,7 +125,8 @@ class Reading:
             self._name(node)  # type: ignore[arg-type]
         elif kind is ast.Attribute:
             if type(node.ctx) is ast.Store:  # type: ignore[attr-defined]
-                if MODEL_NAME.match(node.attr) or node.attr == "training":  # type: ignore[attr-defined]
+                named = MODEL_NAME.match(node.attr) and node not in self._passed_on  # type: ignore[attr-defined]
+                if named or node.attr == "training":  # type: ignore[attr-defined]
                     raise Loud
                 self._stores.add(node.attr)  # type: ignore[attr-defined]
         elif kind is ast.Subscript:
@@ -89,6 +134,8 @@ class Reading:
         elif kind is ast.Assign:
             for target in node.targets:  # type: ignore[attr-defined]
                 self._bind(target, node.value)  # type: ignore[attr-defined]
+                if type(node.value) is ast.Name and node.value.id in self._given:  # type: ignore[attr-defined]
+                    self._passed_on.add(target)  # whoever calls gave no model
         elif kind in (ast.AnnAssign, ast.NamedExpr):
             if node.value is not None:  # type: ignore[attr-defined]
                 self._bind(node.target, node.value)  # type: ignore[attr-defined]
@@ -98,6 +145,20 @@ class Reading:
             self._yields = True
         elif kind is ast.Global or kind is ast.Nonlocal:
             raise Loud
+
+    def _decorators(self, function: FunctionInfo) -> None:
+        """Note that a library's decorator may change what the function returns; those of the project have to be run."""
+        if function.node is None or set(function.decorators) <= _PLAIN_DECORATORS:
+            return
+        for decorator in function.node.decorator_list:
+            bare = decorator.func if isinstance(decorator, ast.Call) else decorator
+            if last_name(bare) in _PLAIN_DECORATORS:
+                continue
+            symbol = self._project.resolve_in(function, bare)
+            if symbol is None or symbol.target is not None:
+                raise Loud
+            self._outside(symbol.dotted)
+            self._replaced = True
 
     def _inner(self, function: FunctionInfo) -> None:
         """Look at a function inside: it may be called here, and must not leave."""
@@ -152,17 +213,7 @@ class Reading:
             self._unknown(func)
 
     def _outside(self, dotted: str) -> None:
-        """What the outside name `dotted` means is called: it may build or run a model, or switch gradients."""
-        knowledge = self._knowledge
-        if (
-            dotted.startswith(_TORCH_TOOLS)
-            or knowledge.loaders.get(dotted)
-            or knowledge.contexts.get(dotted)
-            or knowledge.entry_points.get(dotted)
-            or knowledge.runners.get(dotted)
-            or (knowledge.wrappers.get(dotted) and not dotted.startswith("copy."))
-            or (knowledge.module_bases.get(dotted) and dotted.rsplit(".", 1)[-1][:1].isupper())
-        ):
+        if is_loud(dotted, self._knowledge):
             raise Loud
 
     def _own_method(self, func: ast.expr) -> FunctionInfo | None:
@@ -213,7 +264,7 @@ class Reading:
     # -- results -------------------------------------------------------------------------------------------
 
     def summary(self) -> Summary:
-        """Return what was read."""
+        """Return what was read; raise `Loud` where it returns a function, or a module that it made."""
         if self._yields:
             return Summary(Result(fresh=True), frozenset(self._stores), frozenset(self._reads), self._mutates)
         result = Result()
@@ -221,6 +272,8 @@ class Reading:
             result |= Result(frozenset({None})) if value is None else self._result(value, frozenset())
         if not self._returned:
             result = Result(frozenset({None}))
+        if self._replaced:
+            result |= Result(fresh=True, anything=True)
         return Summary(result, frozenset(self._stores), frozenset(self._reads), self._mutates)
 
     def _result(self, node: ast.expr, seen: frozenset[str]) -> Result:
@@ -236,9 +289,9 @@ class Reading:
             return self._called(node, seen)
         if isinstance(node, (ast.BinOp, ast.Compare, ast.UnaryOp, ast.JoinedStr)):
             return Result(anything=True)
-        if isinstance(node, (ast.Subscript, ast.Attribute, ast.ListComp, ast.SetComp, ast.DictComp, ast.Await)):
-            return Result(fresh=True)
-        if isinstance(node, (ast.List, ast.Set, ast.Dict, ast.GeneratorExp)):
+        if isinstance(node, ast.NamedExpr):
+            return self._result(node.value, seen)
+        if isinstance(node, _MAKERS) or (isinstance(node, ast.Tuple) and any(map(_is_starred, node.elts))):
             return Result(fresh=True)
         if isinstance(node, ast.Tuple):
             return Result(places=tuple(self._result(item, seen) for item in node.elts))
@@ -268,11 +321,17 @@ class Reading:
             name = dotted_name(node.func)
             plain = name in _NUMBERS and name not in self._function.stores
             return Result(anything=True) if plain or (name or "").startswith("torch.") else Result(fresh=True)
+        if any(map(self._others.is_module, part.result.made)):
+            raise Loud  # known as a module without weights, it is silent; as something unknown it may not be
         result = part.result._replace(given=frozenset())
         if part.result.given:
             arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
             result |= self._union(self._result(_bare(value), seen) for value in arguments)
         return result
+
+
+def _is_starred(node: ast.expr) -> bool:
+    return isinstance(node, ast.Starred)
 
 
 def _bare(node: ast.expr) -> ast.expr:
