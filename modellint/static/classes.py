@@ -8,12 +8,20 @@ import re
 from collections.abc import Iterator
 
 from modellint.static import given
+from modellint.static.attributes import (
+    attributes_of,
+    called_attributes,
+    kept_arguments,
+    may_be_child,
+    never_runs,
+    owner_of,
+    stored,
+)
 from modellint.static.dependence import NO, UNKNOWN, YES, Dependence
 from modellint.static.knowledge import Knowledge
 from modellint.static.project import ClassInfo, FunctionInfo, Project
 from modellint.static.project.facts import parameters
 from modellint.static.project.names import dotted_name, last_name
-from modellint.static.project.trees import walk
 
 WITHOUT_LAYERS = frozenset({"object", "abc.ABC", "typing.Generic", "typing.Protocol", "typing_extensions.Protocol"})
 _BUILTINS = frozenset(dir(builtins))
@@ -84,7 +92,7 @@ class Classes:
     def _attributes(self, method: FunctionInfo) -> frozenset[str]:
         """Return the attributes of `self` that `method` assigns or registers."""
         if method not in self._assigned:
-            self._assigned[method] = frozenset(_find_attributes(method))
+            self._assigned[method] = frozenset(attributes_of(method))
         return self._assigned[method]
 
     def builds_child(self, cls: ClassInfo, attribute: str) -> bool:
@@ -96,7 +104,7 @@ class Classes:
     def _built_children(self, cls: ClassInfo) -> Iterator[str]:
         for owner in self.project.ancestry(cls)[0]:
             for method in owner.methods.values():
-                for name, value in _stored(method):
+                for name, value in stored(method):
                     if isinstance(value, ast.Call) and self._is_constructor(method, value):
                         yield name
 
@@ -127,7 +135,7 @@ class Classes:
                 other = self.project.method(cls, func.attr)
                 if func.attr == "forward" or (other is not None and self.runs_forward(other)):
                     return True
-                if other is None and _may_be_child(func.attr) and call.args:
+                if other is None and may_be_child(func.attr) and call.args:
                     return True
         return False
 
@@ -142,14 +150,14 @@ class Classes:
         for call in function.calls:
             found = self.of_call(call, function, arguments if builds else set())
             if found.answer == YES:
-                where = _owner_of(function, call)
-                if where and _never_runs(function, where):
+                where = owner_of(function, call)
+                if where and never_runs(function, where):
                     continue
                 answers.append(Dependence(YES, found.detail + (f" in {where}" if where else "")))
                 break
-            if found.answer == UNKNOWN and (_may_build(function) or _owner_of(function, call)):
+            if found.answer == UNKNOWN and (_may_build(function) or owner_of(function, call)):
                 answers.append(found if function.name == "__init__" else Dependence(UNKNOWN, hints=found.hints))
-        if function.name == "__init__" and (kept := frozenset(_kept_arguments(function, arguments))):
+        if function.name == "__init__" and (kept := frozenset(kept_arguments(function, arguments))):
             answers.append(Dependence(UNKNOWN, "", kept))
         result = self._dependence[function] = given.joined(answers)
         return result
@@ -258,111 +266,9 @@ def _is_one(node: ast.expr | None) -> bool:
     return node is None or (isinstance(node, ast.Constant) and node.value == 1)
 
 
-def _find_attributes(method: FunctionInfo) -> Iterator[str]:
-    me = method.self_name
-    if me is None or method.node is None:
-        return
-    for node in walk(method.node):
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-            if isinstance(node.value, ast.Name) and node.value.id == me:
-                yield node.attr
-        elif isinstance(node, ast.Call) and last_name(node) in ("add_module", "register_module"):
-            if node.args and isinstance(node.args[0], ast.Constant):
-                yield str(node.args[0].value)
-
-
-def called_attributes(method: FunctionInfo) -> set[str]:
-    """Return the attributes of `self` that `method` calls like modules."""
-    me = method.self_name
-    return {
-        call.func.attr
-        for call in method.calls
-        if isinstance(call.func, ast.Attribute)
-        and isinstance(call.func.value, ast.Name)
-        and call.func.value.id == me
-        and _may_be_child(call.func.attr)
-    }
-
-
-def _may_be_child(name: str) -> bool:
-    return name not in _MODULE_METHODS and not name.startswith("__")
-
-
-_MODULE_METHODS = frozenset(
-    "add_module apply bfloat16 buffers children cpu cuda double eval extra_repr float forward get_buffer "
-    "get_parameter get_submodule half load_state_dict modules named_buffers named_children named_modules "
-    "named_parameters parameters register_buffer register_forward_hook register_forward_pre_hook register_module "
-    "register_parameter requires_grad_ share_memory state_dict to to_empty train type xpu zero_grad".split()
-)
-"""The public methods of torch.nn.Module (its documentation lists them)."""
-
-
-def _kept_arguments(function: FunctionInfo, arguments: set[str]) -> Iterator[str]:
-    """Yield the arguments that `__init__` stores as they are and a method calls later: children out of sight."""
-    cls = function.cls
-    if cls is None or function.node is None:
-        return
-    called: set[str] = set()
-    for method in cls.methods.values():
-        called |= called_attributes(method)
-    for name, value in _stored(function):
-        if isinstance(value, ast.Name) and value.id in arguments and name in called and not _ACTIVATION.search(name):
-            yield value.id
-
-
-_ACTIVATION = re.compile(r"^_?(act|activ|activation|actv|nonlinear\w*|non_linear\w*)(_?(fn|func|function|layer))?$")
-"""Attributes that hold an activation function: what is given there computes the same in every mode."""
-
-
 _BUILDS = re.compile(r"init|make|build|create|setup|set_up|get_|construct|configure")
 
 
 def _may_build(function: FunctionInfo) -> bool:
     """Tell whether what a function constructs may become a part of a model: in most methods, it is used and dropped."""
     return function.cls is None or "nn" in function.words or _BUILDS.search(function.name) is not None
-
-
-def _never_runs(init: FunctionInfo, attribute: str) -> bool:
-    """Tell whether a class stores a part that no method of it mentions: a classifier beside what gives feature maps."""
-    cls = init.cls
-    if init.name != "__init__" or cls is None or "forward" not in cls.methods or cls.bases not in _PLAIN_MODULE:
-        return False
-    if any(cls.name in other.bases for other in cls.module.classes):
-        return False
-    for method in cls.methods.values():
-        nodes = [node for node in walk(method.node) if isinstance(node, ast.Attribute)] if method.node else []
-        if any(node.attr == attribute and isinstance(node.ctx, ast.Load) for node in nodes):
-            return False
-        if not _SETS_UP.search(method.name):
-            whole = {node.value.id for node in nodes if node.attr in _LISTS_PARTS and isinstance(node.value, ast.Name)}
-            if "getattr" in method.callees or method.self_name in whole:
-                return False
-    return True
-
-
-_PLAIN_MODULE = (("nn.Module",), ("torch.nn.Module",))
-_LISTS_PARTS = frozenset({"children", "modules", "named_children", "named_modules", "_modules"})
-_SETS_UP = re.compile(r"init|reset|freez|load|weights|param")
-
-
-def _owner_of(function: FunctionInfo, call: ast.Call) -> str:
-    """Return the attribute of `self` whose assignment in `function` holds `call`, or an empty text."""
-    return next((name for name, value in _stored(function) if _holds(value, call)), "")
-
-
-def _stored(function: FunctionInfo) -> Iterator[tuple[str, ast.expr]]:
-    """Yield the attributes that a function assigns, with what it assigns to each."""
-    nodes = walk(function.node) if function.node else ()
-    for node in (node for node in nodes if isinstance(node, ast.Assign)):
-        for target in node.targets:
-            pairs = [(target, node.value)]
-            if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
-                pairs = list(zip(target.elts, node.value.elts, strict=False))
-            yield from ((place.attr, value) for place, value in pairs if isinstance(place, ast.Attribute))
-
-
-def _holds(node: ast.expr, inner: ast.expr) -> bool:
-    """Tell whether `inner` stands inside `node`, or is it, by their places in the text of one file."""
-    begins = (node.lineno, node.col_offset) <= (inner.lineno, inner.col_offset)
-    last, inner_last = node.end_lineno or 0, inner.end_lineno or 0
-    return begins and (inner_last, inner.end_col_offset or 0) <= (last, node.end_col_offset or 0)

@@ -19,6 +19,7 @@ from modellint.static.flow.frames import site_of
 from modellint.static.flow.quiet import Quiet
 from modellint.static.flow.relevance import CallFacts
 from modellint.static.flow.values import Site
+from modellint.static.flow.vocabulary import LOOKS_ALIKE
 from modellint.static.knowledge import Knowledge
 from modellint.static.naming import is_test_module
 from modellint.static.origins import Resolver
@@ -46,10 +47,6 @@ class Finding:
 
 
 _LOADING = frozenset({"load_state_dict", "from_pretrained", "load", "create_model", "hub", "export", "jit"})
-
-
-_LOOKS_ALIKE = frozenset("paddle paddlenlp mxnet mindspore jittor oneflow megengine chainer mlx".split())
-"""Libraries whose models have `train()`, `eval()` and a `no_grad` of their own."""
 
 
 class Analyses:
@@ -153,7 +150,7 @@ class FileContext:
     def _is_of_another_library(self) -> bool:
         """Whether a file imports a library whose models look like those of torch, and not torch itself."""
         roots = {imported.module.split(".")[0] for imported in self.module.imports.values() if not imported.level}
-        return not _LOOKS_ALIKE.isdisjoint(roots) and self.knowledge.roots.isdisjoint(roots)
+        return not LOOKS_ALIKE.isdisjoint(roots) and self.knowledge.roots.isdisjoint(roots)
 
     @cached_property
     def _forwards(self) -> frozenset[Site]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from modellint.static.classes import called_attributes
+from modellint.static.attributes import called_attributes
 from modellint.static.dependence import YES
 from modellint.static.flow import data
 from modellint.static.flow.decorators import decorated_grad

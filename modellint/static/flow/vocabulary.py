@@ -32,7 +32,10 @@ PREPARES_DATA = re.compile(r"(transforms?|tfms?|pre_filter|tokeni[sz]er|processo
 PREPARING_CLASS = re.compile(r"Tokeni[sz]er|Processor|FeatureExtractor")
 """Classes that prepare data: what they call on themselves runs no model, whatever the method's name."""
 
-OTHER_FRAMEWORKS = frozenset("tensorflow tf_keras keras jax flax haiku mxnet paddle".split())
+LOOKS_ALIKE = frozenset("paddle paddlenlp mxnet mindspore jittor oneflow megengine chainer mlx".split())
+"""Packages whose models have `train()`, `eval()` and a `no_grad` of their own."""
+
+OTHER_FRAMEWORKS = LOOKS_ALIKE | frozenset("tensorflow tf_keras keras jax flax haiku".split())
 """Packages whose models have neither torch's modes nor its autograd."""
 
 FORWARD_METHOD = re.compile(

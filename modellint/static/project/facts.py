@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import hashlib
 import itertools
 import zlib
 from collections.abc import Iterator
@@ -344,6 +343,8 @@ class ModuleInfo:
 
 
 def _digest(text: str) -> str:
+    import hashlib  # it loads OpenSSL, and only what is kept between runs asks for digests
+
     return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).hexdigest()
 
 

@@ -1,0 +1,115 @@
+"""What the methods of a class do with the attributes of `self`: which they assign, keep and call."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from modellint.static.project import FunctionInfo
+from modellint.static.project.names import last_name
+from modellint.static.project.trees import walk
+
+
+def attributes_of(method: FunctionInfo) -> Iterator[str]:
+    """Yield the attributes of `self` that `method` assigns or registers."""
+    me = method.self_name
+    if me is None or method.node is None:
+        return
+    for node in walk(method.node):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            if isinstance(node.value, ast.Name) and node.value.id == me:
+                yield node.attr
+        elif isinstance(node, ast.Call) and last_name(node) in ("add_module", "register_module"):
+            if node.args and isinstance(node.args[0], ast.Constant):
+                yield str(node.args[0].value)
+
+
+def called_attributes(method: FunctionInfo) -> set[str]:
+    """Return the attributes of `self` that `method` calls like modules."""
+    me = method.self_name
+    return {
+        call.func.attr
+        for call in method.calls
+        if isinstance(call.func, ast.Attribute)
+        and isinstance(call.func.value, ast.Name)
+        and call.func.value.id == me
+        and may_be_child(call.func.attr)
+    }
+
+
+def may_be_child(name: str) -> bool:
+    """Tell whether an attribute of `self` of that name may be a submodule: no method of every module has it."""
+    return name not in _MODULE_METHODS and not name.startswith("__")
+
+
+_MODULE_METHODS = frozenset(
+    "add_module apply bfloat16 buffers children cpu cuda double eval extra_repr float forward get_buffer "
+    "get_parameter get_submodule half load_state_dict modules named_buffers named_children named_modules "
+    "named_parameters parameters register_buffer register_forward_hook register_forward_pre_hook register_module "
+    "register_parameter requires_grad_ share_memory state_dict to to_empty train type xpu zero_grad".split()
+)
+"""The public methods of torch.nn.Module (its documentation lists them)."""
+
+
+def kept_arguments(function: FunctionInfo, arguments: set[str]) -> Iterator[str]:
+    """Yield the arguments that `__init__` stores as they are and a method calls later: children out of sight."""
+    cls = function.cls
+    if cls is None or function.node is None:
+        return
+    called: set[str] = set()
+    for method in cls.methods.values():
+        called |= called_attributes(method)
+    for name, value in stored(function):
+        if isinstance(value, ast.Name) and value.id in arguments and name in called and not _ACTIVATION.search(name):
+            yield value.id
+
+
+_ACTIVATION = re.compile(r"^_?(act|activ|activation|actv|nonlinear\w*|non_linear\w*)(_?(fn|func|function|layer))?$")
+"""Attributes that hold an activation function: what is given there computes the same in every mode."""
+
+
+def never_runs(init: FunctionInfo, attribute: str) -> bool:
+    """Tell whether a class stores a part that no method of it mentions: a classifier beside what gives feature maps."""
+    cls = init.cls
+    if init.name != "__init__" or cls is None or "forward" not in cls.methods or cls.bases not in _PLAIN_MODULE:
+        return False
+    if any(cls.name in other.bases for other in cls.module.classes):
+        return False
+    for method in cls.methods.values():
+        nodes = [node for node in walk(method.node) if isinstance(node, ast.Attribute)] if method.node else []
+        if any(node.attr == attribute and isinstance(node.ctx, ast.Load) for node in nodes):
+            return False
+        if not _SETS_UP.search(method.name):
+            whole = {node.value.id for node in nodes if node.attr in _LISTS_PARTS and isinstance(node.value, ast.Name)}
+            if "getattr" in method.callees or method.self_name in whole:
+                return False
+    return True
+
+
+_PLAIN_MODULE = (("nn.Module",), ("torch.nn.Module",))
+_LISTS_PARTS = frozenset({"children", "modules", "named_children", "named_modules", "_modules"})
+_SETS_UP = re.compile(r"init|reset|freez|load|weights|param")
+
+
+def owner_of(function: FunctionInfo, call: ast.Call) -> str:
+    """Return the attribute of `self` whose assignment in `function` holds `call`, or an empty text."""
+    return next((name for name, value in stored(function) if _holds(value, call)), "")
+
+
+def stored(function: FunctionInfo) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the attributes that a function assigns, with what it assigns to each."""
+    nodes = walk(function.node) if function.node else ()
+    for node in (node for node in nodes if isinstance(node, ast.Assign)):
+        for target in node.targets:
+            pairs = [(target, node.value)]
+            if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+                pairs = list(zip(target.elts, node.value.elts, strict=False))
+            yield from ((place.attr, value) for place, value in pairs if isinstance(place, ast.Attribute))
+
+
+def _holds(node: ast.expr, inner: ast.expr) -> bool:
+    """Tell whether `inner` stands inside `node`, or is it, by their places in the text of one file."""
+    begins = (node.lineno, node.col_offset) <= (inner.lineno, inner.col_offset)
+    last, inner_last = node.end_lineno or 0, inner.end_lineno or 0
+    return begins and (inner_last, inner.end_col_offset or 0) <= (last, node.end_col_offset or 0)
