@@ -64,11 +64,18 @@ def dotted(key: KeyPath) -> str:
 def read_document(path: Path) -> str:
     """Return the text of a document; raise `DocumentError` where it cannot be read."""
     try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise DocumentError([Problem(path, 1, "", "is not UTF-8")]) from None
+        data = path.read_bytes()
     except OSError as error:
         raise DocumentError([Problem(path, 1, "", f"cannot be read: {error.strerror}")]) from None
+    return text_of(path, data)
+
+
+def text_of(path: Path, data: bytes) -> str:
+    """Return the text of the document `path`, which holds `data`; raise `DocumentError` where it is none."""
+    try:
+        return data.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError:
+        raise DocumentError([Problem(path, 1, "", "is not UTF-8")]) from None
 
 
 def load_yaml(path: Path, text: str | None = None) -> Document:

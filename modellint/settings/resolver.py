@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from modellint.catalog import load_frameworks, load_rules, rules_folder
 from modellint.settings.build import build
-from modellint.settings.documents import Chain, nearest, read_chain
+from modellint.settings.documents import Chain, Configurations
 from modellint.settings.model import Overrides, Settings
 from modellint.settings.selectors import complaint
 from modellint.sources.projects import ROOT_MARKS, is_shared
@@ -28,6 +28,7 @@ class Resolver:
         self._by_folder: dict[Path, Settings] = {}
         self._by_source: dict[Path | None, Settings] = {}
         self._roots: dict[Path, Path] = {}
+        self._configurations = Configurations()
         self.files: set[Path] = set()
 
     def for_folder(self, folder: Path) -> Settings:
@@ -43,11 +44,11 @@ class Resolver:
     def _source(self, folder: Path) -> Path | None:
         if self.overrides.isolated:
             return None
-        return self.overrides.config or nearest(folder)
+        return self.overrides.config or self._configurations.nearest(folder)
 
     def _read(self, source: Path | None) -> Settings:
         if source not in self._by_source:
-            chain = Chain() if source is None else read_chain(source)
+            chain = Chain() if source is None else self._configurations.chain(source)
             # patterns of a file named by the user count from where the user is, as in ruff
             base = Path.cwd() if self.overrides.config else None
             settings = build(chain, load_rules(), load_frameworks(), self.overrides, base)
@@ -74,7 +75,8 @@ class Resolver:
         working directory or one of the `named` folders if `folder` lies in it, else the one above its packages.
         """
         if folder not in self._roots:
-            self._roots[folder] = _project_root(folder, (top for top in (Path.cwd(), *named) if not is_shared(top)))
+            tops = (top for top in (Path.cwd(), *named) if not is_shared(top))
+            self._roots[folder] = _project_root(folder, self._configurations.nearest, tops)
         return self._roots[folder]
 
 
@@ -84,7 +86,7 @@ def _own(settings: Settings) -> Iterator[Path]:
     yield from (path for path in paths if shipped not in path.parents)
 
 
-def _project_root(folder: Path, tops: Iterable[Path]) -> Path:
+def _project_root(folder: Path, nearest: Callable[[Path], Path | None], tops: Iterable[Path]) -> Path:
     for parent in (folder, *folder.parents):
         if any((parent / mark).exists() for mark in ROOT_MARKS):
             return parent

@@ -74,6 +74,16 @@ class TestWhichFileCounts:
         write(tmp_path, "ignore: [ML102]")
         assert "ML101" in settings(tmp_path).rules
 
+    def test_a_pyproject_is_read_once_a_run(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        path = write(tmp_path, "[tool.modellint]\nignore = ['ML101']\n", "pyproject.toml")
+        inner = write(tmp_path / "inner", "x = 1\n", "a.py")
+        read, seen = Path.read_bytes, list[Path]()
+        monkeypatch.setattr(Path, "read_bytes", lambda self: (seen.append(self), read(self))[1])
+        resolver = Resolver()
+        assert "ML101" not in resolver.for_folder(tmp_path).rules
+        assert "ML101" not in resolver.for_folder(inner.parent).rules
+        assert seen.count(path) == 1
+
     def test_a_pyproject_of_others_is_passed_by(self, tmp_path: Path) -> None:
         write(tmp_path, "ignore: [ML101]")
         write(tmp_path / "sub", "[tool.ruff]\n# not modellint\n", "pyproject.toml")
