@@ -1,14 +1,46 @@
-"""The elements of displays, comprehensions and of what is handed back in the order it was given."""
+"""The elements of displays and comprehensions, and calls that hand on what they are given."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import replace
 
 from modellint.static.origins.values import ELEMENT, Origin, Step
+from modellint.static.project.names import last_name
+
+_SAME_VALUE = frozenset({"list", "tuple", "iter", "deepcopy", "copy", "tqdm", "trange", "prepare", "cycle", "track"})
+_HANDS_BACK = frozenset(
+    {"prepare", "setup_dataloaders", "prepare_data_loader", "distribute_dataset", "auto_dataloader"}
+)
 
 
-def handed_back(origin: Origin, node: ast.Call) -> list[Origin]:
+def passed_on(origin: Origin, node: ast.Call, step_of: Callable[[Origin], Step]) -> list[Origin] | None:
+    """Return what calls hand on that are known by their names: what they are given, or elements of it; else None."""
+    name = last_name(node.func)
+    if isinstance(node.func, ast.Attribute):
+        if name in _HANDS_BACK and node.args:
+            return _handed_back(origin, node)
+        if name in ("items", "values") and not node.args and origin.path[:1] == (ELEMENT,):
+            rest = origin.path[1:]
+            if name == "items":
+                rest = rest[1:] if rest[:1] == (1,) else ("",)
+            return [origin.at(node.func.value).along((ELEMENT, *rest))]
+        if name == "get" and node.args:
+            return [origin.at(node.func.value).along((step_of(origin.at(node.args[0])), *origin.path))]
+    if name == "enumerate" and node.args and origin.path[:2] == (ELEMENT, 1):
+        return [origin.at(node.args[0]).along((ELEMENT, *origin.path[2:]))]
+    if name == "zip" and len(origin.path) > 1 and isinstance(origin.path[1], int):
+        if origin.path[1] < len(node.args):
+            return [origin.at(node.args[origin.path[1]]).along((ELEMENT, *origin.path[2:]))]
+    if name == "next" and node.args:
+        return [origin.at(node.args[0]).along((ELEMENT, *origin.path))]
+    if name in _SAME_VALUE and node.args and not isinstance(node.args[0], ast.Starred):
+        return [origin.at(node.args[0]).along(origin.path)]
+    return None
+
+
+def _handed_back(origin: Origin, node: ast.Call) -> list[Origin]:
     """`a, b = accelerator.prepare(a, b)`: the same objects, in the same order."""
     if len(node.args) == 1:
         return [origin.at(node.args[0]).along(origin.path)]

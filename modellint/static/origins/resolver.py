@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,12 +11,14 @@ from pathlib import Path
 from modellint.static.guards import conditions
 from modellint.static.origins.callers import activations_of
 from modellint.static.origins.calls import CallView, views_of
-from modellint.static.origins.elements import element, handed_back
+from modellint.static.origins.elements import element, passed_on
+from modellint.static.origins.members import of_attribute
 from modellint.static.origins.reaching import Definitions, definitions
+from modellint.static.origins.splits import asks_for, tells_split
 from modellint.static.origins.truth import outcome
 from modellint.static.origins.values import ELEMENT, EVERYWHERE, Activation, Origin, Step
-from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo, Project
-from modellint.static.project.facts import parameters
+from modellint.static.origins.variables import of_name
+from modellint.static.project import ClassInfo, FunctionInfo, Project
 from modellint.static.project.names import last_name
 
 MAX_DEPTH = 24
@@ -25,20 +26,6 @@ MAX_ORIGINS = 24
 MAX_NESTED = 12
 MAX_STEPS = 1_500
 MAX_FUNCTIONS = 1_000
-SPLIT = re.compile(
-    r"(?:\b|_)(train\w*|aug\w*|split\w*|phase|mode|stage|subset|partition|part|eval\w*|val|valid\w*|test\w*|infer\w*|pred\w*"
-    r"|shuffle\w*|random\w*|tta)(?:\b|_)",
-    re.I,
-)
-"""Words of a condition that tells the data of training from the data of evaluation."""
-
-_AMOUNT = re.compile(r"\b\w*_?(size|ratio|frac\w*|percent\w*|path|paths|dir|file|files|folder|root|csv)\b", re.I)
-"""Names of amounts and places of data: whether there is any is asked, not which part of the work this is."""
-
-_SAME_VALUE = frozenset({"list", "tuple", "iter", "deepcopy", "copy", "tqdm", "trange", "prepare", "cycle", "track"})
-_HANDS_BACK = frozenset(
-    {"prepare", "setup_dataloaders", "prepare_data_loader", "distribute_dataset", "auto_dataloader"}
-)
 
 
 class Resolver:
@@ -110,7 +97,7 @@ class Resolver:
             with self.gathering() as touched:
                 bare = replace(origin, names=frozenset(), unsure=False)
                 found: dict[object, Origin] = {}
-                for one in self._follow(bare, 0, frozenset()):
+                for one in self.follow(bare, 0, frozenset()):
                     found.setdefault(one.key, one)
                     if len(found) >= MAX_ORIGINS:
                         break
@@ -128,7 +115,8 @@ class Resolver:
         self.touched |= made[2]
         return [one.along((), origin.names, origin.unsure) for one in made[1]]
 
-    def _follow(self, origin: Origin, depth: int, seen: frozenset[object]) -> Iterator[Origin]:
+    def follow(self, origin: Origin, depth: int, seen: frozenset[object]) -> Iterator[Origin]:
+        """Yield where the value of `origin` comes from; `depth` and `seen` tell how this got here."""
         node = origin.node
         self._steps += 1
         if node is None:
@@ -139,15 +127,15 @@ class Resolver:
             return
         seen |= {key}
         if isinstance(node, ast.Name):
-            sources: Iterable[Origin] = self._name(origin, node)
+            sources: Iterable[Origin] = of_name(self, origin, node)
         elif isinstance(node, ast.Attribute):
-            sources = self._attribute(origin, node, depth, seen)
+            sources = of_attribute(self, origin, node, depth, seen)
         elif isinstance(node, ast.Subscript):
             step = self._step(origin.at(node.slice))
             sources = [origin.at(node.value).along((step, *origin.path))]
         elif isinstance(node, ast.IfExp):
             known = self.truth(origin.at(node.test))
-            unsure = known is None and _tells_split(node.test) and not _asks_for(node.test, node.body)
+            unsure = known is None and tells_split(node.test) and not asks_for(node.test, node.body)
             branches = ((node.body, True), (node.orelse, False))
             sources = [origin.at(n).along(origin.path, unsure=unsure) for n, k in branches if known in (None, k)]
         elif isinstance(node, ast.BoolOp):
@@ -155,7 +143,7 @@ class Resolver:
         elif isinstance(node, (ast.NamedExpr, ast.Await, ast.Starred)):
             sources = [origin.at(node.value).along(origin.path)]
         elif isinstance(node, ast.Call):
-            inner = self._call(origin, node, depth, seen)
+            inner = self._call(origin, node, depth)
             if inner is None:
                 yield origin
                 return
@@ -169,95 +157,7 @@ class Resolver:
             if source.symbol is not None and source.node is node:
                 yield source
             else:
-                yield from self._follow(source, depth + 1, seen)
-
-    def _name(self, origin: Origin, node: ast.Name) -> Iterator[Origin]:
-        name = node.id
-        scope: FunctionInfo | None = origin.scope
-        activation: Activation | None = origin.activation
-        use: ast.AST | None = node
-        while scope is not None:
-            current = activation or EVERYWHERE
-            if name in current.bindings:
-                bound = current.bindings[name]
-                yield bound.along(origin.path, origin.names | {name}, origin.unsure)
-                return
-            if name == scope.self_name and current.receiver is not None:
-                yield current.receiver.like(origin)
-                return
-            known = self.definitions(scope).reaching(name, use)
-            if known and origin.path:
-                yield from self._items(origin, scope, current, name)
-            if known:
-                for definition in known:
-                    holds, sure = self._holds(scope, definition.value, current, use)
-                    if holds:
-                        made = Origin(
-                            definition.value, scope, current, definition.path, None, frozenset({name}), not sure
-                        )
-                        yield made.like(origin)
-                return
-            if name in scope.functions or name in scope.classes:
-                break
-            given = next(((a, d) for a, d in parameters(scope) if a.arg == name), None)
-            if given is not None:
-                if current is not EVERYWHERE and current.depth:  # the call is known and leaves it out
-                    if given[1] is not None and scope.parent is not None:
-                        yield Origin(given[1], scope.parent, names=frozenset({name})).like(origin)
-                else:
-                    yield from self._from_callers(scope, name, current, origin)
-                return
-            scope, activation, use = scope.parent, current.outer, None
-        symbol = self.project.resolve_in(origin.scope, node)
-        if symbol is None:
-            return
-        if symbol.variable is not None and isinstance(symbol.target, ModuleInfo):
-            yield from self._global(symbol.target, symbol.variable, origin)
-        else:
-            yield replace(origin, symbol=symbol)
-
-    def _items(self, origin: Origin, scope: FunctionInfo, current: Activation, name: str) -> Iterator[Origin]:
-        """Yield what was stored under the first step of the path: `loaders["val"] = ...`."""
-        step, rest = origin.path[0], origin.path[1:]
-        for key, definition in self.definitions(scope).items.get(name, ()):
-            if key == step or ELEMENT in (key, step):
-                holds, sure = self._holds(scope, definition.value, current, None)
-                if holds:
-                    made = Origin(definition.value, scope, current, definition.path, None, frozenset({name}), not sure)
-                    yield made.along(rest, origin.names | {str(step).strip("'")}, origin.unsure)
-
-    def _global(self, module: ModuleInfo, name: str, origin: Origin) -> Iterator[Origin]:
-        for definition in self.definitions(module.body).reaching(name, None):
-            sure = self._holds(module.body, definition.value, EVERYWHERE, None)[1]
-            yield Origin(
-                definition.value, module.body, EVERYWHERE, definition.path, None, frozenset({name}), not sure
-            ).like(origin)
-
-    def _from_callers(self, function: FunctionInfo, name: str, current: Activation, origin: Origin) -> Iterator[Origin]:
-        for activation in self.activations(function):
-            if activation is not EVERYWHERE and name in activation.bindings:
-                yield activation.bindings[name].along(origin.path, origin.names | {name}, origin.unsure)
-
-    def _attribute(self, origin: Origin, node: ast.Attribute, depth: int, seen: frozenset[object]) -> Iterator[Origin]:
-        symbol = self.project.resolve_in(origin.scope, node)
-        shadowed = isinstance(node.value, ast.Name) and bool(self.definitions(origin.scope).names.get(node.value.id))
-        if symbol is not None and not shadowed:
-            if symbol.variable is not None and isinstance(symbol.target, ModuleInfo):
-                yield from self._global(symbol.target, symbol.variable, origin.at(node).along(origin.path))
-            else:
-                yield replace(origin, symbol=symbol)
-            return
-        cls = self.own_class(origin, node.value)
-        if cls is not None:
-            yield from self._of_instance(origin, node, cls, origin.activation.receiver, origin)
-            return
-        for owner in self._follow(origin.at(node.value), depth + 1, seen):
-            target = self._class_of(owner)
-            if target is not None:
-                yield from self._of_instance(origin, node, target, owner, owner)
-        if isinstance(node.value, ast.Name):
-            for definition in self.definitions(origin.scope).attributes.get((node.value.id, node.attr), ()):
-                yield origin.at(definition.value, node.attr).along((*definition.path, *origin.path))
+                yield from self.follow(source, depth + 1, seen)
 
     def own_class(self, origin: Origin, owner: ast.expr) -> ClassInfo | None:
         """Return the class whose instance `owner` is, where it is the first parameter of a method around it."""
@@ -270,34 +170,12 @@ class Resolver:
             scope = scope.parent
         return None
 
-    def _class_of(self, origin: Origin) -> ClassInfo | None:
+    def constructed(self, origin: Origin) -> ClassInfo | None:
         """Return the project class that a call constructs."""
         if not isinstance(origin.node, ast.Call) or origin.path:
             return None
         symbol = self.project.resolve_in(origin.scope, origin.node.func)
         return symbol.target if symbol is not None and isinstance(symbol.target, ClassInfo) else None
-
-    def _of_instance(
-        self, origin: Origin, node: ast.Attribute, cls: ClassInfo, receiver: Origin | None, owner: Origin
-    ) -> Iterator[Origin]:
-        """Yield what the attribute of an instance of `cls` may hold; `receiver` is where it was constructed."""
-        names = owner.names | {node.attr}
-        init = self.instance(cls, receiver)
-        for ancestor in self.project.ancestry(cls)[0]:
-            for method in ancestor.methods.values():
-                if method.self_name is None:
-                    continue
-                if method.name == node.attr and method.is_property:
-                    made = replace(EVERYWHERE, receiver=receiver)
-                    yield from (v.along((), names).like(origin) for v in self.returned(method, made))
-                for definition in self.definitions(method).attributes.get((method.self_name, node.attr), ()):
-                    activation = init if method.name == "__init__" else replace(EVERYWHERE, receiver=receiver)
-                    holds, sure = self._holds(method, definition.value, activation, None)
-                    if holds:
-                        made_here = Origin(definition.value, method, activation, definition.path, None, names, not sure)
-                        yield made_here.like(origin)
-        if node.attr in cls.fields and node.attr in init.bindings:
-            yield init.bindings[node.attr].along((), names).like(origin)
 
     def instance(self, cls: ClassInfo, receiver: Origin | None) -> Activation:
         """Return the activation of the constructor of `cls` in the call `receiver`."""
@@ -323,7 +201,7 @@ class Resolver:
         """Return the call that `origin` is, once for everything that may be called there."""
         return views_of(self, origin)
 
-    def _call(self, origin: Origin, node: ast.Call, depth: int, seen: frozenset[object]) -> list[Origin] | None:
+    def _call(self, origin: Origin, node: ast.Call, depth: int) -> list[Origin] | None:
         """Return what a call returns, None where it creates something itself."""
         if depth > MAX_DEPTH // 2:
             return None
@@ -332,24 +210,9 @@ class Resolver:
             methods = self.methods(origin, node.func)
             if methods:
                 return [o.like(origin) for m, a in methods for o in self._call_returns(origin, m, a)]
-            if name in _HANDS_BACK and node.args:
-                return handed_back(origin, node)
-            if name in ("items", "values") and not node.args and origin.path[:1] == (ELEMENT,):
-                rest = origin.path[1:]
-                if name == "items":
-                    rest = rest[1:] if rest[:1] == (1,) else ("",)
-                return [origin.at(node.func.value).along((ELEMENT, *rest))]
-            if name == "get" and node.args:
-                return [origin.at(node.func.value).along((self._step(origin.at(node.args[0])), *origin.path))]
-        if name == "enumerate" and node.args and origin.path[:2] == (ELEMENT, 1):
-            return [origin.at(node.args[0]).along((ELEMENT, *origin.path[2:]))]
-        if name == "zip" and len(origin.path) > 1 and isinstance(origin.path[1], int):
-            if origin.path[1] < len(node.args):
-                return [origin.at(node.args[origin.path[1]]).along((ELEMENT, *origin.path[2:]))]
-        if name == "next" and node.args:
-            return [origin.at(node.args[0]).along((ELEMENT, *origin.path))]
-        if name in _SAME_VALUE and node.args and not isinstance(node.args[0], ast.Starred):
-            return [origin.at(node.args[0]).along(origin.path)]
+        passed = passed_on(origin, node, self._step)
+        if passed is not None:
+            return passed
         results: list[Origin] = []
         inside = False
         for view in self.views(origin):
@@ -385,7 +248,7 @@ class Resolver:
             return []
         found: list[tuple[FunctionInfo, Origin | None]] = []
         for owner in self.origins(origin.at(func.value)):
-            cls = self._class_of(owner)
+            cls = self.constructed(owner)
             method = self.project.method(cls, func.attr) if cls is not None else None
             if method is not None:
                 found.append((method, owner))
@@ -395,7 +258,7 @@ class Resolver:
         """Return what `function` may return in `activation`, not followed any further."""
         found = []
         for value in self.definitions(function).returns:
-            holds, sure = self._holds(function, value, activation, None)
+            holds, sure = self.holds(function, value, activation, None)
             if holds:
                 found.append(Origin(value, function, activation, unsure=not sure))
         return found
@@ -448,7 +311,7 @@ class Resolver:
                 return False
         return True
 
-    def _holds(
+    def holds(
         self, scope: FunctionInfo, node: ast.AST, activation: Activation, use: ast.AST | None
     ) -> tuple[bool, bool]:
         """Tell whether `node` may run in `activation`, and whether that is sure as far as mode and split go.
@@ -464,7 +327,7 @@ class Resolver:
                 continue
             known = self.truth(Origin(test, scope, activation))
             if known is None:
-                sure = sure and not _tells_split(test)
+                sure = sure and not tells_split(test)
             elif known is not holds:
                 return False, True
         return True, sure
@@ -474,15 +337,3 @@ class Resolver:
         if known is None:
             return ELEMENT
         return known[0] if isinstance(known[0], int) else repr(known[0])
-
-
-def _tells_split(test: ast.expr) -> bool:
-    """Tell whether a condition asks which part of the work, or of the data, this is."""
-    return SPLIT.search(_AMOUNT.sub("", ast.unparse(test))) is not None
-
-
-def _asks_for(test: ast.expr, value: ast.expr) -> bool:
-    """Tell whether a condition asks whether there is such a value: `held_out if held_out else test`."""
-    if isinstance(test, ast.Compare) and isinstance(test.comparators[0], ast.Constant):
-        test = test.left
-    return ast.dump(test) == ast.dump(value)

@@ -1,0 +1,63 @@
+"""What an attribute may hold: of a module, of the object whose method this is, of any object in sight."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from modellint.static.origins.values import EVERYWHERE, Origin
+from modellint.static.origins.variables import of_global
+from modellint.static.project import ClassInfo, ModuleInfo
+
+if TYPE_CHECKING:
+    from modellint.static.origins.resolver import Resolver
+
+
+def of_attribute(
+    resolver: Resolver, origin: Origin, node: ast.Attribute, depth: int, seen: frozenset[object]
+) -> Iterator[Origin]:
+    """Yield where the attribute `node` may have its value from; `depth` and `seen` as in `follow`."""
+    symbol = resolver.project.resolve_in(origin.scope, node)
+    shadowed = isinstance(node.value, ast.Name) and bool(resolver.definitions(origin.scope).names.get(node.value.id))
+    if symbol is not None and not shadowed:
+        if symbol.variable is not None and isinstance(symbol.target, ModuleInfo):
+            yield from of_global(resolver, symbol.target, symbol.variable, origin.at(node).along(origin.path))
+        else:
+            yield replace(origin, symbol=symbol)
+        return
+    cls = resolver.own_class(origin, node.value)
+    if cls is not None:
+        yield from _of_instance(resolver, origin, node, cls, origin.activation.receiver, origin)
+        return
+    for owner in resolver.follow(origin.at(node.value), depth + 1, seen):
+        target = resolver.constructed(owner)
+        if target is not None:
+            yield from _of_instance(resolver, origin, node, target, owner, owner)
+    if isinstance(node.value, ast.Name):
+        for definition in resolver.definitions(origin.scope).attributes.get((node.value.id, node.attr), ()):
+            yield origin.at(definition.value, node.attr).along((*definition.path, *origin.path))
+
+
+def _of_instance(
+    resolver: Resolver, origin: Origin, node: ast.Attribute, cls: ClassInfo, receiver: Origin | None, owner: Origin
+) -> Iterator[Origin]:
+    """Yield what the attribute of an instance of `cls` may hold; `receiver` is where it was constructed."""
+    names = owner.names | {node.attr}
+    init = resolver.instance(cls, receiver)
+    for ancestor in resolver.project.ancestry(cls)[0]:
+        for method in ancestor.methods.values():
+            if method.self_name is None:
+                continue
+            if method.name == node.attr and method.is_property:
+                made = replace(EVERYWHERE, receiver=receiver)
+                yield from (v.along((), names).like(origin) for v in resolver.returned(method, made))
+            for definition in resolver.definitions(method).attributes.get((method.self_name, node.attr), ()):
+                activation = init if method.name == "__init__" else replace(EVERYWHERE, receiver=receiver)
+                holds, sure = resolver.holds(method, definition.value, activation, None)
+                if holds:
+                    made_here = Origin(definition.value, method, activation, definition.path, None, names, not sure)
+                    yield made_here.like(origin)
+    if node.attr in cls.fields and node.attr in init.bindings:
+        yield init.bindings[node.attr].along((), names).like(origin)

@@ -1,0 +1,28 @@
+"""Conditions that tell the parts of the data, or of the work, apart: training from evaluation."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+_SPLIT = re.compile(
+    r"(?:\b|_)(train\w*|aug\w*|split\w*|phase|mode|stage|subset|partition|part|eval\w*|val|valid\w*|test\w*|infer\w*|pred\w*"
+    r"|shuffle\w*|random\w*|tta)(?:\b|_)",
+    re.I,
+)
+"""Words of a condition that tells the data of training from the data of evaluation."""
+
+_AMOUNT = re.compile(r"\b\w*_?(size|ratio|frac\w*|percent\w*|path|paths|dir|file|files|folder|root|csv)\b", re.I)
+"""Names of amounts and places of data: whether there is any is asked, not which part of the work this is."""
+
+
+def tells_split(test: ast.expr) -> bool:
+    """Tell whether a condition asks which part of the work, or of the data, this is."""
+    return _SPLIT.search(_AMOUNT.sub("", ast.unparse(test))) is not None
+
+
+def asks_for(test: ast.expr, value: ast.expr) -> bool:
+    """Tell whether a condition asks whether there is such a value: `held_out if held_out else test`."""
+    if isinstance(test, ast.Compare) and isinstance(test.comparators[0], ast.Constant):
+        test = test.left
+    return ast.dump(test) == ast.dump(value)
