@@ -9,7 +9,7 @@ from typing import Any
 
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import parameters
-from modellint.static.project.trees import walk
+from modellint.static.project.trees import children, walk
 
 MODE_NAME = re.compile(
     r"(^|_)(is_)?train(ing|_mode)?($|_)|^(deterministic|inference|mode|stochastic|sample|sampling)$|dropout_switch|_switch$|"
@@ -29,7 +29,7 @@ def path_to(function: FunctionInfo, target: ast.AST) -> list[ast.AST]:
                 return [*path, node]
             if _spans(node, row, column, target):
                 path.append(node)
-                nodes = list(ast.iter_child_nodes(node))
+                nodes = children(node)
                 break
         else:
             return path
@@ -236,12 +236,4 @@ def _walk(body: list[ast.stmt]) -> Iterator[ast.AST]:
     while stack:
         node = stack.pop()
         yield node
-        kind = type(node)
-        if kind is ast.Name or kind is ast.Constant:
-            continue
-        for name in node._fields:
-            value = getattr(node, name, None)
-            if type(value) is list:
-                stack += [item for item in value if isinstance(item, ast.AST) and type(item) not in _INNER]
-            elif isinstance(value, ast.AST) and type(value) not in _INNER and not isinstance(value, ast.expr_context):
-                stack.append(value)
+        stack += [inner for inner in children(node) if type(inner) not in _INNER]

@@ -28,14 +28,13 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                     node = item.context_expr
                     if isinstance(node, (ast.Attribute, ast.Name)) and _switches(context, scope, node):
                         yield Finding(context.site(node), {"written": f"with {ast.unparse(node)}"})
-        for name, value in _never_read(scope):
-            if not value.args and _switches(context, scope, value.func):
-                yield Finding(context.site(value), {"written": f"{name} = {ast.unparse(value)}"})
+        calls = [(name, value) for name, value in assignments(scope) if isinstance(value, ast.Call) and not value.args]
+        for name, value in _never_read(scope, [call for call in calls if _switches(context, scope, call[1].func)]):
+            yield Finding(context.site(value), {"written": f"{name} = {ast.unparse(value)}"})
 
 
-def _never_read(scope: FunctionInfo) -> Iterator[tuple[str, ast.Call]]:
-    """Yield what calls return to variables of a function that nothing in it reads."""
-    given = [(name, value) for name, value in assignments(scope) if isinstance(value, ast.Call)]
+def _never_read(scope: FunctionInfo, given: list[tuple[str, ast.Call]]) -> Iterator[tuple[str, ast.Call]]:
+    """Yield those of the variables `given`, with their values, that nothing in a function reads."""
     if scope.node is not None and given:  # equivalent: saves the walk
         read = {n.id for n in walk(scope.node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Store)}
         shared = {n for s in own(scope, ast.Global, ast.Nonlocal) for n in s.names}

@@ -11,6 +11,7 @@ from modellint.static.flow.state import State
 from modellint.static.flow.targets import assign
 from modellint.static.flow.values import join
 from modellint.static.project import FunctionInfo
+from modellint.static.project.trees import walk
 
 
 def _assign(machine: Machine, node: ast.Assign, state: State) -> list[State]:
@@ -38,7 +39,7 @@ def _is_read(function: FunctionInfo, name: str) -> bool:
 
 
 def _reads(nodes: Iterable[ast.AST]) -> frozenset[str]:
-    names = (name for node in nodes for name in ast.walk(node) if isinstance(name, ast.Name))
+    names = (name for node in nodes for name in walk(node) if isinstance(name, ast.Name))
     return frozenset(name.id for name in names if not isinstance(name.ctx, ast.Store))
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from modellint.static.origins.values import ELEMENT, Step
 from modellint.static.project import FunctionInfo
+from modellint.static.project.trees import children
 
 Position = tuple[int, int]
 END: Position = (1 << 30, 0)
@@ -151,11 +152,11 @@ def _statement(found: Definitions, statement: ast.stmt, blocks: tuple[tuple[int,
 
 def _own_expressions(statement: ast.stmt) -> Iterator[ast.AST]:
     """Walk the expressions of a statement, without the statements inside it."""
-    stack: list[ast.AST] = [c for c in ast.iter_child_nodes(statement) if not isinstance(c, ast.stmt)]
+    stack: list[ast.AST] = [c for c in children(statement) if not isinstance(c, ast.stmt)]
     while stack:
         node = stack.pop()
         yield node
-        stack.extend(c for c in ast.iter_child_nodes(node) if not isinstance(c, ast.stmt))
+        stack += [c for c in children(node) if not isinstance(c, ast.stmt)]
 
 
 def _bind(

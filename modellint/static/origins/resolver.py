@@ -39,6 +39,7 @@ class Resolver:
         self.project = project
         self._definitions: dict[FunctionInfo, Definitions] = {}
         self._conditions: dict[ast.AST, list[tuple[ast.expr, bool]]] = {}
+        self._splits: dict[ast.expr, bool] = {}
         self.touched: set[Path] = set()
         self._known: dict[object, tuple[Origin, list[Origin], frozenset[Path]]] = {}
         self._active: set[object] = set()
@@ -54,6 +55,7 @@ class Resolver:
             return False
         self._definitions.clear()
         self._conditions.clear()
+        self._splits.clear()
         self._known.clear()
         self._constants.clear()
         self._inner.clear()
@@ -135,7 +137,7 @@ class Resolver:
             sources = [origin.at(node.value).along((step, *origin.path))]
         elif isinstance(node, ast.IfExp):
             known = self.truth(origin.at(node.test))
-            unsure = known is None and tells_split(node.test) and not asks_for(node.test, node.body)
+            unsure = known is None and self._tells_split(node.test) and not asks_for(node.test, node.body)
             branches = ((node.body, True), (node.orelse, False))
             sources = [origin.at(n).along(origin.path, unsure=unsure) for n, k in branches if known in (None, k)]
         elif isinstance(node, ast.BoolOp):
@@ -327,10 +329,16 @@ class Resolver:
                 continue
             known = self.truth(Origin(test, scope, activation))
             if known is None:
-                sure = sure and not tells_split(test)
+                sure = sure and not self._tells_split(test)
             elif known is not holds:
                 return False, True
         return True, sure
+
+    def _tells_split(self, test: ast.expr) -> bool:
+        """Tell whether a condition asks which part of the work, or of the data, this is."""
+        if test not in self._splits:
+            self._splits[test] = tells_split(test)
+        return self._splits[test]
 
     def _step(self, index: Origin) -> Step:
         known = self.constant(index)

@@ -96,17 +96,46 @@ def calls_and_statements(nodes: Sequence[ast.AST]) -> tuple[list[ast.Call], list
     return calls, statements
 
 
+_ATOMS = frozenset(
+    "arg asname attr conversion ctx id is_async kind kwd_attrs level lineno module op ops rest simple str tag "
+    "type_comment type_ignores".split()
+)
+"""Fields of nodes that hold texts, numbers, and nodes that have nothing below them."""
+
+
+class _Parts(dict[type[ast.AST], tuple[str, ...]]):
+    """The fields of a kind of node that nodes can stand in."""
+
+    def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
+        named = kind.__name__ == "TypeAlias"  # everywhere else a name is a text
+        parts = [name for name in kind._fields if name not in _ATOMS and (name != "name" or named)]
+        self[kind] = () if kind in (ast.Constant, ast.Global, ast.Nonlocal) else tuple(parts)
+        return self[kind]
+
+
+_PARTS = _Parts()
+
+
+def children(node: ast.AST) -> list[ast.AST]:
+    """Return the nodes in a node, as `ast.iter_child_nodes` does, without `ast.Load`, `ast.Add` and the like."""
+    found: list[ast.AST] = []
+    for name in _PARTS[type(node)]:
+        value = getattr(node, name, None)
+        if type(value) is list:
+            found += filter(None, value)  # `{**more}` has a key that is None
+        elif value is not None:
+            found.append(value)
+    return found
+
+
 def walk(root: ast.AST) -> Iterator[ast.AST]:
-    """Walk like `ast.walk`, in its order, without the `ast.Load` and the like that have nothing below them."""
+    """Walk like `ast.walk`, in its order, through `children`."""
     nodes = [root]
     for node in nodes:
         yield node
-        kind = type(node)
-        if kind is ast.Name or kind is ast.Constant:
-            continue
-        for name in node._fields:
+        for name in _PARTS[type(node)]:  # `children`, without a call for each node
             value = getattr(node, name, None)
             if type(value) is list:
-                nodes += [item for item in value if isinstance(item, ast.AST)]
-            elif isinstance(value, ast.AST) and not isinstance(value, ast.expr_context):
+                nodes += filter(None, value)
+            elif value is not None:
                 nodes.append(value)
