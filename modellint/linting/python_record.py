@@ -104,7 +104,7 @@ def _table(path: Path, data: bytes) -> str:
 
     try:
         source = read_source(path, data)
-        return scan(path, source.text, parse_text(source.text, path)).table()
+        return scan(path, source.text, parse_text(source.text, path), {}).table()
     except (SourceError, SyntaxError, ValueError, RecursionError, MemoryError):
         return ""
 

@@ -65,9 +65,11 @@ def adopt(old: ModuleInfo, new: ModuleInfo) -> Shifts:
     new.functions = [_kept(kept, function) for function in new.functions]
     new.classes = [_kept(kept, cls) for cls in new.classes]
     body = new.body
-    body.nested = [_kept(kept, function) for function in body.nested]
-    body.functions = {name: _kept(kept, function) for name, function in body.functions.items()}
-    body.classes = {name: _kept(kept, cls) for name, cls in body.classes.items()}
+    found = [_kept(kept, function) for function in body.functions.values()]
+    body.contain_only(
+        [_kept(kept, function) for function in body.nested],
+        [*found, *(_kept(kept, cls) for cls in body.classes.values())],
+    )
     old.functions, old.classes = [], []
     old.let_go()  # at once: the old version is in circles of references
     stayed = [(before[was].first, before[was].last, after[now].first - before[was].first) for was, now in pairs]

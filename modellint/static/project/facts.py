@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,18 +41,18 @@ class FunctionInfo:
     """
 
     __slots__ = (
+        "_classes",
         "_decorators",
+        "_functions",
+        "_memo",
+        "_nested",
         "_node",
         "_own",
         "_rows",
         "callees",
-        "classes",
         "cls",
-        "functions",
-        "memo",
         "module",
         "name",
-        "nested",
         "parent",
         "self_name",
         "stores",
@@ -71,13 +71,12 @@ class FunctionInfo:
         self.name = name
         self.cls = cls
         self.parent = parent
-        self.words: set[str] = set()
-        self.callees: set[str] = set()
-        self.stores: set[str] = set()
-        self.nested: list[FunctionInfo] = []
-        self.classes: dict[str, ClassInfo] = {}
-        self.functions: dict[str, FunctionInfo] = {}
-        self.memo: dict[object, Any] = {}
+        self.words = self.callees = self.stores = _NO_NAMES  # until the pass over the tree is at its end
+        # a project has tens of thousands of functions, and most have nothing inside
+        self._nested: list[FunctionInfo] | None = None
+        self._classes: dict[str, ClassInfo] | None = None
+        self._functions: dict[str, FunctionInfo] | None = None
+        self._memo: dict[object, Any] | None = None
         self._node = node
         self._rows = rows_of(node) if node is not None else (0, 0)
         self._own: tuple[list[ast.Call], list[Statement]] | None = ([], [])  # which `scan` fills
@@ -89,6 +88,48 @@ class FunctionInfo:
     def is_body(self) -> bool:
         """Whether this stands for the top level of a module."""
         return self.parent is None and self.name == BODY
+
+    @property
+    def nested(self) -> Sequence[FunctionInfo]:
+        """The functions inside it, methods of classes inside it included, not those inside these."""
+        return self._nested or ()
+
+    @property
+    def classes(self) -> Mapping[str, ClassInfo]:
+        """The classes that are defined in it."""
+        return self._classes or {}
+
+    @property
+    def functions(self) -> Mapping[str, FunctionInfo]:
+        """The functions that are defined in it, by name."""
+        return self._functions or {}
+
+    @property
+    def memo(self) -> dict[object, Any]:
+        """What others worked out from its nodes."""
+        if self._memo is None:
+            self._memo = {}
+        return self._memo
+
+    def define(self, inner: FunctionInfo | ClassInfo) -> None:
+        """Add a definition that is found by its name here."""
+        if isinstance(inner, ClassInfo):
+            self._classes = self._classes or {}
+            self._classes[inner.name] = inner
+        else:
+            self._functions = self._functions or {}
+            self._functions[inner.name] = inner
+
+    def contain(self, inner: FunctionInfo) -> None:
+        """Add a function that stands inside."""
+        self._nested = self._nested or []
+        self._nested.append(inner)
+
+    def contain_only(self, nested: Iterable[FunctionInfo], found: Iterable[FunctionInfo | ClassInfo]) -> None:
+        """Replace what stands inside by `nested`, and what is found by its name by `found`."""
+        self._nested, self._functions, self._classes = list(nested), None, None
+        for inner in found:
+            self.define(inner)
 
     def assigns(self, name: str) -> bool:
         """Tell whether `name` is a variable here, and no function or class that is defined here."""
@@ -180,7 +221,7 @@ class FunctionInfo:
         if self.parent is self.module.body:
             self.parent = module.body
         self.module = module
-        self.memo = {}
+        self._memo = None
         self._rows, self.words, self.callees = fresh._rows, fresh.words, fresh.callees  # imports count for both
         self._node, self._own = fresh._node, fresh._own
 
@@ -191,7 +232,7 @@ class FunctionInfo:
 
     def take_node(self, node: FunctionNode | None) -> None:
         """Take over the definition in a fresh tree; None lets go of it."""
-        self.memo = {}
+        self._memo = None
         self._node = node
         self._own = None
 
@@ -349,6 +390,7 @@ def _digest(text: str) -> str:
 
 
 BODY = "<module>"
+_NO_NAMES: frozenset[str] = frozenset()
 _MAX_REGISTERED = 12
 _TURNS = itertools.count()
 

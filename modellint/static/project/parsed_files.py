@@ -38,6 +38,7 @@ class ParsedFiles:
         self._on_change = on_change
         self.version = 0
         self._modules: dict[Path, ModuleInfo | None] = {}
+        self._shared_names: dict[frozenset[str], frozenset[str]] = {}
         self._held = 0  # characters behind the trees in memory, as far as it is known
         self._words: Mentions | None = None
         self.edits: list[tuple[Path, ModuleInfo | None, Shifts | None]] | None = None
@@ -67,7 +68,7 @@ class ParsedFiles:
         if known is not None and known.text == source.text:
             known.restore()
             return known
-        module = scan(source.path, source.text, parse_text(source.text, source.path))
+        module = scan(source.path, source.text, parse_text(source.text, source.path), self._shared_names)
         if known is not None:  # the old one may be known under any name
             self._replaced(source.path, source.text.encode(errors="replace"), known, module)
         self._modules[source.path] = module
@@ -118,7 +119,7 @@ class ParsedFiles:
                 source = read_source(path, self._read(path))
                 if source.kind == "notebook":
                     source = without_broken_cells(source)[0]
-                module = scan(path, source.text, parse_text(source.text, path))
+                module = scan(path, source.text, parse_text(source.text, path), self._shared_names)
                 self._held += module.size
                 if self._held > TREE_BUDGET:  # an import leads to hundreds of files, of which most are asked for names
                     module.let_go()

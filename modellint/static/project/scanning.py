@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from pathlib import Path
+from typing import NamedTuple
 
 from modellint.static.project.facts import ClassInfo, FunctionInfo, Import, ModuleInfo
 from modellint.static.project.names import dotted_name, last_name
@@ -20,10 +21,50 @@ _HOMES = frozenset({"jit", "hub", "onnx", "export"})
 """Those of `WORDS` that a function speaks of, too, when it calls what was imported from a module of that name."""
 
 
-def scan(path: Path, text: str, tree: ast.Module) -> ModuleInfo:
-    """Collect the facts of a parsed file."""
+class _Names(NamedTuple):
+    """What is gathered of a function while its tree is walked."""
+
+    words: set[str]
+    callees: set[str]
+    stores: set[str]
+
+
+class _Pass:
+    """One pass over the tree of `module`."""
+
+    def __init__(self, module: ModuleInfo) -> None:
+        self.module = module
+        self._names: dict[FunctionInfo, _Names] = {}
+
+    def names(self, function: FunctionInfo) -> _Names:
+        """Return what is gathered of a function of the file."""
+        known = self._names.get(function)
+        if known is None:
+            known = self._names[function] = _Names(set(), set(), set())
+        return known
+
+    def conclude(self, shared: dict[frozenset[str], frozenset[str]]) -> None:
+        """Give every function what was gathered of it, and of the functions inside it.
+
+        Many sets are alike: `shared` holds the one that stands for all of them.
+        """
+        for function in (*self.module.functions, self.module.body):  # inner ones first
+            own = self.names(function)
+            if function.parent is not None:
+                outer = self.names(function.parent)
+                outer.words.update(own.words)
+                outer.callees.update(own.callees)
+            words, callees, stores = map(frozenset, own)
+            function.words = shared.setdefault(words, words)
+            function.callees = shared.setdefault(callees, callees)
+            function.stores = shared.setdefault(stores, stores)
+
+
+def scan(path: Path, text: str, tree: ast.Module, shared: dict[frozenset[str], frozenset[str]]) -> ModuleInfo:
+    """Collect the facts of a parsed file; `shared` are sets of names that other files have, too."""
     module = ModuleInfo(path, text, tree)
-    _scan(module, tree.body, module.body, None)
+    gathered = _Pass(module)
+    _scan(gathered, tree.body, module.body, None)
     for statement in tree.body:
         if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
             target, value = statement.targets[0], statement.value
@@ -31,21 +72,14 @@ def scan(path: Path, text: str, tree: ast.Module) -> ModuleInfo:
                 dotted = dotted_name(value)
                 if dotted is not None and dotted != target.id:
                     module.aliases[target.id] = dotted
-    for function in module.functions:  # inner ones first
-        if function.parent is not None:
-            function.parent.words |= function.words
-            function.parent.callees |= function.callees
-    shared: dict[frozenset[str], set[str]] = {}
-    for function in module.functions:  # many are alike, and nothing is added from here on
-        function.words = shared.setdefault(frozenset(function.words), function.words)
-        function.callees = shared.setdefault(frozenset(function.callees), function.callees)
-        function.stores = shared.setdefault(frozenset(function.stores), function.stores)
+    gathered.conclude(shared)
     return module
 
 
-def _scan(module: ModuleInfo, nodes: list[ast.stmt], scope: FunctionInfo, cls: ClassInfo | None) -> None:
+def _scan(gathered: _Pass, nodes: list[ast.stmt], scope: FunctionInfo, cls: ClassInfo | None) -> None:
     """Walk `nodes` in text order; `cls` is set while they are the direct body of a class."""
-    words, calls, statements = scope.words, scope.calls, scope.statements
+    module, names, calls, statements = gathered.module, gathered.names(scope), scope.calls, scope.statements
+    words = names.words
     stack: list[ast.AST] = list(reversed(nodes))
     while stack:
         node = stack.pop()
@@ -54,7 +88,7 @@ def _scan(module: ModuleInfo, nodes: list[ast.stmt], scope: FunctionInfo, cls: C
             if node.id in WORDS:  # type: ignore[attr-defined]
                 words.add(node.id)  # type: ignore[attr-defined]
             if type(node.ctx) is ast.Store:  # type: ignore[attr-defined]
-                scope.stores.add(node.id)  # type: ignore[attr-defined]
+                names.stores.add(node.id)  # type: ignore[attr-defined]
             continue
         if kind is ast.Constant:
             continue
@@ -65,14 +99,14 @@ def _scan(module: ModuleInfo, nodes: list[ast.stmt], scope: FunctionInfo, cls: C
             continue
         if kind is ast.Call:
             calls.append(node)  # type: ignore[arg-type]
-            _note_callee(module, node, scope)  # type: ignore[arg-type]
+            _note_callee(module, node, names)  # type: ignore[arg-type]
         elif isinstance(node, FUNCTIONS):
-            _enter_function(module, node, scope, cls)
+            _enter_function(gathered, node, scope, cls)
             stack.extend(reversed(node.decorator_list))
             stack.extend(d for d in (*node.args.defaults, *node.args.kw_defaults) if d is not None)
             continue
         elif kind is ast.ClassDef:
-            _enter_class(module, node, scope)  # type: ignore[arg-type]
+            _enter_class(gathered, node, scope)  # type: ignore[arg-type]
             stack.extend(reversed(node.decorator_list + node.bases))  # type: ignore[attr-defined]
             continue
         elif kind is ast.Import:
@@ -93,39 +127,39 @@ def _scan(module: ModuleInfo, nodes: list[ast.stmt], scope: FunctionInfo, cls: C
                 stack.append(value)
 
 
-def _note_callee(module: ModuleInfo, call: ast.Call, scope: FunctionInfo) -> None:
+def _note_callee(module: ModuleInfo, call: ast.Call, names: _Names) -> None:
     name = last_name(call.func)
     if name is not None:
-        scope.callees.add(name)
+        names.callees.add(name)
         imported = module.imports.get(name) if isinstance(call.func, ast.Name) else None
         if imported is not None:
-            scope.callees.add(imported.name or name)
-            scope.words |= _HOMES.intersection(imported.module.split("."))
+            names.callees.add(imported.name or name)
+            names.words.update(_HOMES.intersection(imported.module.split(".")))
 
 
-def _enter_function(module: ModuleInfo, node: FunctionNode, scope: FunctionInfo, cls: ClassInfo | None) -> None:
-    function = FunctionInfo(module, node.name, node, cls, scope)
+def _enter_function(gathered: _Pass, node: FunctionNode, scope: FunctionInfo, cls: ClassInfo | None) -> None:
+    function = FunctionInfo(gathered.module, node.name, node, cls, scope)
     if cls is not None:
         cls.methods[node.name] = function
     else:
-        scope.functions[node.name] = function
-    scope.nested.append(function)
-    _scan(module, node.body, function, None)
+        scope.define(function)
+    scope.contain(function)
+    _scan(gathered, node.body, function, None)
     for decorator in node.decorator_list:
         bare = decorator.func if isinstance(decorator, ast.Call) else decorator
         name = last_name(bare)
         if name in WORDS:
-            function.words.add(name)
+            gathered.names(function).words.add(name)
     # inner functions come first, so that their words reach the outer ones in one pass
-    module.functions.append(function)
+    gathered.module.functions.append(function)
 
 
-def _enter_class(module: ModuleInfo, node: ast.ClassDef, scope: FunctionInfo) -> None:
-    cls = ClassInfo(module, node, scope)
-    module.classes.append(cls)
-    scope.classes[node.name] = cls
+def _enter_class(gathered: _Pass, node: ast.ClassDef, scope: FunctionInfo) -> None:
+    cls = ClassInfo(gathered.module, node, scope)
+    gathered.module.classes.append(cls)
+    scope.define(cls)
     # the statements of a class body run in the scope around it, as far as mode and gradients are concerned
-    _scan(module, node.body, scope, cls)
+    _scan(gathered, node.body, scope, cls)
 
 
 def _import_from(module: ModuleInfo, node: ast.ImportFrom) -> None:

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
+import modellint
 from modellint.sources import read_source
 from modellint.static import Analyzer
 from modellint.static.project import parsed_files
 from modellint.static.project.scanning import scan
-from modellint.static.project.trees import functions_in, parse_function, parse_text, rows_of
+from modellint.static.project.trees import children, functions_in, parse_function, parse_text, rows_of, walk
 from tests.static.conftest import analyzer, write
 
 FILES = {
@@ -163,7 +164,7 @@ if True:
 
 @pytest.mark.parametrize("together", [False, True])
 def test_odd_definitions(tmp_path: Path, together: bool) -> None:
-    whole = scan(tmp_path / "a.py", ODD, parse_text(ODD, tmp_path / "a.py"))
+    whole = scan(tmp_path / "a.py", ODD, parse_text(ODD, tmp_path / "a.py"), {})
     expected = [dump(function.node) for function in whole.functions if function.node is not None]
     whole.let_go()
     assert whole.held == 0
@@ -173,7 +174,7 @@ def test_odd_definitions(tmp_path: Path, together: bool) -> None:
 
 
 def test_a_function_stays_the_same_when_the_rest_of_its_file_comes_back(tmp_path: Path) -> None:
-    module = scan(tmp_path / "a.py", ODD, parse_text(ODD, tmp_path / "a.py"))
+    module = scan(tmp_path / "a.py", ODD, parse_text(ODD, tmp_path / "a.py"), {})
     module.let_go()
     by_name = {function.name: function for function in module.functions}
     alone, inner = by_name["in_a_block"].body, by_name["inner"].node
@@ -188,7 +189,51 @@ def test_a_function_stays_the_same_when_the_rest_of_its_file_comes_back(tmp_path
 
 def test_a_large_part_of_a_file_brings_back_all_of_it(tmp_path: Path) -> None:
     text = "def large(x):\n" + "    x += 1\n" * 50 + "def small(x): pass\n"
-    module = scan(tmp_path / "a.py", text, parse_text(text, tmp_path / "a.py"))
+    module = scan(tmp_path / "a.py", text, parse_text(text, tmp_path / "a.py"), {})
     module.let_go()
     assert module.functions[0].node is not None
     assert module.held == module.size
+
+
+EVERY_KIND = """
+import os as system
+from a.b import *
+def f(a, /, b: int = 1, *c, d=None, e, **g) -> {**a, 1: 2}:
+    global h
+    nonlocal_ = not -a ** b < c is not d and [x async for x in e if x]
+    try:
+        with a as b, c: del d[1:2, ...]
+    except (A, B) as error:
+        raise error from None
+    match a:
+        case {"k": [1, *rest], **more} | Point(x=0, y=None) as p if p: pass
+        case _: return f"{a!r:>{b}}"
+    return lambda *, k=1: (yield from (await z for z in (a := b)))
+class C(B, metaclass=M):
+    x: int
+    y += 1
+"""
+
+
+def test_a_walk_meets_every_node_that_has_something_below_it_or_stands_for_itself() -> None:
+    below_nothing = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
+    texts = [EVERY_KIND, *(path.read_text("utf-8") for path in sorted(Path(modellint.__file__).parent.rglob("*.py")))]
+    for text in texts:
+        tree = ast.parse(text)
+        assert list(walk(tree)) == [node for node in ast.walk(tree) if not isinstance(node, below_nothing)]
+        assert children(tree.body[0]) == [
+            node for node in ast.iter_child_nodes(tree.body[0]) if not isinstance(node, below_nothing)
+        ]
+
+
+def test_names_that_many_functions_speak_of_are_kept_once(tmp_path: Path) -> None:
+    text = "def f(x):\n    y = g(x)\n    return y.eval()\n\ndef h(x):\n    return x\n"
+    shared: dict[frozenset[str], frozenset[str]] = {}
+    (f, h), (again, _) = (
+        scan(tmp_path / name, text, parse_text(text, tmp_path / name), shared).functions for name in ("a.py", "b.py")
+    )
+    assert (f.callees, f.words, f.stores) == ({"g", "eval"}, {"eval"}, {"y"})
+    assert h.callees == set()
+    assert f.callees is again.callees
+    assert f.words is again.words
+    assert f.stores is again.stores
