@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from modellint.linting.applying import FixedFile, fix_file, fix_paths, fix_text, unified_diff
-    from modellint.linting.engine import Checker, Engine, FileReport
+    from modellint.linting.checkers import Checker
+    from modellint.linting.engine import Engine, FileReport
     from modellint.linting.joining import joined
     from modellint.linting.proving import prove
     from modellint.linting.refining import refine

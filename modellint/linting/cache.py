@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from modellint.diagnostic import Diagnostic
-from modellint.linting.engine import Engine, FileReport, language_of
+from modellint.linting.checkers import language_of
+from modellint.linting.engine import Engine, FileReport
 from modellint.linting.notes import Noted, Notes, is_recorded
 from modellint.linting.python_record import PythonRecord
 from modellint.linting.record import Record

@@ -13,7 +13,8 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import TypeAlias
 
-from modellint.linting.engine import Engine, FileReport, Plan, language_of
+from modellint.linting.checkers import language_of
+from modellint.linting.engine import Engine, FileReport, Plan
 from modellint.linting.notes import Notes, take_notes
 from modellint.linting.states import Reads
 from modellint.sources import from_disk

@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from modellint.diagnostic import Diagnostic, Span
+from modellint.diagnostic import Diagnostic
 from modellint.linting.refining import into_cells, visible
 from modellint.linting.suppressing import suppress, unused
 from modellint.settings import Overrides, Resolver, Settings
-from modellint.sources import (
-    Prefilter,
-    Read,
-    SourceError,
-    SourceFile,
-    from_disk,
-    read_source,
-    shown,
-)
+from modellint.sources import Prefilter, Read, SourceError, SourceFile, from_disk, read_source, shown
 from modellint.sources.suppressions import find_suppressions, has_suppressions
 
 if TYPE_CHECKING:
     from modellint.static.project.trails import Trails
+from modellint.linting.checkers import Checker, MakeChecker, go_on, language_of, make_analyzer, make_burn_analyzer
+from modellint.linting.failures import cannot_parse, internal_error
 
-CANNOT_PARSE = "ML002"
 _CARGO = Path()  # in the place of a project's root: which packages belong together, Cargo knows
 # One of them is in every Rust file that has to do with Burn: its names, or type arguments that other files explain.
 _RUST_ROOTS = ("burn", "Tensor", "Backend", "utodiff", "ad_enabled", "::<")
@@ -49,55 +41,6 @@ class FileReport:
     notes: tuple[str, ...] = ()
     source: SourceFile | None = None
     parsed: bool = True
-
-
-class Checker(Protocol):
-    """What the static pass looks like from here."""
-
-    def check(self, source: SourceFile) -> list[Diagnostic]:
-        """Return the raw findings of one file; raise `SyntaxError` if it does not parse."""
-        ...
-
-    def foresee(self, path: Path) -> None:
-        """Gather what is known of a file that will be checked before anything else is."""
-        ...
-
-    def changed(self, path: Path) -> None:
-        """Take notice that the content of `path` may be another one than it was."""
-        ...
-
-
-MakeChecker = Callable[[Settings, Path, Callable[[Path], bool]], Checker]
-
-
-def go_on() -> None:
-    """Let a check go on."""
-
-
-def make_analyzer(
-    settings: Settings,
-    root: Path,
-    is_checked: Callable[[Path], bool],
-    read: Read = from_disk,
-    checkpoint: Callable[[], None] = go_on,
-    edited: bool = False,
-) -> Checker:
-    """Return the static pass for the project at `root`; `is_checked` tells of other files whether they get a report."""
-    from modellint.static import Analyzer
-
-    return Analyzer(settings.rules, settings.frameworks, root, is_checked, settings.deep, read, checkpoint, edited)
-
-
-def make_burn_analyzer(settings: Settings, read: Read = from_disk) -> Checker:
-    """Return the pass over Rust files; it finds each file's crate and workspace by itself."""
-    from modellint.burn import Analyzer
-
-    return Analyzer(settings.rules, read)
-
-
-def language_of(path: Path) -> str:
-    """Return the kind of rules that read a file: `rust` or `python`."""
-    return "rust" if path.suffix == ".rs" else "python"
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +164,7 @@ class Engine:
             problem = f"cannot be read: {error.strerror or error}"
             if named:
                 return FileReport(path, errors=(f"{shown(path)}: {problem}",))
-            return FileReport(path, tuple(visible(_cannot_parse(path, settings, problem), path, settings)))
+            return FileReport(path, tuple(visible(cannot_parse(path, settings, problem), path, settings)))
 
     def _wants(self, path: Path, data: bytes, settings: Settings) -> bool:
         """Tell whether a rule could find anything in a file with this content."""
@@ -305,7 +248,7 @@ class Engine:
             readable, errors = without_broken_cells(source)
             if not errors:
                 raise
-        found = [_cannot_parse(source.path, settings, e.msg, e.lineno or 1, e.offset or 1) for e in errors]
+        found = [cannot_parse(source.path, settings, e.msg, e.lineno or 1, e.offset or 1) for e in errors]
         return [diagnostic for group in found for diagnostic in group] + checker.check(readable)
 
     def _analyse(self, path: Path, data: bytes, settings: Settings, named: bool, fixes: bool) -> FileReport:
@@ -319,10 +262,10 @@ class Engine:
                 found = self._findings(source, settings)
         except SourceError as error:
             parsed = False
-            found = _cannot_parse(path, settings, error.message, error.row, error.column)
+            found = cannot_parse(path, settings, error.message, error.row, error.column)
         except SyntaxError as error:
             parsed = False
-            found = _cannot_parse(path, settings, error.msg, error.lineno or 1, error.offset or 1)
+            found = cannot_parse(path, settings, error.msg, error.lineno or 1, error.offset or 1)
         except Exception as error:
             if isinstance(error, ImportError) and source.kind == "rust":
                 return self._without_tree_sitter(path, error, named)
@@ -330,9 +273,9 @@ class Engine:
             parsed = False
             found = []
             if isinstance(error, RecursionError | MemoryError):
-                found = _cannot_parse(path, settings, "nested too deeply")
+                found = cannot_parse(path, settings, "nested too deeply")
             else:
-                errors = (_internal_error(path, error),)
+                errors = (internal_error(path, error),)
         suppressions = find_suppressions(source.text, rust=source.kind == "rust")
         found, used = suppress(found, suppressions)
         if parsed:
@@ -376,7 +319,7 @@ class Engine:
             try:
                 left = propose(source, left, settings.catalogue)
             except FixerCrash as error:
-                errors = (*errors, _internal_error(source.path, error, "the file has no fixes"))
+                errors = (*errors, internal_error(source.path, error, "the file has no fixes"))
         left = sorted((into_cells(diagnostic, source, self.read) for diagnostic in left), key=lambda d: d.sort_key)
         if trial is not None and data is not None and any(diagnostic.fix for diagnostic in left):
             from modellint.linting.repairing import proved
@@ -390,37 +333,3 @@ class Engine:
 
             left = proved(left, source, data, recheck)
         return FileReport(source.path, tuple(left), errors, source=source if left else None)
-
-
-def _cannot_parse(path: Path, settings: Settings, reason: str, row: int = 1, column: int = 1) -> list[Diagnostic]:
-    active = settings.rules.get(CANNOT_PARSE)
-    if active is None:
-        return []
-    version = f"Python {sys.version_info.major}.{sys.version_info.minor}"
-    parser = "tree-sitter" if language_of(path) == "rust" else version  # Rust comes here with bytes that are no text
-    row, column = max(row, 1), max(column, 1)
-    return [
-        Diagnostic(
-            code=active.rule.code,
-            name=active.rule.name,
-            severity=active.severity,
-            confidence=active.rule.confidence,
-            message=active.rule.message.format(parser=parser, reason=reason),
-            filename=str(path),
-            span=Span.of(row, column, row, column + 1),
-        )
-    ]
-
-
-def _internal_error(path: Path, error: Exception, so: str = "the file was not checked") -> str:
-    code = getattr(error, "code", None)
-    cause = error.__cause__ or error
-    rule = f" in rule {code}" if isinstance(code, str) else ""
-    place = ""
-    if (trace := cause.__traceback__) is not None:
-        while trace.tb_next is not None:
-            trace = trace.tb_next
-        frame = trace.tb_frame
-        place = f" ({Path(frame.f_code.co_filename).name}:{trace.tb_lineno})"
-    reason = f"{type(cause).__name__}: {cause}{place}"
-    return f"{shown(path)}: internal error{rule}: {reason}; {so}"

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from modellint.linting.engine import Engine, Surveyed, language_of
+from modellint.linting.checkers import language_of
+from modellint.linting.engine import Engine, Surveyed
 from modellint.linting.links import Links
 from modellint.linting.states import Reads, State
 from modellint.settings import Settings

@@ -10,7 +10,7 @@ from pathlib import Path
 from modellint.catalog import Example, Problem, Rule, load_rules, load_yaml
 from modellint.catalog.document import Document, KeyPath
 from modellint.diagnostic import Diagnostic
-from modellint.linting.engine import CANNOT_PARSE
+from modellint.linting.failures import CANNOT_PARSE
 from modellint.linting.running import check_paths
 from modellint.settings import Resolver
 

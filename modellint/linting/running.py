@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from modellint.linting.engine import Engine, FileReport, MakeChecker, go_on
+from modellint.linting.checkers import MakeChecker, go_on
+from modellint.linting.engine import Engine, FileReport
 from modellint.settings import Resolver
 from modellint.sources import Read, absolute, discover, from_disk, shown
 
