@@ -38,7 +38,7 @@ def leaves_it_to_others(event: Event, snapshot: Snapshot, context: FileContext) 
     """Tell whether somebody out of sight may well call eval() for this forward."""
     root = event.root
     return (
-        _sees_to_it_itself(event, snapshot)
+        sees_to_it_itself(event, snapshot)
         or _is_called_unseen(event, context)
         or root in context.unsearched
         or _is_loaded_in_eval(event, context)
@@ -55,7 +55,7 @@ _HELPS_OUT = re.compile(r"^_?(generate|sample|decode|encode|embed|extract|forwar
 _WHOLE = re.compile(r"^(encode|embed|predict|transcribe|recogni[sz]e|infer|generate|detect)(_\w+)?$")
 
 
-def _sees_to_it_itself(event: Event, snapshot: Snapshot) -> bool:
+def sees_to_it_itself(event: Event, snapshot: Snapshot) -> bool:
     """Tell whether the method of a model out of sight is one that libraries offer to users: it may call eval()."""
     return snapshot.obj.cls is None and _WHOLE.match(event.key.detail) is not None
 

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
+from modellint.static.confidence import Case, weighed
 from modellint.static.context import FileContext, Finding
-from modellint.static.dependence import NO, UNKNOWN
+from modellint.static.dependence import NO
 from modellint.static.flow.events import EVAL_AGAIN, FORWARD, CallSite, Event
 from modellint.static.flow.frames import call_at
 from modellint.static.flow.values import ENTRY, EVAL, TRAIN, ModeFact, Modes, Site, kinds
@@ -44,11 +45,12 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             if not facts:
                 continue
             pure = any(kinds(s.modes) == {EVAL} for s in event.snapshots)
+            looks = Confidence.CERTAIN if pure and not event.key.chain else Confidence.LIKELY
             site = min(facts)
             finding = Finding(
                 place.site,
                 {"model": event.text, "line": site.row},
-                _confidence(event, pure, context),
+                weighed("ML103", looks, Case(event, event.snapshots[0], context, tuple(facts))),
                 related=(
                     (site, "put into evaluation mode here, and never back"),
                     *(
@@ -67,19 +69,6 @@ def _steps(event: Event) -> bool:
     modules = {function.module for function in functions_around(event)}
     scopes = [scope for module in modules for scope in (module.body, *module.functions)]
     return any(_STEPS.search(name) for scope in scopes for name in scope.callees)
-
-
-def _confidence(event: Event, pure: bool, context: FileContext) -> Confidence:
-    """Return how sure it is that the mode matters: nothing may be known of what the model is made of."""
-    classes = [snapshot.obj.cls for snapshot in event.snapshots if snapshot.obj.depends == UNKNOWN]
-    if classes and all(isinstance(cls, ClassInfo) and _is_plain(cls, context) for cls in classes):
-        return Confidence.POSSIBLE
-    return Confidence.CERTAIN if pure and not event.key.chain else Confidence.LIKELY
-
-
-def _is_plain(cls: ClassInfo, context: FileContext) -> bool:
-    """Tell whether nothing speaks for layers that depend on the mode: no model of a library in it, or wrapped by it."""
-    return not context.classes.dependence(cls).hints
 
 
 _STEPS = re.compile(r"^step$|_step$|^step_|optimi[sz]e|update|minimi[sz]e|train|fit$")

@@ -60,9 +60,13 @@ def _decides(method: FunctionInfo, call: ast.Call) -> bool:
 
 def _is_computed(method: FunctionInfo, chances: ast.expr) -> bool:
     """Tell whether chances come out of a layer of the module: what they decide is its prediction."""
-    names = {node.id for node in ast.walk(chances) if isinstance(node, ast.Name)}
-    values = [value for name, value in bindings(method) if name in names]
-    return any(_is_predicted(method, value) for value in (chances, *values))
+    bound = list(bindings(method))
+    values, names = [chances], set[str]()
+    for value in values:  # and what that was computed from
+        new = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)} - names
+        names |= new
+        values += [given for name, given in bound if name in new]
+    return any(_is_predicted(method, value) for value in values)
 
 
 def _as_built(method: FunctionInfo, distribution: ast.expr) -> ast.expr:

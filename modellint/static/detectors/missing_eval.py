@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence, Severity
 from modellint.static.comments import says_mode_is_meant
+from modellint.static.confidence import Case, weighed
 from modellint.static.context import FileContext, Finding
 from modellint.static.dependence import NO, YES
 from modellint.static.evidence import PREDICTS, as_trained, is_inference, wrong_call
@@ -82,6 +83,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
         confidence = Confidence.POSSIBLE
     elif event.function.cls is not None or event.key.chain or open_mode(snapshot) or _is_out_of_sight(snapshot):
         confidence = Confidence.LIKELY
+    confidence = weighed("ML101", confidence, Case(event, snapshot, context))
     finding = _finding(event, snapshot, place.site, confidence)
     yield _cause(event, snapshot), _with_callers(finding, [event for event, _ in bad])
 

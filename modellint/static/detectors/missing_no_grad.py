@@ -10,6 +10,7 @@ from typing import TypeGuard
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.classes import WITHOUT_LAYERS
+from modellint.static.confidence import Case, weighed
 from modellint.static.context import FileContext, Finding
 from modellint.static.evidence import PREDICTS, as_trained, is_no_model, is_shape_check, wrong_call
 from modellint.static.family import runs_without_gradients, under_switch
@@ -58,6 +59,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
             continue
         confidence = Confidence.POSSIBLE if left else _confidence(event, snapshot, context)
         assert confidence is not None
+        confidence = weighed("ML201", confidence, Case(event, snapshot, context))
         scope = event.function if call is None else call.caller
         site = place.site if call is None else instead or call.site
         yield (scope, "autograd"), _finding(event, snapshot, site, confidence)

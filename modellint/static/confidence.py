@@ -1,0 +1,119 @@
+"""How sure a finding can be, by what was measured: kinds of findings that were wrong too often are only possible.
+
+Detectors say how sure a finding looks from where they stand. Here, in one table, stand the circumstances in which such
+findings were read in public code and fewer than three in four were true; docs/precision.md has the same table.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from modellint.diagnostic import Confidence
+from modellint.static.context import FileContext
+from modellint.static.dependence import UNKNOWN
+from modellint.static.flow.events import Event, Snapshot
+from modellint.static.flow.frames import call_at
+from modellint.static.flow.values import ENTRY, Site, kinds
+from modellint.static.guards import path_to
+from modellint.static.left_open import sees_to_it_itself
+from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.snapshots import in_eval
+
+
+class Case(NamedTuple):
+    """What a finding is about: a forward, the state it happened in, and the places that are named as its cause."""
+
+    event: Event
+    snapshot: Snapshot
+    context: FileContext
+    causes: tuple[Site, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """A circumstance in which findings of `rule` were `true` and `false` so many times, and are only possible."""
+
+    rule: str
+    what: str
+    holds: Callable[[Case], bool]
+    true: int
+    false: int
+
+
+def weighed(rule: str, confidence: Confidence, case: Case) -> Confidence:
+    """Return how sure a finding of `rule` is that looks as sure as `confidence`."""
+    doubted = any(doubt.rule == rule and doubt.holds(case) for doubt in DOUBTS)
+    return Confidence.POSSIBLE if doubted else confidence
+
+
+def _has_no_known_mode(case: Case) -> bool:
+    """Tell whether classes are in sight of which nothing tells that they depend on the mode.
+
+    A model of a library in one, or one that is wrapped by it, would tell.
+    """
+    classes = [snapshot.obj.cls for snapshot in case.event.snapshots if snapshot.obj.depends == UNKNOWN]
+    return bool(classes) and all(
+        isinstance(cls, ClassInfo) and not case.context.classes.dependence(cls).hints for cls in classes
+    )
+
+
+def _may_see_to_it_itself(case: Case) -> bool:
+    project, name = case.context.project, case.event.key.detail
+    return sees_to_it_itself(case.event, case.snapshot) and not project.mentioning(
+        f"def {name}(", case.context.module.path, "calls"
+    )
+
+
+def _is_readied_out_of_sight(case: Case) -> bool:
+    """Tell whether a method, which nobody in sight runs, has a model with its weights and calls no eval()."""
+    event, snapshot = case.event, case.snapshot
+    if event.root.cls is None or snapshot.grad.state != ENTRY or event.model_trained:
+        return False
+    return not in_eval(snapshot) and ENTRY not in kinds(snapshot.modes)
+
+
+def _is_second_try(case: Case) -> bool:
+    """Tell whether a forward stands in an `except`, for a model that needs gradients itself: the `try` had none."""
+    function = case.event.function
+    call = call_at(function, case.event.site)
+    path = path_to(function, call) if call is not None else []
+    tries = [node for node in path if isinstance(node, ast.Try)]
+    return any(
+        handler in path and any(_switches(node) for part in attempt.body for node in ast.walk(part))
+        for attempt in tries
+        for handler in attempt.handlers
+    )
+
+
+def _switches(node: ast.AST) -> bool:
+    if not isinstance(node, ast.With):
+        return False
+    return any(word in ast.unparse(item.context_expr) for item in node.items for word in ("no_grad", "inference_mode"))
+
+
+def _was_built_so(case: Case) -> bool:
+    """Tell whether the constructor of an object called eval(), and who calls the method that trains is not in sight."""
+    cls = case.event.root.cls
+    if cls is None:
+        return False
+    family = case.context.project.ancestry(cls)[0]
+    makers = [method for base in family for method in base.methods.values() if method.name == "__init__"]
+    return all(any(_holds(maker, site) for maker in makers) for site in case.causes)
+
+
+def _holds(function: FunctionInfo, site: Site) -> bool:
+    first, last = function.rows
+    return Path(site.path) == function.module.path and first <= site.row <= last
+
+
+DOUBTS = (
+    Doubt("ML101", "a method of a class out of sight that does a whole task", _may_see_to_it_itself, 0, 3),
+    Doubt("ML103", "nothing in the class tells of a mode", _has_no_known_mode, 2, 6),
+    Doubt("ML103", "a constructor called eval(), who trains is out of sight", _was_built_so, 0, 7),
+    Doubt("ML201", "a method that nobody in sight calls, without eval()", _is_readied_out_of_sight, 1, 3),
+    Doubt("ML201", "an `except` repeats what its `try` did under no_grad", _is_second_try, 0, 7),
+)
