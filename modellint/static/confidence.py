@@ -17,11 +17,11 @@ from modellint.static.context import FileContext
 from modellint.static.dependence import UNKNOWN
 from modellint.static.flow.events import Event, Snapshot
 from modellint.static.flow.frames import call_at
-from modellint.static.flow.values import ENTRY, Site, kinds
+from modellint.static.flow.values import ENTRY, TRAIN, Site, kinds
 from modellint.static.guards import path_to
 from modellint.static.left_open import sees_to_it_itself
 from modellint.static.project import ClassInfo, FunctionInfo
-from modellint.static.snapshots import in_eval
+from modellint.static.snapshots import in_eval, in_train
 
 
 class Case(NamedTuple):
@@ -73,7 +73,7 @@ def _is_readied_out_of_sight(case: Case) -> bool:
     event, snapshot = case.event, case.snapshot
     if event.root.cls is None or snapshot.grad.state != ENTRY or event.model_trained:
         return False
-    return not in_eval(snapshot) and ENTRY not in kinds(snapshot.modes)
+    return not in_eval(snapshot) and not in_train(snapshot) and ENTRY not in kinds(snapshot.modes)
 
 
 def _is_second_try(case: Case) -> bool:
@@ -98,7 +98,7 @@ def _switches(node: ast.AST) -> bool:
 def _was_built_so(case: Case) -> bool:
     """Tell whether the constructor of an object called eval(), and who calls the method that trains is not in sight."""
     cls = case.event.root.cls
-    if cls is None:
+    if cls is None or any(TRAIN in kinds(snapshot.modes) for snapshot in case.event.snapshots):
         return False
     family = case.context.project.ancestry(cls)[0]
     makers = [method for base in family for method in base.methods.values() if method.name == "__init__"]
