@@ -114,6 +114,6 @@ DOUBTS = (
     Doubt("ML101", "a method of a class out of sight that does a whole task", _may_see_to_it_itself, 0, 3),
     Doubt("ML103", "nothing in the class tells of a mode", _has_no_known_mode, 2, 6),
     Doubt("ML103", "a constructor called eval(), who trains is out of sight", _was_built_so, 0, 7),
-    Doubt("ML201", "a method that nobody in sight calls, without eval()", _is_readied_out_of_sight, 1, 3),
+    Doubt("ML201", "a method that nobody in sight calls, without eval()", _is_readied_out_of_sight, 0, 3),
     Doubt("ML201", "an `except` repeats what its `try` did under no_grad", _is_second_try, 0, 7),
 )
