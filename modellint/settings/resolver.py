@@ -72,7 +72,8 @@ class Resolver:
         """Return the folder that the project around `folder` starts in.
 
         The nearest one with version control or packaging metadata, else with a configuration of ours, else the
-        working directory or one of the `named` folders if `folder` lies in it, else the one above its packages.
+        working directory or one of the `named` folders if `folder` lies in it, or else `folder` itself. A package
+        begins no project: what is above the outermost one does.
         """
         if folder not in self._roots:
             tops = (top for top in (Path.cwd(), *named) if not is_shared(top))
@@ -94,7 +95,12 @@ def _project_root(folder: Path, nearest: Callable[[Path], Path | None], tops: It
         return source.parent
     for top in tops:
         if top == folder or top in folder.parents:
-            return top
+            above = _above_packages(top)
+            return top if is_shared(above) else above
+    return _above_packages(folder)
+
+
+def _above_packages(folder: Path) -> Path:
     while (folder / "__init__.py").is_file() and folder != folder.parent:
         folder = folder.parent
     return folder

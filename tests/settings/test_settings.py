@@ -383,6 +383,17 @@ class TestProjectRoot:
             Resolver().project_root(tmp_path / "sub/deep", [tmp_path / "sub", tmp_path / "other"]) == tmp_path / "sub"
         )
 
+    def test_what_is_above_the_packages_that_a_named_folder_lies_in(self, tmp_path: Path) -> None:
+        named = [tmp_path / "sub/pkg/one", tmp_path / "sub/pkg/two"]
+        for name in ("sub/pkg/__init__.py", "sub/pkg/one/__init__.py", "sub/pkg/two/__init__.py"):
+            write(tmp_path, "", name)
+        assert {Resolver().project_root(folder, named) for folder in named} == {tmp_path / "sub"}
+
+    def test_a_named_package_that_lies_in_a_home(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("HOME", str(tmp_path))
+        write(tmp_path, "", "pkg/__init__.py")
+        assert Resolver().project_root(tmp_path / "pkg", [tmp_path / "pkg"]) == tmp_path / "pkg"
+
     def test_else_the_folder_above_its_packages(self, tmp_path: Path) -> None:
         for name in ("sub/pkg/__init__.py", "sub/pkg/inner/__init__.py"):
             write(tmp_path, "", name)
