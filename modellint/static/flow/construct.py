@@ -10,6 +10,7 @@ from modellint.static.flow.machine import Machine
 from modellint.static.flow.state import State
 from modellint.static.flow.touching import built_from_weights
 from modellint.static.flow.values import (
+    COLLECTIONS,
     CONTAINER,
     EVAL,
     INSTANCE,
@@ -28,6 +29,7 @@ from modellint.static.flow.values import (
     Obj,
     Site,
     Value,
+    join,
     kinds,
 )
 from modellint.static.flow.vocabulary import MODEL_NAME
@@ -150,8 +152,9 @@ def construct_external(machine: Machine, dotted: str, args: Args, node: ast.Call
     attrs: dict[str, Value] = {}
     if dotted.startswith("torch.nn."):
         for index, part in enumerate(args.positional):
-            inner = _modules_in(part, state)
-            if inner:
+            if dotted in COLLECTIONS:
+                attrs.update(_by_key(part, state))
+            elif inner := _modules_in(part, state):
                 attrs[str(index)] = Value(refs=frozenset(inner))
         depends = _with_parts(depends, attrs, args, state)
         if dotted == "torch.nn.Sequential" and depends.answer == NO and len(attrs) < len(args.positional):
@@ -210,6 +213,16 @@ def _whole(machine: Machine, oid: int) -> int:
     while oid in machine.owners:
         oid = machine.owners[oid][0]
     return oid
+
+
+def _by_key(value: Value, state: State) -> dict[str, Value]:
+    """Return the modules in a list or dictionary that a collection of modules is built from, each under its key."""
+    found: dict[str, Value] = {}
+    for oid in value.refs:
+        for key, held in state.heap[oid].attrs.items() if state.heap[oid].kind == CONTAINER else ():
+            if inner := _modules_in(held, state):
+                found[key] = join(found.get(key, NOTHING), Value(refs=frozenset(inner)))
+    return found
 
 
 def _modules_in(value: Value, state: State) -> list[int]:

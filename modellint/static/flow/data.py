@@ -108,7 +108,8 @@ def method(machine: Machine, receiver: Value, name: str, args: Args, node: ast.C
     if name in _SIZES:
         return NOTHING
     if name == "requires_grad_":
-        return Value(taint=taint | {machine.leaf(node)})
+        off = only_constant(args.get("requires_grad", 0) or NOTHING) == (False,)
+        return Value(taint=taint if off else taint | {machine.leaf(node)})
     if name in PREDICTIONS:
         machine.recorder.use(taint, PREDICTIONS[name])
         taint |= {CUT}

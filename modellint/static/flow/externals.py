@@ -127,7 +127,7 @@ def _graph_made(machine: Machine, args: Args, node: ast.Call, state: State) -> f
 def _is_module_class(machine: Machine, dotted: str) -> bool:
     if machine.knowledge.module_bases.get(dotted) is None:
         return False
-    return not dotted.startswith("torch.nn.utils.") and dotted not in ("torch.nn.Parameter", "torch.nn.Module")
+    return not dotted.startswith("torch.nn.utils.") and dotted != "torch.nn.Parameter"
 
 
 def _export(machine: Machine, dotted: str, args: Args, node: ast.Call, state: State) -> None:

@@ -11,7 +11,7 @@ from modellint.static.flow.forwards import forward, looks_like_model, written
 from modellint.static.flow.machine import Machine
 from modellint.static.flow.modes import set_mode
 from modellint.static.flow.state import State
-from modellint.static.flow.targets import GRADIENTS_ASKED, LEAF_HELD, TAINT_HELD
+from modellint.static.flow.targets import GRADIENTS_ASKED, LEAF_HELD, TAINT_HELD, set_attribute
 from modellint.static.flow.touching import touch
 from modellint.static.flow.values import (
     EVAL,
@@ -71,6 +71,11 @@ def builtin(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, s
             parts = Value(symbols=(Children(oid),))
             machine.call_value(args.positional[0], Args((parts,)), node, state)
         return me
+    if name in ("add_module", "register_module") and len(args.positional) == 2:
+        known = only_constant(args.positional[0])
+        if known is not None and isinstance(known[0], str):
+            set_attribute(machine, me, known[0], args.positional[1], state, node)
+        return NOTHING
     if name == "load_state_dict":
         if not _is_optimizer(obj):
             _load_weights(machine, oid, _weights_given(machine, node, state), node, state)
@@ -142,3 +147,14 @@ def _load_weights(machine: Machine, oid: int, weights: Facts, node: ast.Call, st
     state.heap[oid] = obj._replace(
         kind=MODEL if obj.kind == OPAQUE else obj.kind, weights=weights, proven=True, modes=modes
     )
+    _load_parts(oid, weights, state, {oid})
+
+
+def _load_parts(oid: int, weights: Facts, state: State, seen: set[int]) -> None:
+    """Give the weights that a whole was given to the modules registered in it that were built in sight."""
+    for value in state.heap[oid].attrs.values():
+        for inner in value.refs - seen:
+            seen.add(inner)
+            if state.heap[inner].kind == MODEL:
+                state.heap[inner] = state.heap[inner]._replace(weights=weights)
+                _load_parts(inner, weights, state, seen)

@@ -10,6 +10,7 @@ from modellint.static.flow.names import member_value, some_member
 from modellint.static.flow.state import State
 from modellint.static.flow.touching import touch_attribute
 from modellint.static.flow.values import (
+    COLLECTIONS,
     CONTAINER,
     ELEMENT,
     MODEL,
@@ -227,6 +228,8 @@ def element(machine: Machine, value: Value, key: str, state: State, node: ast.AS
                 parts.append(join_all(held))
         elif key in obj.attrs:
             parts.append(obj.attrs[key])
+        elif obj.cls in COLLECTIONS and obj.attrs:
+            parts.append(join_all(obj.attrs.values()))
         elif obj.kind == OPAQUE and obj.cls == "torch.load":
             parts.append(_entry(machine, oid, key, state))
         elif obj.kind in (MODEL, OPAQUE):

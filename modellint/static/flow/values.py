@@ -169,6 +169,9 @@ Numbers below `FIRST_LEAF` stand for tensors that were made to require a gradien
 
 FIRST_LEAF = -10
 
+COLLECTIONS = frozenset({"torch.nn.ModuleDict", "torch.nn.ModuleList"})
+"""Modules that keep others under keys, and run none."""
+
 
 class Value(NamedTuple):
     """What an expression may evaluate to.

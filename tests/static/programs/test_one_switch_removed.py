@@ -323,7 +323,61 @@ FOLDERS = """
         print(model(torch.rand(1, 8)).argmax()){mark}
     """
 
+OF_PARTS = """
+    import torch
+    from torch import nn
+    from networks import Net
+
+    def classify(batches):
+        {build}
+        model.load_state_dict(torch.load("net.pt", weights_only=True))
+        {switch}
+        for x, y in batches:
+            with torch.no_grad():
+                print({part}(x).argmax(1)){mark}
+    """
+
+
+def _of_parts(build: str, part: str) -> dict[str, str]:
+    program = OF_PARTS.replace("{build}", build).replace("{part}", part)
+    return {"networks.py": NETWORK, "main.py": program}
+
+
+CONSTANT_INPUT = """
+    import torch
+    from networks import Net
+
+    def classify(batches):
+        model = Net()
+        model.load_state_dict(torch.load("net.pt", weights_only=True))
+        {switch}
+        with torch.no_grad():
+            for x, y in batches:
+                print(model(x.requires_grad_({wanted}).clone()).argmax(1)){mark}
+    """
+
 SEVERAL: dict[str, tuple[str, dict[str, str]]] = {
+    "a part of a bare module": (
+        "model.eval()",
+        _of_parts("model = nn.Module()\n        model.encoder = Net()", "model.encoder"),
+    ),
+    "a part that is added to a bare module": (
+        "model.eval()",
+        _of_parts("model = nn.Module()\n        model.add_module('encoder', Net())", "model.encoder"),
+    ),
+    "one module of a dictionary": (
+        "model['teacher'].eval()",
+        _of_parts("model = nn.ModuleDict({'student': Net(), 'teacher': Net()})", "model['teacher']"),
+    ),
+    "one module of a list": ("model[1].eval()", _of_parts("model = nn.ModuleList([Net(), Net()])", "model[1]")),
+    "one of several modules, whichever it is": (
+        "model.eval()",
+        _of_parts("model = nn.ModuleList([Net() for _ in range(8)])", "model[len(batches) - 1]"),
+    ),
+    "an input that is told to be constant": (
+        "model.eval()",
+        {"networks.py": NETWORK, "main.py": CONSTANT_INPUT.replace("{wanted}", "False")},
+    ),
     "a function makes the object whose method evaluates": (
         "self.model.eval()",
         {"networks.py": NETWORK, "trainers.py": TRAINER, "evaluation.py": EVALUATION},
@@ -364,6 +418,26 @@ def test_silent_with_it(lint: Lint, switch: str, program: Mapping[str, str]) -> 
 @pytest.mark.parametrize(("switch", "program"), SEVERAL.values(), ids=SEVERAL.keys())
 def test_found_without_it(lint: Lint, switch: str, program: Mapping[str, str]) -> None:
     lint(_filled(program, "pass", "  # ML101"), rules=RULES)
+
+
+def test_an_input_whose_gradient_is_wanted_is_silent(lint: Lint) -> None:
+    program = {"networks.py": NETWORK, "main.py": CONSTANT_INPUT.replace("{wanted}", "True")}
+    lint(_filled(program, "pass", ""), rules=RULES)
+
+
+def test_parts_without_the_weights_of_the_whole_are_silent(lint: Lint) -> None:
+    program = _of_parts("model = nn.ModuleDict({'teacher': Net()})", "model['teacher']")
+    program["main.py"] = program["main.py"].replace("with torch.no_grad()", "if True")
+    lint(
+        _filled({**program, "main.py": program["main.py"].replace("model.load_state_dict", "print")}, "pass", ""),
+        rules=RULES,
+    )
+
+
+def test_parts_have_the_weights_of_the_whole(lint: Lint) -> None:
+    program = _of_parts("model = nn.ModuleDict({'teacher': Net()})", "model['teacher']")
+    program["main.py"] = program["main.py"].replace("with torch.no_grad()", "if True")
+    lint(_filled(program, "pass", "  # ML101, ML201"), rules=RULES)
 
 
 def test_weights_that_a_method_initialises_are_no_forward(lint: Lint) -> None:
