@@ -761,6 +761,31 @@ GRADIENTS_FOR_NOTHING = {
                 running += loss  # ML204
             print(running / len(loader))
         """,
+    "cut off as before torch 0.4": """
+        import torch
+        from torchvision.models import vgg19
+
+        net = vgg19()
+        net.load_state_dict(torch.load("vgg.pth", weights_only=True))
+        net.eval()
+        batch = torch.rand(1, 3, 224, 224)
+        out = net(batch)  # ML201
+        image = (out.data.squeeze() + 1.0) / 2.0
+        """,
+    "a tensor filled bit by bit": """
+        import torch
+        from torch import nn
+
+        def validate(loader, model: nn.Module, criterion):
+            model.eval()
+            total = 0
+            for parts, target in loader:
+                out = torch.zeros(128, 5)
+                for column in range(5):
+                    out[:, column] = model(parts[column])  # ML201
+                total += criterion(out, target).item()
+            return total
+        """,
 }
 
 

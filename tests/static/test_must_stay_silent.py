@@ -776,6 +776,50 @@ GRADIENTS_OR_DROPOUT_ON_PURPOSE = {
             opt_d.step()
             return loss.item()
         """,
+    "a tensor filled bit by bit, and differentiated": """
+        import torch
+        from torch import nn
+
+        def adapt(loader, model: nn.Module, criterion):
+            model.eval()  # statistics of batches stay as they are
+            total = 0
+            for parts, target in loader:
+                out = torch.zeros(128, 5)
+                for column in range(5):
+                    out[:, column] = model(parts[column])
+                loss = criterion(out, target)
+                loss.backward()
+                total += loss.item()
+            return total
+        """,
+    "a tensor filled bit by bit, with a part cut off": """
+        import torch
+        from torch import nn
+
+        def adapt(loader, model: nn.Module, teacher: nn.Module, criterion):
+            model.eval()
+            total = 0
+            for x, target in loader:
+                out = torch.zeros(2, 128)
+                out[0] = model(x)
+                out[1] = teacher(x).detach()
+                loss = criterion(out, target)
+                total += loss.item()
+                loss.backward()
+            return total
+        """,
+    "shown as it was before torch 0.4, and differentiated": """
+        import torch
+        from torchvision.models import vgg19
+
+        net = vgg19()
+        net.load_state_dict(torch.load("vgg.pth", weights_only=True))
+        net.eval()
+        image = torch.rand(1, 3, 224, 224, requires_grad=True)
+        out = net(image)
+        print(out.data.squeeze())
+        out.norm().backward()
+        """,
 }
 
 NOT_A_MODULE = {

@@ -160,6 +160,7 @@ def attribute(machine: Machine, owner: Value, name: str, state: State, called: b
     if name in _SHAPES and not owner.symbols:
         return NOTHING
     if name == "data" and owner.taint:
+        machine.recorder.use(owner.taint, "detached")  # how detach() was written before torch 0.4
         return Value(taint=owner.taint | {CUT})
     if not parts:
         # nothing is known of the owner but what it was computed from: its methods keep that

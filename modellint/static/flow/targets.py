@@ -12,6 +12,7 @@ from modellint.static.flow.touching import touch_attribute
 from modellint.static.flow.values import (
     COLLECTIONS,
     CONTAINER,
+    CUT,
     ELEMENT,
     MODEL,
     NOTHING,
@@ -60,12 +61,14 @@ def assign(machine: Machine, target: ast.expr, value: Value, state: State) -> No
         owner = machine.eval(target.value, state)
         set_attribute(machine, owner, target.attr, value, state, target)
         if target.attr == "requires_grad" and only_constant(value) == (True,):
-            taint_variable(machine, target.value, machine.leaf(target), state)
+            taint_variable(machine, target.value, frozenset({machine.leaf(target)}), state)
     elif isinstance(target, ast.Subscript):
         owner = machine.eval(target.value, state)
         key = index_key(machine, target.slice, state)
         for oid in owner.refs:
             store(state, oid, key, value)
+        if not owner.refs and value.taint:
+            taint_variable(machine, target.value, value.taint, state)  # a tensor that is filled bit by bit
     elif isinstance(target, ast.Starred):
         assign(machine, target.value, value, state)
 
@@ -87,11 +90,11 @@ def christen(name: str, value: Value, state: State) -> None:
             state.heap[oid] = obj._replace(name=name)
 
 
-def taint_variable(machine: Machine, node: ast.expr, leaf: int, state: State) -> None:
-    """Note that the tensor held by the name `node` requires a gradient."""
+def taint_variable(machine: Machine, node: ast.expr, taint: frozenset[int], state: State) -> None:
+    """Note that the tensor held by the name `node` is computed from more: a leaf, or what is written into it."""
     if isinstance(node, ast.Name):
         key = (variable_key(machine, node.id, state), node.id)
-        state.variables[key] = (state.variables.find(key) or NOTHING).with_taint(frozenset({leaf}))
+        state.variables[key] = (state.variables.find(key) or NOTHING).with_taint(taint)
 
 
 def variable_key(machine: Machine, name: str, state: State) -> int:
