@@ -12,7 +12,6 @@ from modellint.static.flow.touching import touch_attribute
 from modellint.static.flow.values import (
     COLLECTIONS,
     CONTAINER,
-    CUT,
     ELEMENT,
     MODEL,
     NOTHING,
