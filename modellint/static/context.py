@@ -13,11 +13,11 @@ from modellint.diagnostic import Confidence, Severity
 from modellint.static.classes import Classes
 from modellint.static.datapath.consumption import Consumptions
 from modellint.static.datapath.evidence import is_forward
+from modellint.static.flow.callfacts import CallFacts
 from modellint.static.flow.engine import FileAnalysis
 from modellint.static.flow.events import FORWARD, Event
 from modellint.static.flow.frames import site_of
 from modellint.static.flow.quiet import Quiet
-from modellint.static.flow.relevance import CallFacts
 from modellint.static.flow.values import Site
 from modellint.static.flow.vocabulary import LOOKS_ALIKE
 from modellint.static.knowledge import Knowledge
@@ -68,7 +68,7 @@ class Analyses:
         self._knowledge = knowledge
         self.weights = Weights(classes)
         self._quiet = Quiet(project, classes, knowledge, self.weights)
-        self._facts = CallFacts()
+        self._facts = CallFacts(project, classes, knowledge)
         self._is_checked = is_checked
         self._checked: dict[str, bool] = {}
         self._known: dict[Path, FileAnalysis] = {}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from modellint.static.classes import Classes
 from modellint.static.flow.binding import unknown_arguments
+from modellint.static.flow.callfacts import CallFacts
 from modellint.static.flow.calls import call_value
 from modellint.static.flow.construct import initialise
 from modellint.static.flow.decorators import decorate, hides_mode
@@ -16,7 +17,7 @@ from modellint.static.flow.expressions import EXPRESSIONS
 from modellint.static.flow.frames import Frame, site_of
 from modellint.static.flow.machine import CALL_SHARE, MAX_STEPS, Exhausted, Machine
 from modellint.static.flow.quiet import Quiet
-from modellint.static.flow.relevance import CallFacts, Relevance
+from modellint.static.flow.relevance import Relevance
 from modellint.static.flow.startup import MODE_WORDS, fills_alone, may_end_training, methods_of, sets_up, start_up
 from modellint.static.flow.state import State, join_states
 from modellint.static.flow.statements import STATEMENTS
@@ -61,6 +62,7 @@ class FileAnalysis:
         memory: Memory | None = None,
     ) -> None:
         self.module = module
+        self._facts = facts
         self._relevance = Relevance(project, classes, knowledge, is_checked, facts)
         self._caller_relevance = Relevance(project, classes, knowledge, lambda path: False, facts)
         is_inert = self._relevance.is_inert
@@ -103,7 +105,7 @@ class FileAnalysis:
         return {
             callee
             for function in self.module.functions
-            for callee in self._caller_relevance.callees(function)
+            for callee in self._facts.callees(function)
             if callee.module.path != path and self._caller_relevance.owes(callee)
         }
 
@@ -131,7 +133,7 @@ class FileAnalysis:
         if relevance.owes(body) if names is None else not names.isdisjoint(body.callees):
             _ = self._base
         roots = [function for function in self.module.functions if self._is_root(function, relevance, names)]
-        called = {callee for function in roots for callee in relevance.callees(function) if callee is not function}
+        called = {callee for function in roots for callee in self._facts.callees(function) if callee is not function}
         for function in sorted(roots, key=called.__contains__):  # callers first: a call may show all there is to see
             self._done.add(function)
             if not self._is_covered(function):

@@ -1,0 +1,80 @@
+"""What the text of a function says of its calls, whichever file asks: worked out once for a project."""
+
+from __future__ import annotations
+
+import ast
+
+from modellint.static.classes import Classes
+from modellint.static.flow.handed import CALLERS
+from modellint.static.flow.making import makes_something
+from modellint.static.flow.running import runs_something
+from modellint.static.knowledge import Knowledge
+from modellint.static.project import ClassInfo, FunctionInfo, Project
+from modellint.static.project.names import last_name
+
+
+class CallFacts:
+    """The functions of one project: whom they call, which may run a model by themselves, which may make one."""
+
+    def __init__(self, project: Project, classes: Classes, knowledge: Knowledge) -> None:
+        self._project = project
+        self._classes = classes
+        self._knowledge = knowledge
+        self._runs: dict[FunctionInfo, bool] = {}
+        self._makes: dict[FunctionInfo, bool] = {}
+        self._callees: dict[FunctionInfo, list[FunctionInfo]] = {}
+
+    def runs(self, function: FunctionInfo) -> bool:
+        """Tell whether `function` itself may run or export a model."""
+        known = self._runs.get(function)
+        if known is None:
+            known = self._runs[function] = runs_something(self._project, function)
+        return known
+
+    def makes(self, function: FunctionInfo) -> bool:
+        """Tell whether `function` itself may make a model, or hand out or keep one that it is given."""
+        known = self._makes.get(function)
+        if known is None:
+            known = self._makes[function] = makes_something(self._project, self._knowledge, function)
+        return known
+
+    def callees(self, function: FunctionInfo) -> list[FunctionInfo]:
+        """Return the functions of the project that `function` calls, or that others may call for it."""
+        known = self._callees.get(function)
+        if known is None:
+            known = self._callees[function] = self._find_callees(function)
+        return known
+
+    def _find_callees(self, function: FunctionInfo) -> list[FunctionInfo]:
+        found = []
+        called = [call.func for call in function.calls]
+        if not CALLERS.isdisjoint(function.callees):
+            called += [given for call in function.calls for given in _handed_over(call)]
+        for func in called:
+            if (
+                isinstance(func, ast.Attribute)
+                and isinstance(func.value, ast.Name)
+                and func.value.id == function.self_name
+            ):
+                method = self._project.method(function.cls, func.attr) if function.cls else None
+                if method is not None:
+                    found.append(method)
+                continue
+            symbol = self._project.resolve_in(function, func)
+            if symbol is not None and isinstance(symbol.target, FunctionInfo):
+                found.append(symbol.target)
+            elif symbol is not None and isinstance(symbol.target, ClassInfo):
+                # whoever gets the object may call its methods
+                is_module = self._classes.is_module(symbol.target)
+                for method in symbol.target.methods.values():
+                    if not is_module or (method.name in function.callees and method.name != "forward"):
+                        found.append(method)
+        return found + [inner for inner in function.nested if inner.cls is None]
+
+
+def _handed_over(call: ast.Call) -> list[ast.expr]:
+    """Return the names given to a call that may be functions for it to call."""
+    if last_name(call.func) not in CALLERS:
+        return []
+    given = [*call.args[:2], *(keyword.value for keyword in call.keywords)]
+    return [value for value in given if isinstance(value, (ast.Name, ast.Attribute))]

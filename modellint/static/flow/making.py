@@ -1,0 +1,82 @@
+"""Which functions may make a model, or hand out or keep one that they are given: read off their text."""
+
+from __future__ import annotations
+
+import ast
+
+from modellint.static.guards import own, walk_own
+from modellint.static.knowledge import Knowledge
+from modellint.static.project import ClassInfo, FunctionInfo, Project
+from modellint.static.project.facts import parameters
+
+
+def makes_something(project: Project, knowledge: Knowledge, function: FunctionInfo) -> bool:
+    """Tell whether `function` makes modules, hands out objects of the project, or keeps what it is given."""
+    if function.cls is not None and function.name == "__init__":
+        return True
+    return (
+        any(_makes(project, knowledge, function, call) for call in function.calls)
+        or _hands_on(function)
+        or _calls_what_it_picks(function)
+    )
+
+
+def _makes(project: Project, knowledge: Knowledge, function: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether a call makes an object of the project, a library's module, or a model that is loaded or wrapped."""
+    symbol = project.resolve_in(function, call.func)
+    if symbol is None:
+        return False
+    tables = (knowledge.loaders, knowledge.wrappers, knowledge.module_bases)
+    return isinstance(symbol.target, ClassInfo) or any(table.get(symbol.dotted) for table in tables)
+
+
+def _calls_what_it_picks(function: FunctionInfo) -> bool:
+    """Tell whether a function calls what it takes out of a table: `load = LOADERS[kind]; return load(name)`."""
+    called = {call.func.id for call in function.calls if isinstance(call.func, ast.Name)} & function.stores
+    return bool(called) and any(
+        isinstance(node.value, ast.Subscript) and isinstance(target, ast.Name) and target.id in called
+        for node in own(function, ast.Assign)
+        for target in node.targets
+    )
+
+
+def _hands_on(function: FunctionInfo) -> bool:
+    """Tell whether a function returns what it was given, stores something in an object, or hands out functions."""
+    given = {argument.arg for argument, _ in parameters(function)}
+    returned: list[ast.expr] = []
+    assigned: dict[str, list[ast.expr]] = {}
+    for node in walk_own(function):
+        if isinstance(node, (ast.Yield, ast.YieldFrom)):
+            return True
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            return True
+        if isinstance(node, ast.Return) and node.value is not None:
+            returned.append(node.value)
+        elif isinstance(node, ast.Assign):
+            for target in node.targets:
+                for bound in ast.walk(target):
+                    if isinstance(bound, ast.Name):
+                        assigned.setdefault(bound.id, []).append(node.value)
+    if function.nested or any(isinstance(value, ast.Lambda) for value in returned):
+        return True
+    names = {name for value in returned for name in _names_outside_calls(value)}
+    for name in list(names):
+        for value in assigned.get(name, ()):
+            names |= _names_outside_calls(value)
+    if function.parent is not None and not function.parent.is_body:
+        return not names <= function.stores - given  # what is around a nested function, it can hand out
+    return not names.isdisjoint(given)
+
+
+def _names_outside_calls(value: ast.expr) -> set[str]:
+    """Return the names whose objects `value` may be or hold; what a call makes of its arguments is another thing."""
+    if isinstance(value, ast.Name):
+        return {value.id}
+    if isinstance(value, (ast.Call, ast.BinOp, ast.Compare, ast.JoinedStr)):
+        return set()
+    return {
+        name
+        for child in ast.iter_child_nodes(value)
+        if isinstance(child, ast.expr)
+        for name in _names_outside_calls(child)
+    }
