@@ -10,11 +10,11 @@ from pathlib import Path
 from string import Formatter
 from typing import Any
 
-from modellint.catalog.document import Document, KeyPath, Problem, meant, suggestion
+from modellint.catalog.document import Document, KeyPath, Problem, dotted, meant, not_of_kind, suggestion
 
 DETECTORS = Path(__file__).parent / "schemas" / "detectors.json"
 PATTERN = "pattern"
-_DEFAULT = re.compile(r"optional (?P<value>[\[{\"].*?): ")
+_OPTION = re.compile(r"(?P<optional>optional )?(?P<value>[\[{\"].*?|0|false): ")
 _QUALIFIED = re.compile(r"^([A-Za-z_]\w*)\.[\w.*]+$")
 _GOES_WITH = {
     "value": ("assign",),
@@ -30,13 +30,19 @@ PLACEHOLDERS = frozenset({"call", "name", "value"})
 
 
 @cache
+def _catalogue() -> Mapping[str, Mapping[str, Mapping[str, str]]]:
+    """Return {what it reads: {detector: {option: what it is}}}, where the first is what a rule says under `runs-on`."""
+    known: dict[str, dict[str, dict[str, str]]] = json.loads(DETECTORS.read_text(encoding="utf-8"))
+    return known
+
+
+@cache
 def detectors() -> Mapping[str, Mapping[str, str]]:
     """Return {detector: {option: what it is}} of every detector that a rule may name.
 
-    What an option is begins with `optional:`, or with `optional VALUE:`, where a rule may leave it out.
+    What an option is begins with a value of its kind, `[]:`, and with `optional VALUE:` where a rule may leave it out.
     """
-    known: dict[str, dict[str, str]] = json.loads(DETECTORS.read_text(encoding="utf-8"))
-    return known
+    return {name: options for group in _catalogue().values() for name, options in group.items()}
 
 
 def options_of(detect: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
@@ -48,8 +54,8 @@ def options_of(detect: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
 
 def _defaults(detector: str) -> Mapping[str, Any]:
     """Return {option: its value where a rule leaves it out}."""
-    given = {option: _DEFAULT.match(about) for option, about in detectors().get(detector, {}).items()}
-    return {option: json.loads(match["value"]) for option, match in given.items() if match is not None}
+    given = {option: _OPTION.match(about) for option, about in detectors().get(detector, {}).items()}
+    return {option: json.loads(match["value"]) for option, match in given.items() if match and match["optional"]}
 
 
 def problems(document: Document) -> Iterator[Problem]:
@@ -66,7 +72,7 @@ def problems(document: Document) -> Iterator[Problem]:
         for name in _placeholders(document.data["message"]):
             if name not in known:
                 hint = suggestion(name, known) or f"; there are {', '.join(sorted(known))}"
-                yield document.problem(("message",), f"{{{name}}} is nothing that this pattern fills{hint}")
+                yield document.problem(("message",), f"{{{name}}} is nothing that {dotted(key)} fills{hint}")
 
 
 def is_shipped(path: Path) -> bool:
@@ -100,6 +106,9 @@ def _detector_problems(document: Document, detect: Mapping[str, Any]) -> Iterato
             return
         yield document.problem(("detect", "detector"), f"there is no detector {name!r}{suggestion(name, known)}")
         return
+    reads = next(group for group, detectors_of in _catalogue().items() if name in detectors_of)
+    if reads != document.data["runs-on"]:
+        yield document.problem(("runs-on",), f"{name} runs on {reads}, not on {document.data['runs-on']}")
     given = detect.get("options", {})
     misspelt = {meant(option, known[name]) for option in given if option not in known[name]}
     missing = [
@@ -109,10 +118,15 @@ def _detector_problems(document: Document, detect: Mapping[str, Any]) -> Iterato
     ]
     if missing:
         yield document.problem(("detect",), f"{name} lacks the option {', '.join(map(repr, missing))}")
-    for option in given:
+    for option, value in given.items():
         if option not in known[name]:
             hint = suggestion(option, known[name]) or f"; it has {', '.join(sorted(known[name])) or 'none'}"
             yield document.problem(("detect", "options", option), f"is no option of {name}{hint}")
+            continue
+        kind = _OPTION.match(known[name][option])
+        wrong = not_of_kind(value, json.loads(kind["value"])) if kind else ""
+        if wrong:
+            yield document.problem(("detect", "options", option), wrong)
 
 
 def _pattern_problems(document: Document, pattern: Mapping[str, Any], key: KeyPath) -> Iterator[Problem]:

@@ -102,7 +102,14 @@ def load_yaml(path: Path, text: str | None = None) -> Document:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise DocumentError(
-            [Problem(path, mark.line + 1 if mark else 1, "", f"is not valid YAML: {error.problem}")]
+            [
+                Problem(
+                    path,
+                    mark.line + 1 if mark else 1,
+                    "",
+                    f"is not valid YAML: {error.problem}{_yaml_hint(error.problem)}",
+                )
+            ]
         ) from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
@@ -110,6 +117,10 @@ def load_yaml(path: Path, text: str | None = None) -> Document:
     if problems:
         raise DocumentError(problems)
     return Document(path, data, rows)
+
+
+def _yaml_hint(problem: str | None) -> str:
+    return "; a text that holds ': ' needs quotes" if problem and problem.startswith("mapping values") else ""
 
 
 def _note_rows(path: Path, node: Any, key: KeyPath, rows: dict[KeyPath, int], problems: list[Problem]) -> None:
@@ -171,7 +182,7 @@ def _leaves(errors: Iterable[Any]) -> Iterable[Any]:
     from jsonschema.exceptions import relevance
 
     for error in errors:
-        if error.context:
+        if error.context and not _one_of(error):
             branches: dict[Any, list[Any]] = {}
             for inner in error.context:
                 branches.setdefault(inner.schema_path[0], []).append(inner)
@@ -182,6 +193,16 @@ def _leaves(errors: Iterable[Any]) -> Iterable[Any]:
                 yield from _leaves(sorted(deepest, key=relevance))
         else:
             yield error
+
+
+def _one_of(error: Any) -> list[str]:
+    """Return the keys of which a part of a document has to have one, where that is what is wrong."""
+    branches = error.validator_value if error.validator == "oneOf" else []
+    return [name for branch in branches for name in branch["required"]] if all(map(_asks_for_keys, branches)) else []
+
+
+def _asks_for_keys(branch: Any) -> bool:
+    return isinstance(branch, dict) and set(branch) == {"required"}
 
 
 def _is_type_error(branch: list[Any]) -> bool:
@@ -199,16 +220,33 @@ def _explain(error: Any) -> str:
         return f"{error.instance!r} is none of {', '.join(allowed)}" + suggestion(error.instance, allowed)
     if error.validator == "type":
         wanted = error.validator_value
-        wanted = " or ".join(wanted) if isinstance(wanted, list) else wanted
-        hint = f"; write [{error.instance}]" if wanted == "array" and isinstance(error.instance, str) else ""
-        return f"must be {_article(wanted)}, not {error.instance!r:.60}{hint}"
+        return _must_be(" or ".join(wanted) if isinstance(wanted, list) else wanted, error.instance)
     if error.validator == "pattern":
         about = error.schema.get("description") if isinstance(error.schema, dict) else None
         return f"{error.instance!r} does not match {error.validator_value}" + (f" ({about})" if about else "")
     if error.validator in ("anyOf", "oneOf"):
+        if names := _one_of(error):
+            return f"takes one of {', '.join(names[:-1])} and {names[-1]}"
         kinds = [inner.validator_value for inner in error.context if inner.validator == "type"]
         return f"must be {' or '.join(_article(str(kind)) for kind in dict.fromkeys(map(str, kinds)))}"
     return str(error.message)
+
+
+def _must_be(wanted: str, value: object) -> str:
+    hint = ""
+    if wanted == "array" and isinstance(value, str):
+        hint = f"; write [{value}]"
+    elif wanted == "string" and isinstance(value, (bool, int, float)):
+        hint = "; put it into quotes"  # `off` and `2024` are no texts in YAML
+    return f"must be {_article(wanted)}, not {value!r:.60}{hint}"
+
+
+_KINDS = {list: "array", dict: "object", int: "integer", bool: "boolean", str: "string"}
+
+
+def not_of_kind(value: object, sample: object) -> str:
+    """Return what is wrong with `value` where one like `sample` is wanted, nothing where it is of that type."""
+    return "" if type(value) is type(sample) else _must_be(_KINDS[type(sample)], value)
 
 
 def _article(noun: str) -> str:

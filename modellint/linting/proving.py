@@ -51,7 +51,7 @@ def _problem(document: Document, example: Example, place: tuple[str, int] | None
 def _run(rule: Rule, example: Example, folder: Path) -> tuple[dict[tuple[str, int], Diagnostic], list[str]]:
     """Check an example as a project of its own, with `rule` alone; return {(file, row): finding}."""
     settings: dict[str, object] = {
-        "select": [rule.code],
+        "select": [rule.code, CANNOT_PARSE],
         "rules": {rule.code: {"options": dict(example.options)}},
         "min-confidence": "possible",
     }
@@ -72,6 +72,6 @@ def _run(rule: Rule, example: Example, folder: Path) -> tuple[dict[tuple[str, in
     }
     errors = [error for report in reports for error in report.errors]
     if rule.code != CANNOT_PARSE:  # an example that nobody can read is silent whatever the rule does
-        unread = [report.path.relative_to(folder).as_posix() for report in reports if not report.parsed]
-        errors += [f"{example.title!r}: {name} cannot be parsed" for name in unread if not errors]
+        unread = [d for report in reports for d in report.diagnostics if d.code == CANNOT_PARSE]
+        errors += [f"{example.title!r}, line {d.span.start.row} of the code: {d.message}" for d in unread if not errors]
     return found, errors

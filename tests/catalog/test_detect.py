@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from modellint.catalog import DocumentError, load_rule, load_rules
+from modellint.catalog import DocumentError, load_rule, load_rules, load_yaml
 from modellint.catalog.detect import detectors
+from modellint.catalog.detect import problems as detect_problems
 
 RULE = """\
 code: ACME001
@@ -121,6 +122,19 @@ def test_what_the_vocabulary_allows(tmp_path: Path, detect: object) -> None:
             {"pattern": {"class": ["a.B"], "define": ["x"]}},
             "detect.pattern.define: unknown key; did you mean 'defines'?",
         ),
+        ({}, "detect: takes one of detector, pattern and patterns"),
+        (
+            {"detector": "missing-eval", "pattern": {"call": ["a.b"]}},
+            "detect: takes one of detector, pattern and patterns",
+        ),
+        (
+            {"detector": "random-transform", "options": {"random": "a.b"}},
+            "detect.options.random: must be an array, not 'a.b'; write [a.b]",
+        ),
+        (
+            {"detector": "loader-option", "options": {"loaders": ["a.b"], "arguments": ["shuffle"]}},
+            "detect.options.arguments: must be an object, not ['shuffle']",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_with_its_key(tmp_path: Path, detect: object, said: str) -> None:
@@ -130,7 +144,22 @@ def test_what_is_wrong_is_said_with_its_key(tmp_path: Path, detect: object, said
 
 def test_a_message_names_only_what_the_pattern_fills(tmp_path: Path) -> None:
     (said,) = problems(tmp_path, {"pattern": {"call": ["a.b"], "say": {"why": "so"}}}, "{cal} {why} {value}")
-    assert said == "6: message: {cal} is nothing that this pattern fills; did you mean 'call'?"
+    assert said == "6: message: {cal} is nothing that detect.pattern fills; did you mean 'call'?"
+
+
+def test_a_detector_reads_what_the_rule_runs_on(tmp_path: Path) -> None:
+    (said,) = problems(tmp_path, {"detector": "active-dropout"})
+    assert said == "9: runs-on: active-dropout runs on trace, not on python"
+
+
+def test_a_text_that_yaml_takes_for_something_else_wants_quotes(tmp_path: Path) -> None:
+    path = tmp_path / "rule.yaml"
+    path.write_text(RULE.replace("title: Silent", "title: off"), encoding="utf-8")
+    with pytest.raises(DocumentError, match="must be a string, not False; put it into quotes"):
+        load_rule(path)
+    path.write_text(RULE.replace("summary: A rule.", "summary: a rule: ours"), encoding="utf-8")
+    with pytest.raises(DocumentError, match="a text that holds ': ' needs quotes"):
+        load_rule(path)
 
 
 def test_an_option_that_is_left_out_has_its_default(tmp_path: Path) -> None:
@@ -147,3 +176,4 @@ def test_every_detector_of_the_catalogue_is_open_and_documented() -> None:
     for rule in load_rules().values():
         assert rule.detector in detectors(), rule.code
         assert set(rule.detector_options) <= set(detectors()[rule.detector]), rule.code
+        assert not list(detect_problems(load_yaml(rule.path))), rule.code

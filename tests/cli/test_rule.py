@@ -149,7 +149,7 @@ def test_a_rule_that_the_configuration_names_is_no_duplicate_of_itself(run: Run,
         (
             'hub.look("fetch")',
             'hub.look("fetch"',
-            "ours.yaml:16: examples.good[0]: 'Another': example.py cannot be parsed",
+            "ours.yaml:16: examples.good[0]: 'Another', line 4 of the code: cannot be parsed",
         ),
         ("severity: error", "severity: fatal", "ours.yaml:4: severity: 'fatal' is none of error, warning, info"),
     ],
@@ -195,8 +195,8 @@ def test_a_local_rule_reports(run: Run, project: Path) -> None:
         ("  good:", "  god:", "examples.god: unknown key; did you mean 'good'?"),
         ("call: [", "cal: [", "detect.pattern.cal: unknown key; did you mean 'call'?"),
         ("severity: error", "colour: red", "lacks 'severity'"),
-        ('hub.look("fetch")', 'hub.look("fetch"', "example.py cannot be parsed"),
-        ('hub.fetch("x")', 'hub.fetch("x"', "example.py cannot be parsed"),
+        ('hub.look("fetch")', 'hub.look("fetch"', "of the code: cannot be parsed by Python"),
+        ('hub.fetch("x")', 'hub.fetch("x"', "of the code: cannot be parsed by Python"),
     ],
 )
 def test_each_cause_is_said_once(run: Run, project: Path, before: str, after: str, said: str) -> None:
