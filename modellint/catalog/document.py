@@ -217,7 +217,8 @@ def _explain(error: Any) -> str:
         return "lacks " + ", ".join(map(repr, missing)) if missing else ""
     if error.validator == "enum":
         allowed = [str(value) for value in error.validator_value]
-        return f"{error.instance!r} is none of {', '.join(allowed)}" + suggestion(error.instance, allowed)
+        hint = "; put it into quotes" if isinstance(error.instance, bool) else suggestion(error.instance, allowed)
+        return f"{error.instance!r} is none of {', '.join(allowed)}{hint}"  # `off` and `on` are no texts in YAML
     if error.validator == "type":
         wanted = error.validator_value
         return _must_be(" or ".join(wanted) if isinstance(wanted, list) else wanted, error.instance)

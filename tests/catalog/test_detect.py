@@ -157,6 +157,9 @@ def test_a_text_that_yaml_takes_for_something_else_wants_quotes(tmp_path: Path) 
     path.write_text(RULE.replace("title: Silent", "title: off"), encoding="utf-8")
     with pytest.raises(DocumentError, match="must be a string, not False; put it into quotes"):
         load_rule(path)
+    path.write_text(RULE.replace("severity: error", "severity: off"), encoding="utf-8")
+    with pytest.raises(DocumentError, match="False is none of error, warning, info; put it into quotes"):
+        load_rule(path)
     path.write_text(RULE.replace("summary: A rule.", "summary: a rule: ours"), encoding="utf-8")
     with pytest.raises(DocumentError, match="a text that holds ': ' needs quotes"):
         load_rule(path)
