@@ -43,7 +43,7 @@ def _switches_a_mode(root: FunctionInfo) -> bool:
     if root.cls is not None and any(base not in ("object", "abc.ABC", "ABC") for base in root.cls.bases):
         return True
     scopes = (root.module.body, *root.module.functions)
-    trains = any(isinstance(c.func, ast.Attribute) and c.func.attr == "train" for scope in scopes for c in scope.calls)
+    trains = any(isinstance(call.func, ast.Attribute) for scope in scopes for call in scope.calls_of("train"))
     return trains or any(_SWITCH.search(name) for scope in scopes for name in scope.callees)
 
 

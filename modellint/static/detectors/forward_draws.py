@@ -162,9 +162,7 @@ def _is_decided_by_callers(method: FunctionInfo, name: str) -> bool:
     place = [argument.arg for argument, _ in parameters(method)].index(name) - 1
     for caller in method.cls.methods.values():
         own = {argument.arg for argument, _ in parameters(caller)} - {caller.self_name}
-        for call in caller.calls:
-            if last_name(call) != method.name:
-                continue
+        for call in caller.calls_of(method.name):
             given = [k.value for k in call.keywords if k.arg in (name, None)] or call.args[place : place + 1]
             if not given or any(_mentions(caller, value, own) for value in given):
                 return True

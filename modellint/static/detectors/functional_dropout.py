@@ -194,9 +194,8 @@ def _called_in_training_only(scope: FunctionInfo) -> bool:
     calls = [
         (method, call)
         for method in scope.cls.methods.values()
-        if scope.name in method.callees  # equivalent: saves the look
-        for call in method.calls
-        if isinstance(call.func, ast.Attribute) and call.func.attr == scope.name
+        for call in method.calls_of(scope.name)
+        if isinstance(call.func, ast.Attribute)
     ]
     return bool(calls) and all(tied_to_mode(method, call) for method, call in calls)
 
@@ -209,9 +208,8 @@ def _callers_tie(context: FileContext, scope: FunctionInfo, chance: ast.expr) ->
     calls = [
         (caller, call)
         for caller in context.scopes
-        if scope.name in caller.callees  # equivalent: saves the look
-        for call in caller.calls
-        if isinstance(call.func, ast.Name) and call.func.id == scope.name
+        for call in caller.calls_of(scope.name)
+        if isinstance(call.func, ast.Name)
     ]
     given = [(caller, _argument(call, chance.id, names.index(chance.id))) for caller, call in calls]
     off = any(a.arg == chance.id and isinstance(d, ast.Constant) and not d.value for a, d in parameters(scope))

@@ -219,8 +219,8 @@ def _calls_by_name(method: FunctionInfo, context: FileContext) -> list[tuple[Fun
         (scope, call)
         for module in modules
         for scope in (module.body, *module.functions)
-        for call in scope.calls
-        if last_name(call) == name and (method.cls is None or isinstance(call.func, ast.Attribute))
+        for call in scope.calls_of(name)
+        if method.cls is None or isinstance(call.func, ast.Attribute)
     ]
 
 

@@ -22,7 +22,7 @@ def _assign(machine: Machine, node: ast.Assign, state: State) -> list[State]:
     for target in node.targets:
         assign(machine, target, value, state)
     target = node.targets[0]
-    if machine.recorder.events and isinstance(target, ast.Name) and not _is_read(machine.frame.function, target.id):
+    if value.taint and isinstance(target, ast.Name) and not _is_read(machine.frame.function, target.id):
         machine.recorder.drop(machine.site(node.value), value.taint)
     return [state]
 

@@ -10,13 +10,14 @@ from modellint.static.flow.targets import christen, class_home
 from modellint.static.flow.values import NONE, Args, ClassValue, FunctionValue, Value
 from modellint.static.project import ClassInfo
 from modellint.static.project.names import last_name
+from modellint.static.project.trees import rows_of
 
 
 def _function(machine: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef, state: State) -> list[State]:
     frame = machine.frame
     if frame.function.is_body:  # found by name; a decorator may enter it into a registry
         own = frame.function.functions.get(node.name)
-        if own is not None and own.node is node:
+        if own is not None and own.row == rows_of(node)[0]:  # the last one of that name
             _register(machine, node, FunctionValue(own, None, node.name, True), state)
     else:
         inner = next((f for f in frame.function.nested if f.node is node), None)

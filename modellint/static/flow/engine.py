@@ -270,7 +270,7 @@ class FileAnalysis:
         me = Value(refs=frozenset({oid}))
         methods = methods_of(machine.project.ancestry(cls)[0])
         for method in methods:
-            if method.name.startswith("__") or method.node is None or not sets_up(method):
+            if method.name.startswith("__") or not sets_up(method):
                 continue
             after = state.over()
             machine.frames.append(Frame(machine.module_frame(method.module), method.module.body, None, ()))

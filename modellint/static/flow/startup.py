@@ -12,7 +12,6 @@ from modellint.static.flow.state import State, VariableKey
 from modellint.static.flow.values import CONTAINER, ENTRY_MODES, MODEL, NONE, FunctionValue
 from modellint.static.guards import walk_own
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo
-from modellint.static.project.names import last_name
 
 _FILLS = frozenset({"load_state_dict", "from_pretrained", "create_model", "load", "hub", "jit", "eval"})
 MODE_WORDS = frozenset({"eval", "train", "set_training_mode"})
@@ -96,7 +95,7 @@ def may_end_training(method: FunctionInfo) -> bool:
     """Tell whether a method may put a model into another mode than that for training."""
     if not MODE_WORDS.isdisjoint(method.words - {"train"}):
         return True
-    return any(last_name(call) == "train" and (call.args or call.keywords) for call in method.calls)
+    return any(call.args or call.keywords for call in method.calls_of("train"))
 
 
 def methods_of(family: Iterable[ClassInfo]) -> list[FunctionInfo]:

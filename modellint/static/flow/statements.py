@@ -21,7 +21,7 @@ def _expression(machine: Machine, node: ast.Expr, state: State) -> list[State]:
     if flag is not None:
         return _branch(machine, flag, state, [_called_with(node, True)], [_called_with(node, False)])
     value = machine.eval(node.value, state)
-    if machine.recorder.events and isinstance(node.value, ast.Call):
+    if value.taint and isinstance(node.value, ast.Call):
         machine.recorder.drop(machine.site(node.value), value.taint)
     return [state]
 

@@ -10,7 +10,6 @@ from modellint.static.naming import is_test_file
 from modellint.static.origins.values import Activation, Origin
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo
 from modellint.static.project.callers import MAX_FILES, files_calling, name_in_calls
-from modellint.static.project.names import last_name
 
 if TYPE_CHECKING:
     from modellint.static.origins.resolver import Resolver
@@ -22,13 +21,10 @@ def activations_of(resolver: Resolver, function: FunctionInfo) -> list[Activatio
     name = name_in_calls(function)
     for module in _callers(resolver, function):
         for scope in [module.body, *module.functions]:
-            if name not in scope.callees:
-                continue
-            for call in scope.calls:
-                if last_name(call.func) == name and scope is not function:
-                    made = _call_of(resolver, call, scope, function)
-                    if made is not None:
-                        found.append(made)
+            for call in scope.calls_of(name) if scope is not function else ():
+                made = _call_of(resolver, call, scope, function)
+                if made is not None:
+                    found.append(made)
     return found
 
 

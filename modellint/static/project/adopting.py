@@ -48,7 +48,7 @@ class Shifts:
 
 def adopt(old: ModuleInfo, new: ModuleInfo) -> Shifts:
     """Give `new` the functions and classes of `old` whose top-level statement is the same; `old` is of no use then."""
-    if old.held < old.size:
+    if old.syntax.held < old.syntax.size:
         return Shifts((), (), ())
     before, after = statements(old), statements(new)
     pairs = _paired([s.text for s in before], [s.text for s in after])
@@ -71,7 +71,7 @@ def adopt(old: ModuleInfo, new: ModuleInfo) -> Shifts:
         [*found, *(_kept(kept, cls) for cls in body.classes.values())],
     )
     old.functions, old.classes = [], []
-    old.let_go()  # at once: the old version is in circles of references
+    old.syntax.let_go()  # at once: the old version is in circles of references
     stayed = [(before[was].first, before[was].last, after[now].first - before[was].first) for was, now in pairs]
     return Shifts(*zip(*stayed, strict=True)) if stayed else Shifts((), (), ())
 

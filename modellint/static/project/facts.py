@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import ast
-import itertools
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from modellint.static.project.names import dotted_name, last_name
+from modellint.static.project.syntax import Syntax
 from modellint.static.project.trees import (
+    Extent,
     FunctionNode,
     Statement,
     calls_and_statements,
-    functions_in,
-    parse_function,
-    parse_text,
-    rows_of,
+    extent_of,
 )
 
 
@@ -43,12 +40,12 @@ class FunctionInfo:
     __slots__ = (
         "_classes",
         "_decorators",
+        "_extent",
         "_functions",
         "_memo",
         "_nested",
         "_node",
         "_own",
-        "_rows",
         "callees",
         "cls",
         "module",
@@ -78,7 +75,7 @@ class FunctionInfo:
         self._functions: dict[str, FunctionInfo] | None = None
         self._memo: dict[object, Any] | None = None
         self._node = node
-        self._rows = rows_of(node) if node is not None else (0, 0)
+        self._extent = extent_of(node) if node is not None else Extent(0, 0, 0, 0)
         self._own: tuple[list[ast.Call], list[Statement]] | None = ([], [])  # which `scan` fills
         self._decorators = tuple(last_name(d) for d in node.decorator_list) if node is not None else ()
         arguments = node.args.posonlyargs + node.args.args if node is not None else []
@@ -139,13 +136,18 @@ class FunctionInfo:
     def node(self) -> FunctionNode | None:
         """The definition; None for the body of a module."""
         if self._node is None and not self.is_body:
-            self.module.bring_back(self)
+            self.module.syntax.bring_back(self)
         return self._node
 
     @property
     def rows(self) -> tuple[int, int]:
         """The rows of the definition in the file, its decorators included: the first and the last."""
-        return self._rows
+        return self._extent[:2]
+
+    @property
+    def extent(self) -> Extent:
+        """Where it stands, and what it holds."""
+        return self._extent
 
     @property
     def has_node(self) -> bool:
@@ -162,6 +164,12 @@ class FunctionInfo:
     def calls(self) -> list[ast.Call]:
         """The calls in it, without those in the functions inside it."""
         return self._own_nodes()[0]
+
+    def calls_of(self, *names: str) -> list[ast.Call]:
+        """Return those of `calls` whose callee has one of these last names; if there is none, nothing is parsed."""
+        if self.callees.isdisjoint(names):
+            return []
+        return [call for call in self.calls if last_name(call.func) in names]
 
     @property
     def statements(self) -> list[Statement]:
@@ -189,7 +197,7 @@ class FunctionInfo:
     def body(self) -> list[ast.stmt]:
         """The statements of the function or module."""
         node = self.node
-        return self.module.tree.body if node is None else node.body
+        return self.module.syntax.top if node is None else node.body
 
     @property
     def decorators(self) -> tuple[str | None, ...]:
@@ -222,13 +230,13 @@ class FunctionInfo:
             self.parent = module.body
         self.module = module
         self._memo = None
-        self._rows, self.words, self.callees = fresh._rows, fresh.words, fresh.callees  # imports count for both
+        self._extent, self.words, self.callees = fresh._extent, fresh.words, fresh.callees  # imports count for both
         self._node, self._own = fresh._node, fresh._own
 
     @property
     def row(self) -> int:
         """Where its definition begins."""
-        return self._rows[0]
+        return self._extent.first
 
     def take_node(self, node: FunctionNode | None) -> None:
         """Take over the definition in a fresh tree; None lets go of it."""
@@ -272,28 +280,18 @@ class ClassInfo:
 
 
 class ModuleInfo:
-    """A parsed file. `aliases` are globals that are another name for something: `F = torch.nn.functional`.
-
-    The tree can be let go of. What is asked for then is parsed again: single functions, as long as these are a small
-    part of the text, or all of it. `turn` grows with each tree: the lower, the longer ago this one was made.
-    """
+    """A parsed file. `aliases` are globals that are another name for something: `F = torch.nn.functional`."""
 
     def __init__(self, path: Path, text: str, tree: ast.Module) -> None:
         self.path = path
-        self.size = len(text)
-        self._text = text
-        self._packed = b""
+        self.syntax = Syntax(self, text, tree)
         self.imports: dict[str, Import] = {}
         self.stars: list[Import] = []
         self.aliases: dict[str, str] = {}
         self.functions: list[FunctionInfo] = []
         self.classes: list[ClassInfo] = []
         self.body = FunctionInfo(self, BODY, None, None, None)
-        self._tree: ast.Module | None = tree
         self._last = max((node.end_lineno or 0 for node in tree.body[-1:]), default=0)
-        self.turn = next(_TURNS)
-        self._lines: list[str] = []
-        self._sliced = 0  # characters, about, of the functions that were parsed by themselves
 
     @property
     def imported_as(self) -> str:
@@ -302,10 +300,8 @@ class ModuleInfo:
 
     @property
     def text(self) -> str:
-        """The text; without the tree, it is kept packed."""
-        if self._text or not self._packed:
-            return self._text
-        return zlib.decompress(self._packed).decode("utf-8", "surrogatepass")
+        """What stands in the file."""
+        return self.syntax.text
 
     @property
     def registers(self) -> bool:
@@ -330,57 +326,8 @@ class ModuleInfo:
 
     @property
     def tree(self) -> ast.Module:
-        """The syntax tree."""
-        self.restore()
-        assert self._tree is not None
-        return self._tree
-
-    @property
-    def held(self) -> int:
-        """How many characters there are behind the nodes in memory."""
-        return self.size if self._tree is not None else self._sliced
-
-    def restore(self) -> None:
-        """Parse the text again if the tree was let go of; the same functions get the same nodes again."""
-        if self._tree is not None:
-            return
-        self._text = self.text
-        self._lines, self._sliced = [], 0
-        self._tree = parse_text(self._text, self.path)
-        self.turn = next(_TURNS)
-        for function, node in zip(self.functions, functions_in(self._tree.body), strict=True):
-            if not function.has_node:
-                function.take_node(node)
-            elif function.parent is self.body:
-                function.join_tree(node)
-
-    def bring_back(self, function: FunctionInfo) -> None:
-        """Parse the definition of a function again, with as much of the file as that takes."""
-        while function.parent is not None and function.parent is not self.body:
-            function = function.parent
-        if self._tree is None and function.parent is not None:
-            self._lines = self._lines or self.text.split("\n")
-            first, last = function.rows
-            self._sliced += self.size * (last - first + 1) // len(self._lines)
-            node = parse_function(self._lines, function.rows, self.path) if self._sliced < self.size // 2 else None
-            again = list(functions_in([node])) if node is not None else []
-            known = list(function.inner())
-            if [one.name for one in again] == [one.name for one in known]:
-                for one, found in zip(known, again, strict=True):
-                    one.take_node(found)
-                return
-        self.restore()
-
-    def let_go(self) -> None:
-        """Drop every node of the tree."""
-        if not self.held:
-            return
-        self._tree, self._lines, self._sliced = None, [], 0
-        if self._text:
-            self._packed = self._packed or zlib.compress(self._text.encode("utf-8", "surrogatepass"), 1)
-            self._text = ""
-        for function in [self.body, *self.functions]:
-            function.take_node(None)
+        """The whole syntax tree."""
+        return self.syntax.tree
 
 
 def _digest(text: str) -> str:
@@ -392,7 +339,6 @@ def _digest(text: str) -> str:
 BODY = "<module>"
 _NO_NAMES: frozenset[str] = frozenset()
 _MAX_REGISTERED = 12
-_TURNS = itertools.count()
 
 
 def called_name(module: ModuleInfo, call: ast.Call) -> str | None:

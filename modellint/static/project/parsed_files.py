@@ -66,7 +66,7 @@ class ParsedFiles:
         """Parse `source` and make it the project's version of its file; raise `SyntaxError` if it does not parse."""
         known = self._modules.get(source.path)
         if known is not None and known.text == source.text:
-            known.restore()
+            known.syntax.restore()
             return known
         module = scan(source.path, source.text, parse_text(source.text, source.path), self._shared_names)
         if known is not None:  # the old one may be known under any name
@@ -120,9 +120,9 @@ class ParsedFiles:
                 if source.kind == "notebook":
                     source = without_broken_cells(source)[0]
                 module = scan(path, source.text, parse_text(source.text, path), self._shared_names)
-                self._held += module.size
+                self._held += module.syntax.size
                 if self._held > TREE_BUDGET:  # an import leads to hundreds of files, of which most are asked for names
-                    module.let_go()
+                    module.syntax.let_go()
                 self._modules[path] = module
             except (SourceError, SyntaxError, ValueError, RecursionError, MemoryError, OSError):
                 self._modules[path] = None
@@ -130,13 +130,13 @@ class ParsedFiles:
 
     def trim(self, keep: ModuleInfo) -> None:
         """Let go of the oldest trees, `keep` excepted, where together they are too large; their facts stay."""
-        held = [m for m in self._modules.values() if m is not None and m is not keep and m.held]
-        self._held = sum(module.held for module in held)
-        for module in sorted(held, key=lambda module: module.turn):
+        held = [m.syntax for m in self._modules.values() if m is not None and m is not keep and m.syntax.held]
+        self._held = sum(syntax.held for syntax in held)
+        for syntax in sorted(held, key=lambda syntax: syntax.turn):
             if self._held <= TREE_BUDGET:
                 break
-            self._held -= module.held
-            module.let_go()
+            self._held -= syntax.held
+            syntax.let_go()
 
     def holders(self, word: str) -> tuple[Path, ...]:
         """Return the project's Python files and notebooks whose code holds `word`."""

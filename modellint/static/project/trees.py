@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 FunctionNode: TypeAlias = "ast.FunctionDef | ast.AsyncFunctionDef"
 Statement: TypeAlias = "ast.Expr | ast.With | ast.AsyncWith"
@@ -41,6 +41,40 @@ def parse_function(lines: Sequence[str], rows: tuple[int, int], path: Path) -> F
     except (SyntaxError, ValueError):
         return None
     return node if isinstance(node, FUNCTIONS) and rows_of(node) == rows else None
+
+
+class Extent(NamedTuple):
+    """The rows of a definition, decorators included, and where what it holds begins: row and offset in bytes."""
+
+    first: int
+    last: int
+    start: int
+    offset: int
+
+
+def extent_of(node: FunctionNode) -> Extent:
+    """Return where a definition stands."""
+    return Extent(*rows_of(node), rows_of(node.body[0])[0], node.body[0].col_offset)
+
+
+def parse_outline(lines: Sequence[str], extents: Sequence[Extent], path: Path) -> tuple[ast.Module, int] | None:
+    """Parse a file without what its outermost functions hold; `extents` are theirs.
+
+    All other nodes stand where they stand in the file. Returns the length of what was parsed, too; None where leaving
+    out these rows leaves another program.
+    """
+    rest = list(lines)
+    for extent in extents:
+        kept = lines[extent.start - 1].encode(errors="surrogatepass")[: extent.offset]
+        emptied = [kept.decode(errors="replace") + "...", *[""] * (extent.last - extent.start)]
+        rest[extent.start - 1 : extent.last] = emptied
+    text = "\n".join(rest)
+    try:
+        tree = parse_text(text, path)
+    except (SyntaxError, ValueError):
+        return None
+    found = [rows_of(node)[0] for node in functions_in(tree.body)]
+    return (tree, len(text)) if found == [extent.first for extent in extents] else None
 
 
 def functions_in(nodes: Sequence[ast.AST]) -> Iterator[FunctionNode]:

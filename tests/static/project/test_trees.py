@@ -166,8 +166,8 @@ if True:
 def test_odd_definitions(tmp_path: Path, together: bool) -> None:
     whole = scan(tmp_path / "a.py", ODD, parse_text(ODD, tmp_path / "a.py"), {})
     expected = [dump(function.node) for function in whole.functions if function.node is not None]
-    whole.let_go()
-    assert whole.held == 0
+    whole.syntax.let_go()
+    assert whole.syntax.held == 0
     found = [whole.functions[-1].node] if together else []
     assert len(found) == together
     assert [dump(function.node) for function in whole.functions if function.node is not None] == expected
@@ -175,12 +175,12 @@ def test_odd_definitions(tmp_path: Path, together: bool) -> None:
 
 def test_a_function_stays_the_same_when_the_rest_of_its_file_comes_back(tmp_path: Path) -> None:
     module = scan(tmp_path / "a.py", ODD, parse_text(ODD, tmp_path / "a.py"), {})
-    module.let_go()
+    module.syntax.let_go()
     by_name = {function.name: function for function in module.functions}
     alone, inner = by_name["in_a_block"].body, by_name["inner"].node
-    assert 0 < module.held < module.size
+    assert 0 < module.syntax.held < module.syntax.size
     tree = module.tree
-    assert module.held == module.size
+    assert module.syntax.held == module.syntax.size
     assert by_name["in_a_block"].body is alone
     assert by_name["inner"].node is inner
     placed = {node.name: node for node in functions_in(tree.body)}
@@ -190,9 +190,9 @@ def test_a_function_stays_the_same_when_the_rest_of_its_file_comes_back(tmp_path
 def test_a_large_part_of_a_file_brings_back_all_of_it(tmp_path: Path) -> None:
     text = "def large(x):\n" + "    x += 1\n" * 50 + "def small(x): pass\n"
     module = scan(tmp_path / "a.py", text, parse_text(text, tmp_path / "a.py"), {})
-    module.let_go()
+    module.syntax.let_go()
     assert module.functions[0].node is not None
-    assert module.held == module.size
+    assert module.syntax.held == module.syntax.size
 
 
 EVERY_KIND = """
