@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+from itertools import islice
 from operator import itemgetter
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from modellint.static.flow.machine import Machine
 from modellint.static.flow.state import State
 from modellint.static.flow.values import (
     NOTHING,
+    AnySymbol,
     ClassValue,
     External,
     FunctionValue,
@@ -72,18 +74,25 @@ def some_member(machine: Machine, owner: Symbol, state: State) -> Value:
     """Return what a name picks from a file of the project that is not known: some of those that build models."""
     if not isinstance(owner.target, (ModuleInfo, Path)):
         return NOTHING
-    found: list[tuple[int, ClassValue | FunctionValue]] = []
-    for name in dict.fromkeys(machine.project.public_names(owner.target)):
-        for symbol in member_value(machine, owner, name, state).symbols:
+    factories: list[AnySymbol] = []
+    others: list[tuple[int, AnySymbol]] = []
+    for offered in islice(machine.project.offered(owner, machine.frame.module.path), _CONSIDERED):
+        for symbol in symbol_value(machine, offered, state).symbols:
             if isinstance(symbol, ClassValue) and machine.classes.is_module(symbol.cls):
-                found.append((1, symbol))
+                others.append((0, symbol))
             elif isinstance(symbol, FunctionValue) and not machine.is_inert(symbol.function):
-                found.append((0 if _takes_options(symbol.function) else 2, symbol))
-    found.sort(key=itemgetter(0))
-    return Value(symbols=tuple(symbol for _, symbol in found[:_PICKED]))
+                if _takes_options(symbol.function):
+                    factories.append(symbol)
+                else:
+                    others.append((1, symbol))
+        if len(factories) >= _PICKED:
+            break
+    others.sort(key=itemgetter(0))
+    return Value(symbols=(*factories, *(symbol for _, symbol in others))[:_PICKED])
 
 
 _PICKED = 3  # one is as good as another: they differ in their layers
+_CONSIDERED = 400  # what offers more than these is a library, and tells nothing of the model that is picked
 
 
 def _takes_options(function: FunctionInfo) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -175,17 +175,30 @@ class Project:
             return found
         return None
 
-    def public_names(self, target: Target, hops: int = 0) -> Iterator[str]:
-        """Yield the names of functions and classes that a file or package offers, its own and those it imports."""
-        module = self.files.module(_home(target)) if not _home(target).is_dir() else None
+    def offered(self, owner: Symbol, reader: Path) -> Iterator[Symbol]:
+        """Yield the public functions and classes of a file or package, its own and those it imports, for `reader`."""
+        names = set[str]()
+        for module, is_inner in self._with_stars(owner.target):
+            self.trails.name(reader, module.path)
+            body = module.body
+            for name in (*body.functions, *body.classes, *(() if is_inner else module.imports)):
+                found = None if name.startswith("_") or name in names else self.lookup(module, name)
+                names.add(name)
+                if found is not None and found.target is not None:
+                    self.trails.read(reader, _home(found.target))
+                    yield replace(found, dotted=f"{owner.dotted}.{name}")
+
+    def _with_stars(self, target: Target | None, hops: int = 0) -> Iterator[tuple[ModuleInfo, bool]]:
+        """Yield a file or package and those whose names it takes over, and whether it is one of these."""
+        home = _home(target) if target is not None else None
+        module = self.files.module(home) if home is not None and not home.is_dir() else None
         if module is None:
             return
-        names = (*module.body.functions, *module.body.classes, *(module.imports if hops == 0 else ()))
-        yield from (name for name in names if not name.startswith("_"))
+        yield module, hops > 0
         for star in module.stars if hops < _MAX_HOPS else ():
             path = self.paths.find(module.path, star.module, star.level)
             if path is not None:
-                yield from self.public_names(path, hops + 1)
+                yield from self._with_stars(path, hops + 1)
 
     def resolve(self, module: ModuleInfo, node: object) -> Symbol | None:
         """Return what an expression of names and attributes stands for at the top of `module`."""
