@@ -63,6 +63,8 @@ def parse_outline(lines: Sequence[str], extents: Sequence[Extent], path: Path) -
     All other nodes stand where they stand in the file. Returns the length of what was parsed, too; None where leaving
     out these rows leaves another program.
     """
+    if any(extent.last > len(lines) for extent in extents):
+        return None  # there are more ways to end a line than `lines` were split at
     rest = list(lines)
     for extent in extents:
         kept = lines[extent.start - 1].encode(errors="surrogatepass")[: extent.offset]

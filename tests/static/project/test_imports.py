@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from modellint.static.project import Project, Symbol
 from tests.static.conftest import Lint
 
 READY = """
@@ -299,3 +302,26 @@ def test_silent(lint: Lint, files: str | dict[str, str]) -> None:
 @pytest.mark.parametrize("files", FOUND.values(), ids=FOUND)
 def test_found(lint: Lint, files: str | dict[str, str]) -> None:
     lint(files)
+
+
+def test_a_package_offers_what_it_and_its_stars_define_each_once(tmp_path: Path) -> None:
+    files = {
+        "pkg/__init__.py": "from .zoo import *\nfrom .more import *\nimport torch\nfrom .tools import load as get",
+        "pkg/zoo.py": "from .more import *\ndef small(): ...\ndef _hidden(): ...\nclass Net: ...\nx = len([])",
+        "pkg/more.py": "def small(): ...\ndef large(): ...",
+        "pkg/tools.py": "def load(): ...",
+        "main.py": "import pkg",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    project = Project(tmp_path)
+    main = project.files.module(tmp_path / "main.py")
+    owner = main and project.lookup(main, "pkg")
+    assert owner is not None
+    offered = project.offered(owner, tmp_path / "main.py")
+    assert next(offered).dotted == "pkg.get"
+    assert tmp_path / "pkg/more.py" not in {module.path for module in project.files.loaded}
+    homes = {symbol.dotted: symbol.target.module.path.name for symbol in offered}
+    assert homes == {"pkg.small": "zoo.py", "pkg.Net": "zoo.py", "pkg.large": "more.py"}
+    assert list(project.offered(Symbol("torch"), tmp_path / "main.py")) == []

@@ -14,6 +14,7 @@ import pytest
 import modellint
 from modellint.sources import read_source
 from modellint.static import Analyzer
+from modellint.static.guards import path_to
 from modellint.static.project import parsed_files
 from modellint.static.project.scanning import scan
 from modellint.static.project.trees import children, functions_in, parse_function, parse_text, rows_of, walk
@@ -193,6 +194,62 @@ def test_a_large_part_of_a_file_brings_back_all_of_it(tmp_path: Path) -> None:
     module.syntax.let_go()
     assert module.functions[0].node is not None
     assert module.syntax.held == module.syntax.size
+
+
+def emptied(tree: ast.Module) -> list[str]:
+    """Return the statements of a program without what its outermost functions hold, and without where blocks end."""
+    for node in functions_in(tree.body):
+        node.body = []
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.stmt, ast.excepthandler)) and hasattr(node, "body"):
+            node.end_lineno = node.end_col_offset = 0
+    return [dump(node) for node in tree.body]
+
+
+def test_the_top_level_comes_back_without_what_functions_hold(tmp_path: Path) -> None:
+    texts = [ODD, EVERY_KIND, *(read_source(path).text for path in SOURCES)]
+    for text in texts:
+        path = tmp_path / "a.py"
+        module = scan(path, text, parse_text(text, path), {})
+        module.syntax.let_go()
+        assert emptied(ast.Module(module.body.body, [])) == emptied(parse_text(text, path))
+        assert (module.syntax.held < module.syntax.size) == bool(module.functions)
+
+
+def test_the_top_level_stays_the_same_until_its_file_is_checked(tmp_path: Path) -> None:
+    text = "if f():\n    class A:\n        b = f(0)\n        def c(self): return 1\ng(f(1))\n"
+    module = scan(tmp_path / "a.py", text, parse_text(text, tmp_path / "a.py"), {})
+    module.syntax.let_go()
+    top, calls = module.body.body, module.body.calls
+    assert len(calls) == 4
+    assert len(module.functions[0].body) == 1
+    assert module.tree.body is not top
+    assert module.body.body is top
+    assert [path_to(module.body, call)[-1] for call in module.body.calls] == calls
+    module.syntax.restore()
+    assert module.body.body is module.tree.body
+    assert all(path_to(module.body, call)[-1] is call for call in module.body.calls)
+    module.syntax.let_go()
+    assert module.syntax.held == 0
+
+
+def test_a_top_level_that_cannot_be_cut_out_comes_back_with_all_the_rest(tmp_path: Path) -> None:
+    text = "x = 1\rdef f():\r    return x\rdef g():\n    return f()\n"  # rows that `split` does not see
+    module = scan(tmp_path / "a.py", text, parse_text(text, tmp_path / "a.py"), {})
+    module.syntax.let_go()
+    assert [dump(node) for node in module.body.body] == [dump(node) for node in parse_text(text, module.path).body]
+    assert module.syntax.held == module.syntax.size
+
+
+def test_calls_of_a_name_are_looked_for_only_where_there_are_some(tmp_path: Path) -> None:
+    text = "def f(net, x):\n    def g(): return x.item()\n    return net.eval()(x), net.eval\n"
+    module = scan(tmp_path / "a.py", text, parse_text(text, tmp_path / "a.py"), {})
+    module.syntax.let_go()
+    function = module.body.functions["f"]
+    assert function.calls_of("train", "f") == []
+    assert module.syntax.held == 0
+    assert [ast.unparse(call) for call in function.calls_of("eval", "train")] == ["net.eval()(x)", "net.eval()"]
+    assert function.calls_of("item") == []  # it is called by the function inside
 
 
 EVERY_KIND = """
