@@ -502,6 +502,49 @@ class TestMissingEval:
             """
         assert "to(device)\n        self.model.eval()\n        self.names" in fixed(code, "ML101")
 
+    def test_whoever_gave_the_model_trains_it_with_the_loss_of_this_class(self, fixed: Fixed) -> None:
+        diffusion = """
+            import torch
+            from torch.nn.functional import mse_loss
+
+            class Diffusion:
+                def __init__(self, net):
+                    self.net = net
+
+                @torch.no_grad()
+                def sample(self, x):
+                    return self.net(x)
+
+                def loss(self, x, noise):
+                    return mse_loss(self.net(x + noise), noise)
+            """
+        training = """
+            import torch
+            from torch import nn
+            from app import Diffusion
+
+            def train(batches):
+                net = nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.1))
+                diffusion = Diffusion(net)
+                optimizer = torch.optim.Adam(net.parameters())
+                for x, noise in batches:
+                    optimizer.zero_grad()
+                    diffusion.loss(x, noise).backward()
+                    optimizer.step()
+                return diffusion.sample(torch.randn(1, 8))
+            """
+        assert same(fixed, diffusion, "ML101", training=training)
+        sampler = diffusion[: diffusion.index("    def loss")].rstrip() + "\n"
+        sampling = """
+            from torch import nn
+            from app import Diffusion
+
+            def sample(noise):
+                return Diffusion(nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.1))).sample(noise)
+            """
+        new = dedent(sampler).replace("self.net = net\n", "self.net = net\n        self.net.eval()\n")
+        assert fixed(sampler, "ML101", sampling=sampling, training="") == new
+
     def test_a_global_is_set_where_it_is_made(self, fixed: Fixed) -> None:
         code = """
             import torch

@@ -265,6 +265,23 @@ class TestUnsafeLoad:
             """
         assert fixed(code, "ML403") == dedent(code)
 
+    def test_a_model_that_this_file_saves_whole(self, fixed: Fixed) -> None:
+        code = """
+            import torch
+
+            torch.save(net, "net.ckpt")
+            again = torch.load("net.ckpt")
+
+            torch.save(net.state_dict(), "net.pt")
+            torch.save(checkpoint, "all.pt")
+            """
+        loads = """
+            net.load_state_dict(torch.load("net.pt"))
+            everything = torch.load("all.pt")
+            """
+        fresh = dedent(loads).replace('")', '", weights_only=True)')
+        assert fixed(code + loads, "ML403") == dedent(code) + fresh
+
     def test_each_layout(self, fixed: Fixed) -> None:
         code = """
             import torch
@@ -335,6 +352,15 @@ class TestWhatHoldsNoWeights:
                 return parts, data
             """
         assert fixed(code, "ML403") == dedent(code)
+
+    def test_what_a_model_loads_are_weights_whatever_the_folder_is_called(self, fixed: Fixed) -> None:
+        code = """
+            import torch
+
+            def restore(net, opt):
+                net.load_state_dict(torch.load("saved/%s.pth" % opt.dataset_name))
+            """
+        assert fixed(code, "ML403") == dedent(code).replace("dataset_name)", "dataset_name, weights_only=True)")
 
     def test_weights_below_a_folder_of_data(self, fixed: Fixed) -> None:
         code = """

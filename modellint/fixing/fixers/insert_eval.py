@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -14,6 +15,8 @@ from modellint.fixing.document import Change, Document, Rewrite, Statement, befo
 from modellint.fixing.names import TRAINING, dotted, last_name, own, targets, words
 
 _SETS_UP = frozenset({"to", "cuda", "cpu", "half", "float", "double", "bfloat16", "requires_grad_", "share_memory"})
+
+_LOSS = re.compile(r"(^|_)(loss|losses|criterion)(_|$)", re.I)
 
 
 def fix(document: Document, finding: Diagnostic, rule: Rule) -> Change | None:
@@ -100,6 +103,8 @@ def _place(document: Document, node: cst.CSTNode, name: str) -> tuple[str, State
             reached = around[: 1 + next(n for n, inner in enumerate(around) if inner is statement)]
             return _before_evaluation(reached, owner)
     made = _made_elsewhere(document, node, name)
+    if made is not None and _is_trained_by_others(document, made[1]):
+        return None
     if made is None and "." in name and name.split(".")[0] not in ("self", "cls"):
         return None  # a method of a model, perhaps, or an entry of some namespace
     return made if made is not None else _before_evaluation(around, name)
@@ -131,6 +136,17 @@ def _made_elsewhere(document: Document, node: cst.CSTNode, name: str) -> tuple[s
             if touched is not None and isinstance(statement, (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
                 return touched, statement, False
     return None
+
+
+def _is_trained_by_others(document: Document, statement: Statement) -> bool:
+    """Tell whether a constructor keeps a model that it is given, in a class that computes losses for its owner."""
+    owner = document.enclosing(statement, cst.ClassDef)
+    given = [inner.value for inner in own(statement) if isinstance(inner, cst.Assign)]
+    return (
+        owner is not None
+        and any(isinstance(value, (cst.Name, cst.Attribute)) for value in given)
+        and any(map(_LOSS.search, words(owner)))
+    )
 
 
 def _parameters(function: cst.FunctionDef) -> list[cst.Param]:

@@ -11,7 +11,7 @@ from modellint.catalog import Rule
 from modellint.diagnostic import Diagnostic
 from modellint.fixing.arguments import argument, has_stars, with_argument
 from modellint.fixing.document import Change, Document
-from modellint.fixing.names import dotted, own, targets, words
+from modellint.fixing.names import dotted, last_name, own, targets, words
 
 _OF_MODELS = frozenset(
     {"eval", "train", "to", "cuda", "half", "float", "parameters", "state_dict", "modules", "forward"}
@@ -25,12 +25,21 @@ def fix(document: Document, finding: Diagnostic, rule: Rule) -> Change | None:
         return None
     if document.enclosing(call, cst.ExceptHandler) is not None:
         return None  # the way out for a torch that does not know the argument
-    if _is_named_for_data(document, call):
+    if not _is_state(document, call) and _is_named_for_data(document, call):
         return None
-    if _is_whole_model(document, call) and "safe_globals" not in document.source.text:
+    if (
+        _is_whole_model(document, call) or _is_saved_whole(document, call)
+    ) and "safe_globals" not in document.source.text:
         return None
     fresh = with_argument(call, "weights_only", cst.Name("True"))
     return Change(document.replaced(call, fresh), "Set `weights_only=True`")
+
+
+def _is_state(document: Document, call: cst.Call) -> bool:
+    """Tell whether what is loaded goes right into a model: it holds tensors, whatever the file is named for."""
+    parent = document.parent(call)
+    around = document.parent(parent) if isinstance(parent, cst.Arg) else None
+    return isinstance(around, cst.Call) and last_name(around) == "load_state_dict"
 
 
 _DATA = re.compile(r"(^|_)(datasets?|vocab\w*|tokenizer|corpus)(_|$)")
@@ -65,6 +74,21 @@ def _is_whole_model(document: Document, call: cst.Call) -> bool:
             if called in names or (owner in names and method in _OF_MODELS):
                 return True
     return False
+
+
+def _is_saved_whole(document: Document, call: cst.Call) -> bool:
+    """Tell whether the file saves an object to the very path that is loaded, and not a dictionary of tensors."""
+    path = argument(call, "f", 0)
+    for saved in m.findall(document.module, m.Call(m.Attribute(attr=m.Name("save")))) if path is not None else ():
+        assert isinstance(saved, cst.Call)
+        thing, target = argument(saved, "obj", 0), argument(saved, "f", 1)
+        if target is not None and thing is not None and target.value.deep_equals(path.value):
+            return isinstance(thing.value, (cst.Name, cst.Attribute)) and not _STATE.search(dotted(thing.value) or "")
+    return False
+
+
+_STATE = re.compile(r"state|dict|ckpt|check_?point|weights|params|opt", re.I)
+"""Names of what is saved as a dictionary of tensors."""
 
 
 def _whole(document: Document, call: cst.Call) -> cst.CSTNode:
