@@ -558,6 +558,36 @@ class TestMissingEval:
             """
         assert 'resnet18(weights="DEFAULT")\nmodel.eval()\n' in fixed(code, "ML101")
 
+    def test_a_closure_keeps_what_the_function_around_it_made(self, fixed: Fixed) -> None:
+        code = """
+            import torch
+            from torchvision.models import resnet18
+
+            def make_predictor(path, labels):
+                net = resnet18()
+                net.load_state_dict(torch.load(path, weights_only=True))
+
+                def predict(x):
+                    with torch.no_grad():
+                        return labels[net(x).argmax(-1).item()]
+
+                return predict
+
+            def fit(batches, optimizer, x):
+                net = resnet18()
+
+                def preview():
+                    with torch.no_grad():
+                        return net(x).argmax(-1)
+
+                for x, y in batches:
+                    torch.nn.functional.cross_entropy(net(x), y).backward()
+                    optimizer.step()
+                    preview()
+            """
+        loaded = "    net.load_state_dict(torch.load(path, weights_only=True))\n"
+        assert fixed(code, "ML101", "ML103") == dedent(code).replace(loaded, f"{loaded}    net.eval()\n")
+
     def test_a_model_without_a_name(self, fixed: Fixed) -> None:
         code = """
             import torch

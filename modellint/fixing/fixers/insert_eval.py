@@ -117,7 +117,7 @@ def _before_evaluation(around: list[Statement], name: str) -> tuple[str, Stateme
 
 
 def _made_elsewhere(document: Document, node: cst.CSTNode, name: str) -> tuple[str, Statement, bool] | None:
-    """Return where an attribute is made in the constructor, or a global at the top level."""
+    """Return where an attribute is made in the constructor, a variable in a function around, a global at the top."""
     scope = document.scope(node)
     if not isinstance(scope, cst.FunctionDef):
         return None
@@ -126,10 +126,8 @@ def _made_elsewhere(document: Document, node: cst.CSTNode, name: str) -> tuple[s
     if attribute and isinstance(owner, cst.ClassDef) and not _trains(owner):
         methods = [inner for inner in owner.body.body if isinstance(inner, cst.FunctionDef)]
         bodies = [list(inner.body.body) for inner in methods if inner.name.value == "__init__"]
-    elif any(parameter.name.value == me for parameter in _parameters(scope)):
-        return None
     else:
-        bodies = [list(document.module.body)] if not _trains(document.module) else []
+        bodies = list(_bodies_around(document, scope, me))
     for body in bodies:
         for statement in reversed(body):
             touched = _touched(statement, name)
@@ -149,6 +147,16 @@ def _is_trained_by_others(document: Document, statement: Statement) -> bool:
     )
 
 
+def _bodies_around(document: Document, scope: cst.FunctionDef, name: str) -> Iterator[list[cst.CSTNode]]:
+    """Yield what the functions around `scope` and the module consist of, up to the function that is given `name`."""
+    for around in (scope, *document.ancestors(scope)):
+        if isinstance(around, cst.FunctionDef):
+            if any(parameter.name.value == name for parameter in _parameters(around)):
+                return
+        if around is not scope and isinstance(around, (cst.FunctionDef, cst.Module)) and not _trains(around):
+            yield list(around.body.body if isinstance(around, cst.FunctionDef) else around.body)
+
+
 def _parameters(function: cst.FunctionDef) -> list[cst.Param]:
     return [*function.params.posonly_params, *function.params.params, *function.params.kwonly_params]
 
@@ -165,6 +173,8 @@ def _touched(statement: cst.CSTNode, name: str) -> str | None:
 
 
 def _made(statement: cst.CSTNode) -> Iterator[str]:
+    if isinstance(statement, (cst.FunctionDef, cst.ClassDef)):
+        return  # what it makes is its own
     for inner in own(statement):
         if isinstance(inner, (cst.FunctionDef, cst.ClassDef, cst.Lambda)):
             continue

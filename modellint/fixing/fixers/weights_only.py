@@ -79,7 +79,9 @@ def _is_whole_model(document: Document, call: cst.Call) -> bool:
 def _is_saved_whole(document: Document, call: cst.Call) -> bool:
     """Tell whether the file saves an object to the very path that is loaded, and not a dictionary of tensors."""
     path = argument(call, "f", 0)
-    for saved in m.findall(document.module, m.Call(m.Attribute(attr=m.Name("save")))) if path is not None else ():
+    if path is None:
+        return False
+    for saved in m.findall(document.module, m.Call(m.Attribute(attr=m.Name("save")))):
         assert isinstance(saved, cst.Call)
         thing, target = argument(saved, "obj", 0), argument(saved, "f", 1)
         if target is not None and thing is not None and target.value.deep_equals(path.value):
