@@ -149,7 +149,7 @@ def _kept(method: FunctionInfo, call: ast.Call) -> bool:
 
 
 _REGISTERS = frozenset({"setattr", "add_module", "register_module"})
-_FILLS = frozenset({"load_state_dict", "copy_", "constant_", "fill_", "zero_"})
+_FILLS = frozenset({"load_state_dict", "copy_", "constant_", "fill_", "zero_", "functional_call"})
 
 
 def _grows_attribute(call: ast.Call) -> bool:
