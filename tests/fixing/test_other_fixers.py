@@ -326,6 +326,36 @@ class TestLoadersAndPreprocesses:
             """
         assert fixed(code, "ML306") == dedent(code)
 
+    def test_a_switch_that_is_decided_elsewhere_and_a_loader_that_is_handed_out(self, fixed: Fixed) -> None:
+        code = """
+            import torch
+            from torch.utils.data import DataLoader
+
+            def provide(data, flag):
+                shuffle = flag != "test"
+                loader = DataLoader(data, batch_size=8, shuffle=shuffle)
+                return data, loader
+
+            def make(data):
+                loader = DataLoader(data, batch_size=8, shuffle=True)
+                return data, loader
+
+            def both(train, test):
+                train_loader = DataLoader(train, batch_size=8, shuffle=True)
+                test_loader = DataLoader(test, batch_size=8, shuffle=True)
+                return train_loader, test_loader
+
+            @torch.no_grad()
+            def evaluate(model, data, train):
+                model.eval()
+                known = [model(x).argmax(1) for x, _ in provide(data, "val")[1]]
+                found = [model(x).argmax(1) for x, _ in make(data)[1]]
+                _, test_loader = both(train, data)
+                return known, found, [model(x).argmax(1) for x, _ in test_loader]
+            """
+        before = "test_loader = DataLoader(test, batch_size=8, shuffle=True)"
+        assert fixed(code, "ML306") == dedent(code).replace(before, before.replace("True", "False"))
+
     def test_both_preprocesses_are_in_use(self, fixed: Fixed) -> None:
         code = """
             import open_clip

@@ -18,6 +18,7 @@ from modellint.static.datapath.evidence import (
     trains,
     trains_by_name,
 )
+from modellint.static.datapath.phases import phases
 from modellint.static.naming import TRAINING_NAME, is_test_file, snake
 from modellint.static.origins import EVERYWHERE, Activation, Origin, Resolver
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo
@@ -138,22 +139,11 @@ class Consumptions:
             if loops:
                 for activation in self._activations(scope):
                     for loop, root in loops:
-                        for inner in self._phases(loop, scope, activation):
+                        for inner in phases(self.resolver, loop, scope, activation):
                             yield from self._loop(loop, root, scope, inner)
 
     def _activations(self, scope: FunctionInfo) -> list[Activation]:
         return [EVERYWHERE] if scope.is_body or scope.node is None else self.resolver.activations(scope)
-
-    def _phases(self, loop: ast.AST, scope: FunctionInfo, activation: Activation) -> Iterator[Activation]:
-        """Yield the activation once for each value of a loop around `loop` that runs over constants."""
-        found = [activation]
-        for outer, _ in self.resolver.definitions(scope).loops:
-            if isinstance(outer, ast.comprehension) or outer is loop or not isinstance(outer.target, ast.Name):
-                continue
-            if isinstance(outer.iter, (ast.List, ast.Tuple)) and any(node is loop for node in walk(outer)):
-                items = [item for item in outer.iter.elts if isinstance(item, ast.Constant)]
-                found = [a.bind(outer.target.id, Origin(item, scope)) for a in found for item in items]
-        yield from found
 
     def _loop(self, loop: Loop, root: ast.AST, scope: FunctionInfo, activation: Activation) -> Iterator[Consumption]:
         resolver = self.resolver
