@@ -18,6 +18,7 @@ from modellint.static.attributes import (
     stored,
 )
 from modellint.static.dependence import NO, UNKNOWN, YES, Dependence
+from modellint.static.guards import walk_own
 from modellint.static.knowledge import Knowledge
 from modellint.static.project import ClassInfo, FunctionInfo, Project
 from modellint.static.project.facts import parameters
@@ -127,9 +128,12 @@ class Classes:
         me, cls = method.self_name, method.cls
         if me is None or cls is None:
             return False
+        members = _members(method, me)
         for call in method.calls:
             func = call.func
-            if isinstance(func, ast.Name) and func.id == me:
+            if isinstance(func, ast.Subscript):  # `self.layers[0](x)`
+                func = func.value
+            if isinstance(func, ast.Name) and (func.id == me or (func.id in members and call.args)):
                 return True
             if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == me:
                 other = self.project.method(cls, func.attr)
@@ -272,3 +276,14 @@ _BUILDS = re.compile(r"init|make|build|create|setup|set_up|get_|construct|config
 def _may_build(function: FunctionInfo) -> bool:
     """Tell whether what a function constructs may become a part of a model: in most methods, it is used and dropped."""
     return function.cls is None or "nn" in function.words or _BUILDS.search(function.name) is not None
+
+
+def _members(method: FunctionInfo, me: str) -> set[str]:
+    """Return the loop variables that stand for elements of an attribute of `self`: `for conv in self.convs`."""
+    members: set[str] = set()
+    for node in walk_own(method):
+        if isinstance(node, (ast.For, ast.comprehension)):
+            over = (n.value for n in ast.walk(node.iter) if isinstance(n, ast.Attribute))
+            if any(isinstance(owner, ast.Name) and owner.id == me for owner in over):
+                members |= {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
+    return members

@@ -7,6 +7,7 @@ import re
 
 from modellint.static.guards import walk_own
 from modellint.static.project import FunctionInfo, Project
+from modellint.static.project.facts import parameters
 
 
 def is_handed_over(root: FunctionInfo, project: Project) -> bool:
@@ -39,6 +40,8 @@ _STARTERS = re.compile(
 
 def _gives_away(scope: FunctionInfo, function: FunctionInfo, project: Project) -> bool:
     """Tell whether `scope` names `function` without calling it, for others than those who only start it."""
+    if function.cls is None and _is_variable(scope, function.name):
+        return False
     called = {id(call.func) for call in scope.calls}
     for call in scope.calls:
         symbol = project.resolve_in(scope, call.func) if call.args or call.keywords else None
@@ -52,6 +55,14 @@ def _gives_away(scope: FunctionInfo, function: FunctionInfo, project: Project) -
         if named and id(node) not in called and isinstance(getattr(node, "ctx", None), ast.Load):
             return True
     return False
+
+
+def _is_variable(scope: FunctionInfo, name: str) -> bool:
+    """Tell whether `name` is a variable of a function, or of one around it: `train=True` hides `def train` there."""
+    if scope.is_body:
+        return False
+    own = scope.assigns(name) or any(argument.arg == name for argument, _ in parameters(scope))
+    return own or (scope.parent is not None and _is_variable(scope.parent, name))
 
 
 def _is_self(node: ast.expr, scope: FunctionInfo) -> bool:

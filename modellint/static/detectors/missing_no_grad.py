@@ -69,11 +69,11 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
     """Return how sure it is that this forward is inference and needs no graph; None without evidence."""
     if event.training or event.wants_gradient or snapshot.obj.frozen or is_no_model(event, snapshot):
         return None
-    if event.result_dropped and not has_loaded_weights(snapshot):
+    predicts = not PREDICTS.isdisjoint(event.uses)
+    if event.result_dropped and _SHOWN.isdisjoint(event.uses) and not has_loaded_weights(snapshot):
         return None
     if _is_weightless(snapshot, context):
         return None
-    predicts = not PREDICTS.isdisjoint(event.uses)
     named = means_inference(event)
     if "volatile" in event.uses:
         return Confidence.CERTAIN
@@ -121,6 +121,9 @@ def _forgets_both(event: Event, snapshot: Snapshot, context: FileContext) -> boo
         return False
     return switched_for_training_alone(event, context) and not leaves_it_to_others(event, snapshot, context)
 
+
+_SHOWN = frozenset({"printed", "reported"})
+"""What became of a result that a caller may well drop afterwards."""
 
 _GRADIENT_WORDS = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
 
