@@ -9,7 +9,7 @@ from modellint.static.context import FileContext
 from modellint.static.flow.events import Event, Snapshot
 from modellint.static.flow.values import EVAL, OFF, Site
 from modellint.static.handed_over import is_handed_over
-from modellint.static.naming import is_test_module
+from modellint.static.naming import is_test_file, is_test_module
 from modellint.static.project import FunctionInfo
 from modellint.static.project.callers import MAX_FILES, files_calling
 from modellint.static.project.facts import parameters
@@ -79,7 +79,7 @@ def _calls(path: Path, function: FunctionInfo, context: FileContext) -> bool:
     return module is not None and not is_test_module(module) and function.name in module.body.callees
 
 
-_SWITCHES = re.compile(r"^(eval|freeze)$|_mode|mode_|set_eval|to_eval")
+_SWITCHES = re.compile(r"^(eval|freeze)$|(^|_)mode(_|$)|set_eval|to_eval")
 
 
 def _trained_alike(event: Event, context: FileContext) -> bool:
@@ -95,6 +95,18 @@ def _trained_alike(event: Event, context: FileContext) -> bool:
     elif any(base not in ("object", "abc.ABC") for base in outside):
         return False
     return not any(_SWITCHES.search(name) for c in family for method in c.methods.values() for name in method.callees)
+
+
+def is_never_switched(event: Event, context: FileContext) -> bool:
+    """Tell whether a class trains a model and predicts with it, and nothing in the project ever calls eval().
+
+    Whatever mode the model is in, it is wrong for one of the two, and no caller is there who changes it in between.
+    """
+    cls = event.root.cls
+    if cls is None or context.classes.is_module(cls) or not _trained_alike(event, context):
+        return False
+    mine = context.module.path
+    return all(is_test_file(path) for path in context.project.mentioning(".eval(", mine, "calls"))
 
 
 _MODULE = frozenset({"torch.nn.Module", "torch.nn.modules.module.Module", "object", "abc.ABC"})

@@ -192,7 +192,8 @@ class Consumptions:
             yield Consumption(OTHER, Origin(call.args[0], scope), call, scope, partly=True)
         text = snake(name)
         fits = text == "fit"
-        kind = EVALUATION if _EVALUATORS.match(text) else TRAINING if trains_by_name(text) else OTHER
+        kind = EVALUATION if _EVALUATORS.match(text) or _runs_evaluator(call) else OTHER
+        kind = TRAINING if kind == OTHER and trains_by_name(text) else kind
         if (kind == OTHER and not fits) or self._is_in_sight(call, scope):
             return
         for position, value in enumerate(call.args):
@@ -220,6 +221,18 @@ def _speaks_of_data(value: ast.expr) -> bool:
     while isinstance(value, ast.Subscript):
         value = value.value
     return isinstance(value, (ast.Name, ast.Attribute)) and _DATA.search(snake(last_name(value) or "")) is not None
+
+
+_RUNNERS = re.compile(r"^(evaluator|validator|tester|predictor|val_engine|eval_engine)$|_(evaluator|validator)$")
+
+
+def _runs_evaluator(call: ast.Call) -> bool:
+    """Tell whether an engine that evaluates is run over data that is called held out: `evaluator.run(val_loader)`."""
+    func = call.func
+    if not isinstance(func, ast.Attribute) or func.attr != "run" or not call.args:
+        return False
+    held_out = _HELD_OUT.search(snake(last_name(call.args[0]) or "")) is not None
+    return held_out and _RUNNERS.search(snake(last_name(func.value) or "")) is not None
 
 
 def _is_trainer(method: ast.expr) -> bool:

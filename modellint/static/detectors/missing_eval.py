@@ -17,7 +17,13 @@ from modellint.static.flow.events import FORWARD, Event, Snapshot
 from modellint.static.flow.libraries import JUST_BUILT, SAVED_WHOLE
 from modellint.static.flow.values import ENTRY, EVAL, MIXED, OFF, TRAIN, Modes, Site, kinds
 from modellint.static.hidden import hides_children
-from modellint.static.left_open import is_begun_elsewhere, leaves_it_to_others, shows_what_is_meant, sibling_sets_eval
+from modellint.static.left_open import (
+    is_begun_elsewhere,
+    is_never_switched,
+    leaves_it_to_others,
+    shows_what_is_meant,
+    sibling_sets_eval,
+)
 from modellint.static.machines import switched_on_some
 from modellint.static.merge import merged
 from modellint.static.project import ClassInfo
@@ -177,14 +183,18 @@ def _judge_saved(place: Place) -> Iterator[tuple[object, Finding]]:
 def _judge_open(place: Place, context: FileContext) -> Iterator[tuple[object, Finding]]:
     """No caller in sight: only what the author shows to believe tells that eval() is missing here.
 
-    That is a no_grad around the forward, or another method of the class that calls eval() before it runs the model.
+    That is a no_grad around the forward, or another method of the class that calls eval() before it runs the model;
+    or nobody calls it at all, where the class trains the model as well.
     """
     for event in place.events:
         for snapshot in event.snapshots:
             left_open = open_mode(snapshot)
             if not (left_open or _perhaps_train(snapshot)) or event.training:
                 continue
-            if sibling_sets_eval(event, context) and named_for_inference(event):
+            if named_for_inference(event) and (
+                sibling_sets_eval(event, context)
+                or (is_inference(event, snapshot) and is_never_switched(event, context))
+            ):
                 finding = _finding(event, snapshot, place.site, Confidence.LIKELY)
                 yield _cause(event, snapshot), _with_callers(finding, place.events)
                 return
