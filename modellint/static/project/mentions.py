@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from array import array
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate
 from pathlib import Path
 
 _WORD = re.compile(rb"[A-Za-z0-9_\x80-\xff]+")
@@ -16,9 +18,9 @@ class Mentions:
     def __init__(self, paths: Iterable[Path], read: Callable[[Path], bytes]) -> None:
         self._read = read
         self._numbers: dict[Path, int] = {}
-        self._holders: dict[bytes, int | array[int]] = {}  # most words are in one file
         self._replaced: dict[int, bytes] = {}
         self._known: dict[str, tuple[Path, ...]] = {}
+        holders: dict[bytes, int | array[int]] = {}  # most words are in one file
         for path in paths:
             try:
                 words = set(_WORD.findall(read(path)))
@@ -26,12 +28,19 @@ class Mentions:
                 continue
             number = self._numbers[path] = len(self._numbers)
             for word in words:
-                holders = self._holders.setdefault(word, number)
-                if isinstance(holders, array):
-                    holders.append(number)
-                elif holders != number:
-                    self._holders[word] = array("I", (holders, number))
-        self._vocabulary = b"\n%s\n" % b"\n".join(self._holders)
+                known = holders.setdefault(word, number)
+                if isinstance(known, array):
+                    known.append(number)
+                elif known != number:
+                    holders[word] = array("I", (known, number))
+        # a project has hundreds of thousands of words, and as many objects would take ten times the memory
+        self._vocabulary = b"\n%s\n" % b"\n".join(holders)
+        self._starts = array("I", accumulate((len(word) + 1 for word in holders), initial=1))
+        self._holders = array("I")
+        self._ends = array("I")
+        for known in holders.values():
+            self._holders.extend(known if isinstance(known, array) else (known,))
+            self._ends.append(len(self._holders))
 
     def __contains__(self, path: Path) -> bool:
         return path in self._numbers
@@ -64,18 +73,17 @@ class Mentions:
             if number in found and (in_one_word or number in self._replaced or self._holds(path, needle))
         )
 
-    def _files(self, word: bytes) -> Sequence[int]:
-        holders = self._holders[word]
-        return holders if isinstance(holders, array) else (holders,)
-
-    def _words_with(self, part: bytes) -> Iterator[bytes]:
-        """Yield the words that `part` stands in."""
+    def _words_with(self, part: bytes) -> Iterator[int]:
+        """Yield the places, in their order, of the words that `part` stands in."""
         vocabulary = self._vocabulary
-        place = vocabulary.find(part)
-        while place >= 0:
-            end = vocabulary.index(b"\n", place)
-            yield vocabulary[vocabulary.rindex(b"\n", 0, place) + 1 : end]
-            place = vocabulary.find(part, end)
+        at = vocabulary.find(part)
+        while at >= 0:
+            end = vocabulary.index(b"\n", at)
+            yield bisect_right(self._starts, at) - 1
+            at = vocabulary.find(part, end)
+
+    def _files(self, word: int) -> Sequence[int]:
+        return self._holders[self._ends[word - 1] if word else 0 : self._ends[word]]
 
     def _holds(self, path: Path, needle: bytes) -> bool:
         try:
