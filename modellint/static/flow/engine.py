@@ -146,6 +146,8 @@ class FileAnalysis:
         self._instances.clear()  # the largest part of an analysis, and callers that come later need few of them
         if self._memory is not None:
             self._memory.finish(self._machine)
+        else:
+            self._machine.forget_numbers()
 
     def _run_or_recall(self, function: FunctionInfo, cls: ClassInfo | None) -> None:
         """Run `function`, a method of `cls` if that is given, unless what it does is known from an earlier version."""
@@ -162,7 +164,9 @@ class FileAnalysis:
             return False  # nested functions are run with what is around them
         if function in self._done or (names is not None and names.isdisjoint(function.callees)):
             return False
-        return relevance.is_root(function) and not hides_mode(self._machine, function)
+        if not relevance.is_root(function) or hides_mode(self._machine, function):
+            return False
+        return self._machine.quiet.summary(function, function.cls) is None  # read, it has nothing to do with models
 
     def _is_covered(self, function: FunctionInfo) -> bool:
         """Tell whether a call that was analysed showed everything that the function can do, whoever calls it."""
@@ -312,6 +316,7 @@ class FileAnalysis:
     def _run_root(self, function: FunctionInfo, parent: int | None, state: State, cls: ClassInfo | None = None) -> None:
         machine = self._machine
         machine.begin()
+        machine.running_root = True
         receiver: Value | None = None
         if cls is not None and function.is_classmethod:
             receiver = Value(symbols=(ClassValue(cls, cls.name),))
@@ -325,6 +330,7 @@ class FileAnalysis:
             args = unknown_arguments(machine, function, state, receiver)
             self._as_hook(function, args, receiver, state)
             machine.activate(callee, receiver, args, (), state)
+            number = machine.number((function, ()))
         except (Exhausted, RecursionError):
             self.exhausted.append(function)
             machine.recorder.abandon((), function)
@@ -332,7 +338,7 @@ class FileAnalysis:
             return
         finally:
             machine.begin()
-        number = machine.number((function, ()))
+            machine.running_root = False
         for inner in function.nested:
             if inner.cls is None and inner not in machine.called and self._relevance.is_root(inner):
                 after = state.over()

@@ -126,6 +126,8 @@ class Machine:
         self.is_inert = is_inert
         self.quiet = quiet
         self._numbers: dict[object, int] = {}
+        self._passing: list[object] = []
+        self.running_root = False
         self.conditions: dict[ast.expr, tuple[str | None, bool]] = {}
         self._globals: dict[ModuleInfo, Globals] = {}
         self.wrappers: dict[FunctionInfo, tuple[ast.expr, ...]] = {}
@@ -135,9 +137,12 @@ class Machine:
 
     def number(self, key: object) -> int:
         """Return the number of `key`: the same each time a loop comes back to it."""
-        if key not in self._numbers:
-            self._numbers[key] = next(_NUMBERS)
-        return self._numbers[key]
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = next(_NUMBERS)
+            if self.running_root:
+                self._passing.append(key)
+        return number
 
     def seed(self, numbers: Mapping[Any, int]) -> None:
         """Let these keys have these numbers."""
@@ -303,6 +308,12 @@ class Machine:
         self._globals.clear()
         self._loop_facts.clear()
         self.conditions.clear()
+
+    def forget_numbers(self) -> None:
+        """Drop the numbers that were first asked for by starting points: those after this one have nothing of them."""
+        for key in self._passing:
+            del self._numbers[key]
+        self._passing.clear()
 
     def uncover(self, count: int) -> None:
         """Keep only the first `count` functions that calls covered: what was seen of the others is forgotten."""

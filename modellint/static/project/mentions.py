@@ -19,7 +19,8 @@ class Mentions:
         self._read = read
         self._numbers: dict[Path, int] = {}
         self._replaced: dict[int, bytes] = {}
-        self._known: dict[str, tuple[Path, ...]] = {}
+        self._paths: list[Path] = []
+        self._known: dict[str, array[int]] = {}  # by number: some words are in a thousand files
         holders: dict[bytes, int | array[int]] = {}  # most words are in one file
         for path in paths:
             try:
@@ -27,6 +28,7 @@ class Mentions:
             except OSError:
                 continue
             number = self._numbers[path] = len(self._numbers)
+            self._paths.append(path)
             for word in words:
                 known = holders.setdefault(word, number)
                 if isinstance(known, array):
@@ -48,17 +50,17 @@ class Mentions:
     def replace(self, path: Path, text: bytes) -> None:
         """Go by `text` from now on for a file that was read."""
         self._replaced[self._numbers[path]] = text
-        for word, paths in list(self._known.items()):
-            if (path in paths) != (word.encode(errors="surrogateescape") in text):
+        for word, numbers in list(self._known.items()):
+            if (self._numbers[path] in numbers) != (word.encode(errors="surrogateescape") in text):
                 del self._known[word]
 
     def of(self, text: str) -> tuple[Path, ...]:
         """Return the files whose text holds `text`, also inside a longer word, in the order of `paths`."""
         if text not in self._known:
-            self._known[text] = self._find(text)
-        return self._known[text]
+            self._known[text] = array("I", self._find(text))
+        return tuple([self._paths[number] for number in self._known[text]])
 
-    def _find(self, text: str) -> tuple[Path, ...]:
+    def _find(self, text: str) -> Iterator[int]:
         needle = text.encode(errors="surrogateescape")  # a file name need not be text
         parts = _WORD.findall(needle)
         found = set(self._numbers.values())
@@ -67,11 +69,9 @@ class Mentions:
         found -= self._replaced.keys()
         found |= {number for number, new in self._replaced.items() if needle in new}
         in_one_word = parts == [needle]
-        return tuple(
-            path
-            for path, number in self._numbers.items()
-            if number in found and (in_one_word or number in self._replaced or self._holds(path, needle))
-        )
+        for number in sorted(found):
+            if in_one_word or number in self._replaced or self._holds(self._paths[number], needle):
+                yield number
 
     def _words_with(self, part: bytes) -> Iterator[int]:
         """Yield the places, in their order, of the words that `part` stands in."""
