@@ -93,6 +93,20 @@ def prepare(thing):
 }
 
 
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the functions that the flow analysis runs, one by one."""
+    names: list[str] = []
+    body = Machine.run_body
+
+    def watched(machine: Machine, frame: Frame, work: State, state: State, switch: Grad | None = None) -> Value:
+        names.append(frame.function.name)
+        return body(machine, frame, work, state, switch)
+
+    monkeypatch.setattr(Machine, "run_body", watched)
+    return names
+
+
 @pytest.mark.parametrize("prepare", SILENT.values(), ids=SILENT)
 def test_what_helpers_do_to_models_is_seen(lint: Lint, prepare: str) -> None:
     lint(HEAD + LOAD + prepare + TAIL, rules=["ML101"])
@@ -237,15 +251,7 @@ def helper(folder):
 
 
 @pytest.mark.parametrize("helper", PASSED_OVER.values(), ids=PASSED_OVER)
-def test_a_helper_without_models_is_not_run(lint: Lint, helper: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    run: list[str] = []
-    body = Machine.run_body
-
-    def watched(machine: Machine, frame: Frame, work: State, state: State, switch: Grad | None = None) -> Value:
-        run.append(frame.function.name)
-        return body(machine, frame, work, state, switch)
-
-    monkeypatch.setattr(Machine, "run_body", watched)
+def test_a_helper_without_models_is_not_run(lint: Lint, helper: str, run: list[str]) -> None:
     tail = """
 def evaluate(folder):
     print(helper(folder))
@@ -255,3 +261,58 @@ def evaluate(folder):
 """
     lint(HEAD + LOAD + helper + tail, rules=["ML101"])
     assert run == ["evaluate", "load"]
+
+
+TRANSFORM = """
+class Resize:
+    def __init__(self, size):
+        self.size = size
+
+    def __call__(self, image):
+        return image[: self.size].item()
+
+class Prepare:
+    def __init__(self, size):
+        self.resize = Resize(size)
+
+    def __call__(self, image):
+        return self.resize(image.numpy())
+"""
+
+
+@pytest.mark.parametrize("transform", [TRANSFORM, TRANSFORM.replace("self.resize(", "self.model(")])
+def test_a_method_without_models_is_no_starting_point(lint: Lint, transform: str, run: list[str]) -> None:
+    tail = """
+def evaluate(folder):
+    model = load(folder)
+    with torch.no_grad():
+        print(model(torch.zeros(1)).argmax())  # ML101
+"""
+    lint(HEAD + LOAD + transform + tail, rules=["ML101"])
+    assert ("__call__" in run) == ("self.model(" in transform)
+    assert run[-1] == "load"
+
+
+def test_numbers_of_starting_points_are_forgotten_behind_them(lint: Lint, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: list[set[object]] = []
+    forget = Machine.forget_numbers
+
+    def watched(machine: Machine) -> None:
+        before = set(machine.keys().values())
+        forget(machine)
+        kept.append(before - set(machine.keys().values()))
+        assert ("self", next(cls for cls in machine.main.classes)) in machine.keys().values()
+
+    monkeypatch.setattr(Machine, "forget_numbers", watched)
+    tail = """
+class Judge:
+    def __init__(self, folder):
+        self.model = load(folder)
+
+    def judge(self, image):
+        with torch.no_grad():
+            return self.model(image).argmax()  # ML101
+"""
+    lint(HEAD + LOAD + tail, rules=["ML101"])
+    (gone,) = kept
+    assert any(isinstance(key, tuple) and key[0] == "argument" for key in gone)
