@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 # Trees are dropped between two files once the texts behind them pass this size: a tree takes 25 to 60 times the
 # memory of its text.
-TREE_BUDGET = 1_200_000
+TREE_BUDGET = 600_000
 
 
 class ParsedFiles:
