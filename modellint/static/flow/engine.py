@@ -164,9 +164,7 @@ class FileAnalysis:
             return False  # nested functions are run with what is around them
         if function in self._done or (names is not None and names.isdisjoint(function.callees)):
             return False
-        if not relevance.is_root(function) or hides_mode(self._machine, function):
-            return False
-        return self._machine.quiet.summary(function, function.cls) is None  # read, it has nothing to do with models
+        return relevance.is_root(function) and not hides_mode(self._machine, function)
 
     def _is_covered(self, function: FunctionInfo) -> bool:
         """Tell whether a call that was analysed showed everything that the function can do, whoever calls it."""

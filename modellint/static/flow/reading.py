@@ -37,7 +37,8 @@ _PLAIN_DECORATORS = frozenset(
 )
 _REBIND = frozenset({"setattr", "globals", "map"})
 _OF_TEXTS = frozenset(
-    "lower upper strip lstrip rstrip split rsplit replace startswith endswith format join manual_seed".split()
+    "lower upper strip lstrip rstrip split rsplit replace startswith endswith format join encode decode "
+    "manual_seed".split()
 )
 """Methods of texts and random generators: what they are called on is no model, whatever its name."""
 _MAKERS = (

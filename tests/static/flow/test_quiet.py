@@ -263,36 +263,6 @@ def evaluate(folder):
     assert run == ["evaluate", "load"]
 
 
-TRANSFORM = """
-class Resize:
-    def __init__(self, size):
-        self.size = size
-
-    def __call__(self, image):
-        return image[: self.size].item()
-
-class Prepare:
-    def __init__(self, size):
-        self.resize = Resize(size)
-
-    def __call__(self, image):
-        return self.resize(image.numpy())
-"""
-
-
-@pytest.mark.parametrize("transform", [TRANSFORM, TRANSFORM.replace("self.resize(", "self.model(")])
-def test_a_method_without_models_is_no_starting_point(lint: Lint, transform: str, run: list[str]) -> None:
-    tail = """
-def evaluate(folder):
-    model = load(folder)
-    with torch.no_grad():
-        print(model(torch.zeros(1)).argmax())  # ML101
-"""
-    lint(HEAD + LOAD + transform + tail, rules=["ML101"])
-    assert ("__call__" in run) == ("self.model(" in transform)
-    assert run[-1] == "load"
-
-
 def test_numbers_of_starting_points_are_forgotten_behind_them(lint: Lint, monkeypatch: pytest.MonkeyPatch) -> None:
     kept: list[set[object]] = []
     forget = Machine.forget_numbers
