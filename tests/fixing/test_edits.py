@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from modellint.diagnostic import Applicability, Confidence, Diagnostic, Edit, Fix, Severity, Span
 from modellint.fixing.edits import apply, compatible, difference
 
+UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # the machine may be busy
 ROWS = st.lists(st.sampled_from(["", "a", "  a", "b(c)", "    b(c)", "é = 'ß'", "  "]), max_size=9)
 
 
@@ -39,10 +40,12 @@ class TestDifference:
     def test_a_new_row_is_inserted_whole(self) -> None:
         assert difference("a\nb\n", "a\nnew\nb\n") == (Edit(Span.of(2, 1, 2, 1), "new\n"),)
 
+    @UNHURRIED
     @given(ROWS, ROWS)
     def test_the_edits_lead_from_one_text_to_the_other(self, old: list[str], new: list[str]) -> None:
         assert applied("\n".join(old), "\n".join(new)) == "\n".join(new)
 
+    @UNHURRIED
     @given(ROWS, ROWS)
     def test_edits_are_in_order_and_do_not_touch(self, old: list[str], new: list[str]) -> None:
         edits = difference("\n".join(old), "\n".join(new))
