@@ -210,7 +210,7 @@ class TestBadInput:
         assert (outcome.status, outcome.out) == (2, "")
         assert outcome.err == (
             f"modellint: {project}/.modellint.yaml:1: selct: unknown key; did you mean 'select'?\n"
-            f"modellint: {project}/.modellint.yaml:2: ignore[0]: must be a string, not 3\n"
+            f"modellint: {project}/.modellint.yaml:2: ignore[0]: must be a string, not 3; put it into quotes\n"
         )
 
     def test_an_empty_folder_says_so(self, run: Run) -> None:
