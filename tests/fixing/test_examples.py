@@ -31,7 +31,6 @@ BY_HAND = {
     ("ML305", "Built in another file"),
     ("ML306", "By phase"),
     ("ML306", "A random sampler"),
-    ("ML306", "A comprehension, phase by phase"),
     ("ML307", "A batch sampler that drops"),
     ("ML307", "One function builds every loader, and forgets to ask"),
 }

@@ -291,7 +291,7 @@ target = "a:b"
         write(tmp_path, "ignore: [3]\n", "base.yaml")
         assert complaints(tmp_path) == [
             ".modellint.yaml:2: slect: unknown key; did you mean 'select'?",
-            "base.yaml:1: ignore[0]: must be a string, not 3",
+            "base.yaml:1: ignore[0]: must be a string, not 3; put it into quotes",
         ]
 
     def test_a_named_file_that_is_not_there(self, tmp_path: Path) -> None:
