@@ -192,8 +192,8 @@ class Consumptions:
             yield Consumption(OTHER, Origin(call.args[0], scope), call, scope, partly=True)
         text = snake(name)
         fits = text == "fit"
-        kind = EVALUATION if _EVALUATORS.match(text) or _runs_evaluator(call) else OTHER
-        kind = TRAINING if kind == OTHER and trains_by_name(text) else kind
+        evaluates = _EVALUATORS.match(text) or _runs_evaluator(call)
+        kind = EVALUATION if evaluates else TRAINING if trains_by_name(text) else OTHER
         if (kind == OTHER and not fits) or self._is_in_sight(call, scope):
             return
         for position, value in enumerate(call.args):

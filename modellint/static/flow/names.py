@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import builtins
 from itertools import islice
-from operator import itemgetter
 from pathlib import Path
 
 from modellint.static.flow.machine import Machine
@@ -75,20 +74,17 @@ def some_member(machine: Machine, owner: Symbol, state: State) -> Value:
     if not isinstance(owner.target, (ModuleInfo, Path)):
         return NOTHING
     factories: list[AnySymbol] = []
-    others: list[tuple[int, AnySymbol]] = []
+    classes: list[AnySymbol] = []
+    others: list[AnySymbol] = []
     for offered in islice(machine.project.offered(owner, machine.frame.module.path), _CONSIDERED):
         for symbol in symbol_value(machine, offered, state).symbols:
             if isinstance(symbol, ClassValue) and machine.classes.is_module(symbol.cls):
-                others.append((0, symbol))
+                classes.append(symbol)
             elif isinstance(symbol, FunctionValue) and not machine.is_inert(symbol.function):
-                if _takes_options(symbol.function):
-                    factories.append(symbol)
-                else:
-                    others.append((1, symbol))
+                (factories if _takes_options(symbol.function) else others).append(symbol)
         if len(factories) >= _PICKED:
             break
-    others.sort(key=itemgetter(0))
-    return Value(symbols=(*factories, *(symbol for _, symbol in others))[:_PICKED])
+    return Value(symbols=(*factories, *classes, *others)[:_PICKED])
 
 
 _PICKED = 3  # one is as good as another: they differ in their layers

@@ -19,7 +19,6 @@ class Mentions:
         self._read = read
         self._numbers: dict[Path, int] = {}
         self._replaced: dict[int, bytes] = {}
-        self._paths: list[Path] = []
         self._known: dict[str, array[int]] = {}  # by number: some words are in a thousand files
         holders: dict[bytes, int | array[int]] = {}  # most words are in one file
         for path in paths:
@@ -28,13 +27,13 @@ class Mentions:
             except OSError:
                 continue
             number = self._numbers[path] = len(self._numbers)
-            self._paths.append(path)
             for word in words:
                 known = holders.setdefault(word, number)
                 if isinstance(known, array):
                     known.append(number)
                 elif known != number:
                     holders[word] = array("I", (known, number))
+        self._paths = tuple(self._numbers)
         # a project has hundreds of thousands of words, and as many objects would take ten times the memory
         self._vocabulary = b"\n%s\n" % b"\n".join(holders)
         self._starts = array("I", accumulate((len(word) + 1 for word in holders), initial=1))
@@ -58,7 +57,7 @@ class Mentions:
         """Return the files whose text holds `text`, also inside a longer word, in the order of `paths`."""
         if text not in self._known:
             self._known[text] = array("I", self._find(text))
-        return tuple([self._paths[number] for number in self._known[text]])
+        return tuple(self._paths[number] for number in self._known[text])
 
     def _find(self, text: str) -> Iterator[int]:
         needle = text.encode(errors="surrogateescape")  # a file name need not be text

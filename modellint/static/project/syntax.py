@@ -45,8 +45,7 @@ class Syntax:
     @property
     def tree(self) -> ast.Module:
         """The whole tree."""
-        if self._tree is None:
-            self._parse()
+        self._complete()
         assert self._tree is not None
         return self._tree
 
@@ -59,9 +58,7 @@ class Syntax:
         if self._outline is None and self._tree is None:
             outermost = [function for function in self._module.functions if function.parent is self._module.body]
             found = parse_outline(self._split(), [function.extent for function in outermost], self._module.path)
-            if found is None:
-                self._parse()
-            else:
+            if found is not None:
                 self._outline, length = found
                 self._sliced += length
         return (self._outline or self.tree).body
@@ -76,11 +73,12 @@ class Syntax:
         if self._outline is not None:
             self._outline = None
             self._module.body.take_node(None)
-        if self._tree is None:
-            self._parse()
+        self._complete()
 
-    def _parse(self) -> None:
-        """Parse the whole text again; the functions that were parsed by themselves keep their nodes."""
+    def _complete(self) -> None:
+        """Parse the whole text if the tree is gone; the functions that were parsed by themselves keep their nodes."""
+        if self._tree is not None:
+            return
         module = self._module
         self._text = self.text
         self._lines, self._sliced = [], 0
@@ -112,8 +110,7 @@ class Syntax:
                 for one, found in zip(known, again, strict=True):
                     one.take_node(found)
                 return
-        if self._tree is None:
-            self._parse()
+        self._complete()
 
     def let_go(self) -> None:
         """Drop every node."""
