@@ -266,6 +266,15 @@ def test_functions_that_call_the_next_one_twice(tmp_path: Path) -> None:
     assert ("ML101", row_of(text, "ML101")) in rows(check(tmp_path, text))
 
 
+@pytest.mark.parametrize("part", ["[{}]", ".part{}"])
+def test_a_value_that_is_perhaps_a_part_of_what_it_was_24_times(tmp_path: Path, part: str) -> None:
+    step = "    if x{0} is None:\n        x = x{0}\n"
+    steps = "".join(step.format(part.format(n)) for n in range(24))
+    text = f"{DEFECT}\ndef cut(read):\n    net = resnet18().eval()\n    x = read.data\n{steps}    return net(x)\n"
+
+    assert rows(check(tmp_path, text)) == [("ML101", row_of(text, "ML101"))]
+
+
 @pytest.mark.parametrize(
     "expression",
     [

@@ -12,7 +12,7 @@ from modellint.static.flow.machine import Machine
 from modellint.static.flow.names import member_value
 from modellint.static.flow.objects import call_method, call_object
 from modellint.static.flow.state import State
-from modellint.static.flow.targets import TAINT_HELD, class_variable, part_of, unpacked
+from modellint.static.flow.targets import MAX_ALTERNATIVES, TAINT_HELD, class_variable, part_of, unpacked
 from modellint.static.flow.values import (
     CONTAINER,
     CUT,
@@ -138,6 +138,8 @@ def call_function(machine: Machine, symbol: FunctionValue, args: Args, node: ast
 
 def attribute(machine: Machine, owner: Value, name: str, state: State, called: bool = False) -> Value:
     """Return `owner.name`; `called` where it is about to be called, so that a method needs no object of its own."""
+    if name in _SHAPES and not owner.symbols:
+        return NOTHING
     parts: list[Value] = []
     for symbol in owner.symbols:
         if isinstance(symbol, External):
@@ -149,7 +151,7 @@ def attribute(machine: Machine, owner: Value, name: str, state: State, called: b
         else:
             parts.append(Value(symbols=(BoundMethod(name, Value(symbols=(symbol,), taint=owner.taint)),)))
     switched: set[int] = set()
-    for oid in owner.refs:
+    for oid in owner.refs if name in _MODES or len(owner.refs) <= MAX_ALTERNATIVES else ():
         part = _object_attribute(machine, oid, name, state, called)
         if name in _MODES and part.symbols == (BoundMethod(name, Value(refs=frozenset({oid}))),):
             switched.add(oid)  # however many they are: a value holds few symbols
@@ -157,8 +159,6 @@ def attribute(machine: Machine, owner: Value, name: str, state: State, called: b
             parts.append(part)
     if switched:
         parts.append(Value(symbols=(BoundMethod(name, Value(refs=frozenset(switched))),)))
-    if name in _SHAPES and not owner.symbols:
-        return NOTHING
     if name == "data" and owner.taint:
         machine.recorder.use(owner.taint, "detached")  # how detach() was written before torch 0.4
         return Value(taint=owner.taint | {CUT})

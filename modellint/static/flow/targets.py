@@ -205,8 +205,14 @@ def _from_the_front(obj: Obj, key: str) -> str:
     return str(len(obj.attrs) + int(key)) if in_order(obj) else ELEMENT
 
 
+MAX_ALTERNATIVES = 64
+"""What may be more objects than these may be anything: made up for each, its parts would be twice as many, and so on."""
+
+
 def element(machine: Machine, value: Value, key: str, state: State, node: ast.AST) -> Value:
     """Return `value[key]`."""
+    if len(value.refs) > MAX_ALTERNATIVES:
+        value = Value(symbols=value.symbols, taint=value.taint)
     symbols = tuple(s for s in value.symbols if isinstance(s, (Parameters, Children)))
     parts = [Value(symbols=symbols)] if symbols else []
     by_name = any(isinstance(s, External) and s.dotted.endswith(_DICT) for s in value.symbols)
