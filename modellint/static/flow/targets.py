@@ -206,7 +206,7 @@ def _from_the_front(obj: Obj, key: str) -> str:
 
 
 MAX_ALTERNATIVES = 64
-"""What may be more objects than these may be anything: made up for each, its parts would be twice as many, and so on."""
+"""What may be more objects than these may be anything: parts made up for each would double again and again."""
 
 
 def element(machine: Machine, value: Value, key: str, state: State, node: ast.AST) -> Value:
