@@ -134,7 +134,10 @@ class Consumptions:
             loops = [
                 (loop, root)
                 for loop, _ in self.resolver.definitions(scope).loops
-                if _is_over_data(loop) and (_uses_model(root := _whole(loop, scope)) or evaluates_by_name(scope.name))
+                if _is_over_data(loop)
+                and (
+                    _uses_model(root := _whole(loop, scope)) or evaluates_by_name(scope.name) or _asks_step(loop, root)
+                )
             ]
             if loops:
                 for activation in self._activations(scope):
@@ -153,7 +156,7 @@ class Consumptions:
             kind = TRAINING
         elif not runs_model(root):
             named = evaluates_by_name(scope.name) and infers(resolver, scope, root, activation)
-            if named or _evaluates_held_out(loop, scope):
+            if named or _evaluates_held_out(loop, scope) or _asks_step(loop, root):
                 kind, sure = EVALUATION, False  # the forward is in a helper
         else:
             if infers(resolver, scope, root, activation):
@@ -242,8 +245,21 @@ def _is_trainer(method: ast.expr) -> bool:
 
 def _evaluates_held_out(loop: Loop, scope: FunctionInfo) -> bool:
     """Tell whether a function that is called for evaluation runs over data that is called held out."""
-    names = [n.id if isinstance(n, ast.Name) else n.attr for n in walk(loop.iter) if isinstance(n, _NAMED)]
-    return _VALIDATES.match(snake(scope.name)) is not None and any(_HELD_OUT.search(snake(name)) for name in names)
+    return _VALIDATES.match(snake(scope.name)) is not None and _is_over_held_out(loop)
+
+
+def _asks_step(loop: Loop, root: ast.AST) -> bool:
+    """Tell whether a loop over data that is called held out leaves each batch to a step of an evaluation."""
+    calls = (node for node in walk(root) if isinstance(node, ast.Call))
+    return _is_over_held_out(loop) and any(_STEP.match(snake(last_name(call.func) or "")) for call in calls)
+
+
+def _is_over_held_out(loop: Loop) -> bool:
+    names = (n.id if isinstance(n, ast.Name) else n.attr for n in walk(loop.iter) if isinstance(n, _NAMED))
+    return any(_HELD_OUT.search(snake(name)) for name in names)
+
+
+_STEP = re.compile(r"^_?(eval\w*|val\w*|test|predict\w*|infer\w*)_(step|batch|one_batch|iteration)$")
 
 
 _NAMED = (ast.Name, ast.Attribute)

@@ -49,7 +49,8 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
     # a switch thrown on purpose is the business of the rule about autograd at inference
     if snapshot.grad.site is not None or gradients_asked(event, snapshot):
         return
-    left = any(_left_to_others(e, context) for e, _ in bad)
+    own = [(e, s) for e, s in bad if not _left_to_others(e, context)]
+    left, bad = not own, own or bad
     # the same code trains in another turn of a loop; from another caller, that call is right and this one wrong
     good = [e for e in good if not e.training or e.key.chain != event.key.chain]
     calls = [wrong_call(event, good) for event, _ in bad] if good else [None]

@@ -162,10 +162,11 @@ def attribute(machine: Machine, owner: Value, name: str, state: State, called: b
     if name == "data" and owner.taint:
         machine.recorder.use(owner.taint, "detached")  # how detach() was written before torch 0.4
         return Value(taint=owner.taint | {CUT})
-    if not parts:
+    unknown = called and any(state.heap[oid].kind == OPAQUE and not state.heap[oid].proven for oid in owner.refs)
+    if not parts or (unknown and any(number >= 0 for number in owner.taint)):
         # nothing is known of the owner but what it was computed from: its methods keep that
         bound = BoundMethod(name, Value(taint=owner.taint, consts=owner.consts))
-        return Value(symbols=(bound,), taint=owner.taint)
+        parts.append(Value(symbols=(bound,)))
     return join_all(parts).with_taint(owner.taint)
 
 

@@ -77,7 +77,6 @@ def backward(machine: Machine, taint: frozenset[int]) -> None:
     """A gradient is computed from `taint`; if it is not in sight what from, from any forward of this analysis.
 
     Of those only the ones in the same turn of the loops around: what ran before a training loop is not trained in it.
-    Methods of one class may leave to each other what they compute.
     """
     recorder, chain, root = machine.recorder, machine.frame.chain, machine.frames[0].function
     if any(number >= 0 for number in taint):
@@ -86,8 +85,7 @@ def backward(machine: Machine, taint: frozenset[int]) -> None:
     loops = tuple(loop for frame in machine.frames for loop in frame.loops)
     for event in recorder.events:
         inner = len(event.key.chain) > len(chain)
-        mine = event.root is root or (root.cls is not None and event.root.cls is root.cls)
-        here = mine and event.key.chain[: len(chain)] == chain and event.loops[: len(loops)] == loops
+        here = event.root is root and event.key.chain[: len(chain)] == chain and event.loops[: len(loops)] == loops
         if here and not (inner and _in_eval(event)):
             recorder.mark_training(frozenset({recorder.events.index(event)}), chain)
 

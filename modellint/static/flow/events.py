@@ -112,12 +112,13 @@ class Event:
 
     `function` is the function whose text holds the place, `text` how the model is written there. What became of the
     result: `training` (it reached a gradient), `feeds_training` (computed without a graph, for a loss), `uses` (what
-    else), `result_dropped`. `model_trained`: the same model is trained somewhere in the analysis, `trained_before`: and
-    that came first, `trained_as_given`: by the same root, in the mode that callers, or a factory out of sight, left;
-    `beside_training`: a model is trained in the same turn of the same loop, `within_step`: below a call on whose result
-    one is trained, `trained_from`: the way to the function that asks for the gradient. `leaves` are the places where
-    inputs were made to require a gradient, `loops` the loops around it, outermost first, `inputs` the variables that
-    the model is given, `source` the forward whose result is added up. `asks_evaluation`: an argument says so.
+    else), `result_dropped`. `model_trained`: the same model is trained somewhere in the analysis, `trained_before`:
+    and that came first, `trained_as_given`: by the same root, in the mode that callers, or a factory out of sight,
+    left; `beside_training`: a model is trained in the same turn of the same loop, `within_step`: below a call on
+    whose result one is trained, `trained_from`: the way to the function that asks for the gradient. `leaves` are the
+    places where inputs were made to require a gradient, `loops` the loops around it, outermost first, `inputs` the
+    variables that the model is given, `kept` the attributes that the result was put into, `source` the forward whose
+    result is added up. `asks_evaluation`: an argument says so.
     """
 
     key: EventKey
@@ -139,6 +140,7 @@ class Event:
     source: Event | None = None
     loops: tuple[Loop, ...] = ()
     inputs: frozenset[str] = frozenset()
+    kept: set[str] = field(default_factory=set)
     asks_evaluation: bool = False
 
     @property
@@ -184,6 +186,29 @@ def _apart(event: Event, other: Event) -> bool:
     return any(passed.get(key, holds) is not holds and _STAGE.search(key[1]) for key, holds in event.key.path)
 
 
+def _differentiate(event: Event, chain: tuple[CallSite, ...]) -> None:
+    if all(snapshot.grad.state == OFF for snapshot in event.snapshots):
+        event.feeds_training = True  # no gradient passes: a target, not what is trained
+    else:
+        event.training = True
+        event.trained_from = chain
+
+
+def _is_left_to_another_method(event: Event) -> bool:
+    """Tell whether another method of the object computes a gradient and reads what the result was put into."""
+    cls = event.root.cls
+    return cls is not None and any(
+        "backward" in method.callees and not event.kept.isdisjoint(_attributes(method))
+        for method in cls.methods.values()
+        if method is not event.root and method is not event.function
+    )
+
+
+def _attributes(function: FunctionInfo) -> Iterator[str]:
+    nodes = walk(function.node) if function.node is not None else ()
+    return (node.attr for node in nodes if isinstance(node, ast.Attribute))
+
+
 class Recorder:
     """Collects the events of one analysis; `muted` while code runs only for its effects."""
 
@@ -215,6 +240,9 @@ class Recorder:
 
     def conclude(self) -> None:
         """Tell every event whether its model is trained elsewhere."""
+        for event in self.events:
+            if event.kept and not event.training and _is_left_to_another_method(event):
+                _differentiate(event, event.key.chain)
         trained = {event.key.oid for event in self.events if event.training}
         as_given = {(event.root, event.key.oid) for event in self.events if event.training and _is_as_given(event)}
         beside: dict[object, list[Event]] = {}
@@ -238,16 +266,18 @@ class Recorder:
             if number >= 0:
                 self.events[number].uses.add(name)
 
+    def keep(self, taint: frozenset[int], place: ast.expr) -> None:
+        """Record that results of `taint` were put into `place`, where that is an attribute: other methods find them."""
+        if isinstance(place, ast.Attribute):
+            for number in taint:
+                if number >= 0:
+                    self.events[number].kept.add(place.attr)
+
     def mark_training(self, taint: frozenset[int], chain: tuple[CallSite, ...]) -> None:
         """Record that a gradient is computed from the results `taint`, in the function that `chain` leads to."""
         for number in taint:
             if number >= 0:
-                event = self.events[number]
-                if all(snapshot.grad.state == OFF for snapshot in event.snapshots):
-                    event.feeds_training = True  # no gradient passes: a target, not what is trained
-                else:
-                    event.training = True
-                    event.trained_from = chain
+                _differentiate(self.events[number], chain)
 
     def drop(self, site: Site, taint: frozenset[int]) -> None:
         """Record that the results of `taint` computed at `site` are thrown away."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -175,11 +176,12 @@ def wrap(machine: Machine, dotted: str, fact: Fact, args: Args, node: ast.Call, 
     """A wrapper is taken for what it wraps: it hands calls, modes and weights on."""
     effect = effect_of(fact, args, state)
     if effect.returns == ("arguments",):
-        if args.starred is not None or not args.positional:
+        handed = (*args.positional, *(value for name, value in args.keywords.items() if _HANDED_BACK.match(name)))
+        if args.starred is not None or not handed:
             return machine.out_of_sight(node, args, state)
-        if len(args.positional) == 1:
-            return args.positional[0]
-        return machine.container(node, state, {str(i): v for i, v in enumerate(args.positional)}, "list")
+        if len(handed) == 1:
+            return handed[0]
+        return machine.container(node, state, {str(i): v for i, v in enumerate(handed)}, "list")
     given = given_for(args, fact.model) if fact.model is not None else args.get(None, 0)
     if given is None:
         given = next((args.keywords[n] for n in ("model", "module", "mod", "func") if n in args.keywords), None)
@@ -200,6 +202,9 @@ def wrap(machine: Machine, dotted: str, fact: Fact, args: Args, node: ast.Call, 
         state.heap[oid] = obj._replace(attrs={**obj.attrs, "module": Value(refs=frozenset({oid}))})
     return _places(machine, effect.returns, given, node, state)
 
+
+_HANDED_BACK = re.compile(r"^(models?|modules?|optimi[sz]ers?)$")
+"""Arguments given by keyword that come back as they were: `amp.initialize(models=net, optimizers=sgd)`."""
 
 _COPIED = {"copy.deepcopy": 4, "torch.optim.swa_utils.AveragedModel": 4, "copy.copy": 0}
 """What makes a copy of a model, and down to which depth of what it holds."""

@@ -72,6 +72,8 @@ def call_method(machine: Machine, receiver: Value, name: str, args: Args, node: 
                 return enter_context(machine, value, node.args[0] if node.args else node, state)[0]
     if name in WRITES:
         touch_value(machine, receiver, state)
+    if isinstance(node.func, ast.Attribute):
+        machine.recorder.keep(args.taint, node.func.value)  # `self.losses.append(loss)`
     results = []
     for symbol in receiver.symbols:
         if isinstance(symbol, SuperProxy):

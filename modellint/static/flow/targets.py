@@ -58,12 +58,14 @@ def assign(machine: Machine, target: ast.expr, value: Value, state: State) -> No
         state.forget_condition(target.attr)
         christen(target.attr, value, state)
         owner = machine.eval(target.value, state)
+        machine.recorder.keep(value.taint, target)
         set_attribute(machine, owner, target.attr, value, state, target)
         if target.attr == "requires_grad" and only_constant(value) == (True,):
             taint_variable(machine, target.value, frozenset({machine.leaf(target)}), state)
     elif isinstance(target, ast.Subscript):
         owner = machine.eval(target.value, state)
         key = index_key(machine, target.slice, state)
+        machine.recorder.keep(value.taint, target.value)
         for oid in owner.refs:
             store(state, oid, key, value)
         if not owner.refs and value.taint:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 from modellint.static.flow.events import CallSite, Event, EventKey, Recorder, Snapshot
 from modellint.static.flow.values import Site
 from modellint.static.project import FunctionInfo
@@ -31,6 +33,11 @@ class Watch(Recorder):
         """Record that results of `taint` ended up as `name`."""
         self._touch(*taint)
         super().use(taint, name)
+
+    def keep(self, taint: frozenset[int], place: ast.expr) -> None:
+        """Record that results of `taint` were put into `place`, where that is an attribute."""
+        self._touch(*taint)
+        super().keep(taint, place)
 
     def mark_training(self, taint: frozenset[int], chain: tuple[CallSite, ...]) -> None:
         """Record that a gradient is computed from the results `taint`, in the function that `chain` leads to."""

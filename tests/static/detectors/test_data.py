@@ -15,6 +15,48 @@ _HEAD = """
 """
 
 SILENT = {
+    "batches that are left to a step of training": """
+        def finetune(model, accelerator, optimizer, train_set, eval_set):
+            def eval_step(batch):
+                model.eval()
+                with torch.no_grad():
+                    return model(**batch).loss
+
+            def train_step(batch):
+                model.train()
+                return model(**batch).loss
+
+            for _ in range(3):
+                for batch in accelerator.prepare(DataLoader(train_set, shuffle=True, drop_last=True)):
+                    accelerator.backward(train_step(batch))
+                    optimizer.step()
+                extra_loader = DataLoader(eval_set, batch_size=4, drop_last=True)
+                losses = []
+                for batch in accelerator.prepare(extra_loader):
+                    losses.append(train_step(batch))
+                print(torch.stack(losses).mean())
+        """,
+    "data that is not called held out": """
+        def finetune(model, accelerator, optimizer, train_set, eval_set):
+            def eval_step(batch):
+                model.eval()
+                with torch.no_grad():
+                    return model(**batch).loss
+
+            def train_step(batch):
+                model.train()
+                return model(**batch).loss
+
+            for _ in range(3):
+                for batch in accelerator.prepare(DataLoader(train_set, shuffle=True, drop_last=True)):
+                    accelerator.backward(train_step(batch))
+                    optimizer.step()
+                extra_loader = DataLoader(eval_set, batch_size=4, drop_last=True)
+                losses = []
+                for batch in accelerator.prepare(extra_loader):
+                    losses.append(eval_step(batch))
+                print(torch.stack(losses).mean())
+        """,
     "the usual script": """
         train_tf = transforms.Compose([transforms.RandomCrop(32, padding=4), transforms.ToTensor()])
         test_tf = transforms.Compose([transforms.ToTensor()])
@@ -266,6 +308,27 @@ SILENT = {
 }
 
 FOUND = {
+    "batches that are left to a step of evaluation": """
+        def finetune(model, accelerator, optimizer, train_set, eval_set):
+            def eval_step(batch):
+                model.eval()
+                with torch.no_grad():
+                    return model(**batch).loss
+
+            def train_step(batch):
+                model.train()
+                return model(**batch).loss
+
+            for _ in range(3):
+                for batch in accelerator.prepare(DataLoader(train_set, shuffle=True, drop_last=True)):
+                    accelerator.backward(train_step(batch))
+                    optimizer.step()
+                eval_loader = DataLoader(eval_set, batch_size=4, drop_last=True)  # ML307
+                losses = []
+                for batch in accelerator.prepare(eval_loader):
+                    losses.append(eval_step(batch))
+                print(torch.stack(losses).mean())
+        """,
     "copied with the shuffle": """
         val_loader = DataLoader(datasets.CIFAR10(".", train=False), batch_size=4, shuffle=True)  # ML306
 
