@@ -17,6 +17,7 @@ from modellint.static.context import FileContext
 from modellint.static.dependence import UNKNOWN
 from modellint.static.flow.events import Event, Snapshot
 from modellint.static.flow.frames import call_at
+from modellint.static.flow.libraries import SAVED_WHOLE
 from modellint.static.flow.values import ENTRY, TRAIN, Site, kinds
 from modellint.static.guards import path_to
 from modellint.static.left_open import sees_to_it_itself
@@ -59,6 +60,24 @@ def _has_no_known_mode(case: Case) -> bool:
     return bool(classes) and all(
         isinstance(cls, ClassInfo) and not case.context.classes.dependence(cls).hints for cls in classes
     )
+
+
+_DEPEND = ("ropout", "atchNorm", "atch_norm", "torchvision", "timm", "transformers", "drop_path")
+"""What a project names that has layers which depend on the mode, of its own or of a library of models."""
+
+
+def _was_saved_where_nothing_has_a_mode(case: Case) -> bool:
+    """Tell whether a model was saved whole, and the project has modules of its own, none of which depends on the mode.
+
+    What is saved whole can be loaded only where its class is.
+    """
+    facts = [fact for snapshot in case.event.snapshots for fact in snapshot.modes]
+    if any(fact.how != SAVED_WHOLE for fact in facts):
+        return False
+    project, mine = case.context.project, case.context.module.path
+    if not project.mentioning("nn.Module)", mine, "calls"):
+        return False
+    return not any(project.mentioning(word, mine, "calls") for word in _DEPEND)
 
 
 def _may_see_to_it_itself(case: Case) -> bool:
@@ -112,6 +131,9 @@ def _holds(function: FunctionInfo, site: Site) -> bool:
 
 DOUBTS = (
     Doubt("ML101", "a method of a class out of sight that does a whole task", _may_see_to_it_itself, 0, 3),
+    Doubt(
+        "ML101", "saved whole, where no file names what depends on a mode", _was_saved_where_nothing_has_a_mode, 0, 5
+    ),
     Doubt("ML103", "nothing in the class tells of a mode", _has_no_known_mode, 2, 6),
     Doubt("ML103", "a constructor called eval(), who trains is out of sight", _was_built_so, 0, 7),
     Doubt("ML201", "a method that nobody in sight calls, without eval()", _is_readied_out_of_sight, 0, 3),

@@ -29,12 +29,16 @@ def runs_without_gradients(method: FunctionInfo, project: Project, depth: int = 
 
 
 def _uses_through_self(method: FunctionInfo, project: Project) -> Iterator[tuple[FunctionInfo, ast.AST]]:
-    """Yield where the class and its bases call `self.method` or hand it on, but for its own way to `super()`."""
+    """Yield where the class and its bases call `self.method` or hand it on, but for its own way to `super()`.
+
+    The forward of a module is called by `self(x)` as well.
+    """
     assert method.cls is not None
     for owner in project.ancestry(method.cls)[0]:
         for caller in owner.methods.values():
             for node in walk_own(caller) if caller.name != method.name else ():
-                if isinstance(node, ast.Attribute) and node.attr == method.name and _is_self(node.value, caller):
+                named = isinstance(node, ast.Attribute) and node.attr == method.name and _is_self(node.value, caller)
+                if named or (method.name == "forward" and isinstance(node, ast.Call) and _is_self(node.func, caller)):
                     yield caller, node
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
+from modellint.static.family import runs_without_gradients
 from modellint.static.flow.events import ACCUMULATE, Event
 from modellint.static.guards import own
 from modellint.static.merge import merged
@@ -28,6 +29,8 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 continue
             collected = event.key.detail == "collected"
             if {"returned", "passed"} & event.uses and not (source.training and _trains_here(event)):
+                continue
+            if runs_without_gradients(event.root, context.project):
                 continue
             if collected and (not source.training or "passed" in event.uses):
                 continue

@@ -56,7 +56,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
             trained.append(event)
     if not bad:
         if not good:
-            yield from _judge_saved(place)
+            yield from _judge_saved(place, context)
             yield from _judge_open(place, context)
         return
     event, snapshot = bad[0]
@@ -170,13 +170,14 @@ def _without_dropout(event: Event) -> bool:
     return False
 
 
-def _judge_saved(place: Place) -> Iterator[tuple[object, Finding]]:
+def _judge_saved(place: Place, context: FileContext) -> Iterator[tuple[object, Finding]]:
     """A model that was saved as a whole comes back in the mode it was saved in, and training saves it on the way."""
     for event in place.events:
         for snapshot in event.snapshots:
             saved = bool(snapshot.modes) and all(fact.how == SAVED_WHOLE for fact in snapshot.modes)
             if saved and is_inference(event, snapshot):
-                yield _cause(event, snapshot), _finding(event, snapshot, place.site, Confidence.LIKELY)
+                confidence = weighed("ML101", Confidence.LIKELY, Case(event, snapshot, context))
+                yield _cause(event, snapshot), _finding(event, snapshot, place.site, confidence)
                 return
 
 

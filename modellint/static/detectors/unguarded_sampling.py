@@ -12,7 +12,7 @@ from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
 from modellint.static.detectors.forward_draws import classes_that_answer, guarded, is_dropout, run_by_forward
 from modellint.static.detectors.latent_draws import draws_latent
-from modellint.static.guards import assignments, own, path_to
+from modellint.static.guards import assignments, conditions, own, path_to
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.names import last_name
 
@@ -32,7 +32,8 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 if is_dropout(cls.name, call):
                     continue  # dropout that is always on has a rule of its own
                 if what and not guarded(method, call) and not _is_placeholder(method, call):
-                    meant = draws_latent(method, call) or _announces_draws(cls, method) or _replaces(method, call)
+                    meant = draws_latent(method, call) or _announces_draws(cls, method)
+                    meant = meant or _replaces(method, call) or _is_asked_for(method, call)
                     sure = Confidence.POSSIBLE if meant else Confidence.LIKELY
                     yield Finding(context.site(call), {"draw": what, "class": cls.name}, sure)
 
@@ -58,6 +59,14 @@ def _replaces(method: FunctionInfo, call: ast.Call) -> bool:
         for choice, statement in pairwise(path)
         if isinstance(choice, ast.If) and isinstance(statement, ast.Assign)
     )
+
+
+_BY_CHANCE = re.compile(r"== '[^']*(rand|nois|sampl|stoch|gauss|uniform|shuffl)", re.I)
+
+
+def _is_asked_for(method: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether an option asks for what is drawn, by a word for it: `if self.method == "random":`."""
+    return any(holds and _BY_CHANCE.search(ast.unparse(test)) for test, holds in conditions(method, call))
 
 
 def _is_other_choice(choice: ast.If, statement: ast.Assign, call: ast.Call) -> bool:
