@@ -22,7 +22,20 @@ def is_handed_over(root: FunctionInfo, project: Project) -> bool:
     family = project.ancestry(root.cls)[0]
     if any(_gives_away(method, root, project) for cls in family for method in cls.methods.values()):
         return True
-    return any(_is_argument(scope, root.name) for scope in (root.module.body, *root.module.functions))
+    scopes = (root.module.body, *root.module.functions)
+    return any(_is_argument(scope, root.name) for scope in scopes) and not any(
+        _holds_data(scope, root.name) for scope in scopes
+    )
+
+
+def _holds_data(scope: FunctionInfo, name: str) -> bool:
+    """Tell whether an attribute of that name is measured or taken from, which nobody does with a method."""
+    measured = {id(argument) for call in scope.calls_of("len") for argument in call.args}
+    taken_from = {id(node.value) for node in walk_own(scope) if isinstance(node, ast.Subscript)}
+    return any(
+        isinstance(node, ast.Attribute) and node.attr == name and id(node) in measured | taken_from
+        for node in walk_own(scope)
+    )
 
 
 def _is_argument(scope: FunctionInfo, name: str) -> bool:

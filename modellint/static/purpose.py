@@ -46,8 +46,9 @@ def is_test_code(event: Event) -> bool:
         return True
     if any(cls is not None and "unittest.TestCase" in cls.bases for cls in (f.cls for f in functions_around(event))):
         return True
-    names = list(names_around(event))
-    return "_test" in names or ("pytest" in module.imports and any(name.startswith("test_") for name in names))
+    if any(function.name == "_test" and function.cls is None for function in functions_around(event)):
+        return True
+    return "pytest" in module.imports and any(name.startswith("test_") for name in names_around(event))
 
 
 def named_for_inference(event: Event) -> bool:

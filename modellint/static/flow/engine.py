@@ -18,7 +18,7 @@ from modellint.static.flow.frames import Frame, site_of
 from modellint.static.flow.machine import CALL_SHARE, MAX_STEPS, Exhausted, Machine
 from modellint.static.flow.quiet import Quiet
 from modellint.static.flow.relevance import Relevance
-from modellint.static.flow.startup import MODE_WORDS, fills_alone, may_end_training, methods_of, sets_up, start_up
+from modellint.static.flow.startup import MODE_WORDS, fills, may_end_training, methods_of, sets_up, start_up
 from modellint.static.flow.state import State, join_states
 from modellint.static.flow.statements import STATEMENTS
 from modellint.static.flow.values import (
@@ -26,7 +26,6 @@ from modellint.static.flow.values import (
     ENTRY_MODES,
     INSTANCE,
     MODEL,
-    NONE,
     ON,
     TRAIN,
     UNKNOWN_MODES,
@@ -281,11 +280,7 @@ class FileAnalysis:
             machine.frames.pop()
             before = state.heap[oid].attrs
             attrs = after.heap[oid].attrs
-            fresh = {
-                name: value
-                for name, value in attrs.items()
-                if name not in before or (before[name] == NONE and fills_alone(methods, method, name))
-            }
+            fresh = {name: v for name, v in attrs.items() if fills(methods, method, name, before.get(name))}
             if fresh:
                 for inner, obj in after.heap.items():
                     if state.heap.find(inner) is None:

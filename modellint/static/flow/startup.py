@@ -9,7 +9,7 @@ from modellint.static.flow.binding import unknown_arguments
 from modellint.static.flow.frames import Frame
 from modellint.static.flow.machine import Exhausted, Machine
 from modellint.static.flow.state import State, VariableKey
-from modellint.static.flow.values import CONTAINER, ENTRY_MODES, MODEL, NONE, FunctionValue
+from modellint.static.flow.values import CONTAINER, ENTRY_MODES, MODEL, NONE, FunctionValue, Value
 from modellint.static.guards import walk_own
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo
 
@@ -85,7 +85,14 @@ def _take_over(base: State, after: State, key: VariableKey, is_open: bool) -> No
 
 
 def sets_up(method: FunctionInfo) -> bool:
-    """Tell whether a method looks as if it set up an attribute that others run later."""
+    """Tell whether a method looks as if it set up an attribute that others run later, or loads something."""
+    return _is_named_for_it(method) or not _LOADS.isdisjoint(method.words)
+
+
+_LOADS = frozenset({"load_state_dict", "from_pretrained", "create_model", "hub", "jit"})
+
+
+def _is_named_for_it(method: FunctionInfo) -> bool:
     name = method.name.lower()
     words = ("load", "build", "setup", "set_up", "init", "create", "prepare", "configure")
     return name == "fit" or any(word in name for word in words)
@@ -107,10 +114,16 @@ def methods_of(family: Iterable[ClassInfo]) -> list[FunctionInfo]:
     return list(found.values())
 
 
-def fills_alone(methods: Iterable[FunctionInfo], method: FunctionInfo, name: str) -> bool:
-    """Tell whether what `__init__` leaves empty is assigned by this method and no other: it is filled when used."""
-    fillers = [m for m in methods if m.name != "__init__" and name in _assigned_to_self(m)]
-    return fillers == [method]
+def fills(methods: Iterable[FunctionInfo], method: FunctionInfo, name: str, before: Value | None) -> bool:
+    """Tell whether a method gives an attribute the value that others find, `before` when the object was made.
+
+    What `__init__` leaves empty is filled when it is used, if this method assigns it and no other.
+    """
+    if before not in (None, NONE):
+        return False
+    if before is None and _is_named_for_it(method):
+        return True
+    return [m for m in methods if m.name != "__init__" and name in _assigned_to_self(m)] == [method]
 
 
 def _assigned_to_self(method: FunctionInfo) -> set[str]:
