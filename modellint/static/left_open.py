@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from modellint.static.context import FileContext
@@ -146,18 +147,38 @@ _LOADS = frozenset({"load", "load_state_dict", "from_pretrained", "load_from_che
 
 def sibling_sets_eval(event: Event, context: FileContext) -> bool:
     """Tell whether another method of the class calls eval() itself before it runs the same model."""
-    cls = event.root.cls
-    if cls is None or context.classes.is_module(cls):
-        return False
-    for other in context.flow.events:
-        root = other.root
-        if root.cls is not cls or root is event.root or other.key.oid != event.key.oid or other.training:
-            continue
+    for other in _beside(event, context):
         for snapshot in other.snapshots:
             facts = [f for f in snapshot.modes if f.mode == EVAL and f.site is not None]
-            if in_eval(snapshot) and all(_within(root, f.site) for f in facts):
+            if in_eval(snapshot) and all(_within(other.root, f.site) for f in facts):
                 return True
     return False
+
+
+def sibling_switches_autograd_off(event: Event, context: FileContext) -> bool:
+    """Tell whether another method of the class switches autograd off itself before it runs the same model."""
+    return any(
+        snapshot.grad.state == OFF and _within(other.root, snapshot.grad.site)
+        for other in _beside(event, context)
+        for snapshot in other.snapshots
+    )
+
+
+def _beside(event: Event, context: FileContext) -> Iterator[Event]:
+    """Yield the forwards of the same model, without training, that begin in other methods of the class.
+
+    None for a module, as whoever runs the whole sets the mode of its parts, but for one that is never run and trains.
+    """
+    cls = event.root.cls
+    if cls is None:
+        return
+    trainer = event.model_trained and context.project.method(cls, "forward") is None
+    if context.classes.is_module(cls) and not trainer:
+        return
+    for other in context.flow.events:
+        root = other.root
+        if root.cls is cls and root is not event.root and other.key.oid == event.key.oid and not other.training:
+            yield other
 
 
 def _within(function: FunctionInfo, site: Site | None) -> bool:

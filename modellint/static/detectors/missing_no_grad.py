@@ -19,7 +19,11 @@ from modellint.static.flow.frames import call_at
 from modellint.static.flow.values import ENTRY, EVAL, UNKNOWN_MODES, Site, kinds
 from modellint.static.guards import walk_own
 from modellint.static.handed_over import is_handed_over
-from modellint.static.left_open import leaves_it_to_others, switched_for_training_alone
+from modellint.static.left_open import (
+    leaves_it_to_others,
+    sibling_switches_autograd_off,
+    switched_for_training_alone,
+)
 from modellint.static.merge import merged
 from modellint.static.naming import is_test_file, speaks_of_inference
 from modellint.static.project import ClassInfo, FunctionInfo
@@ -101,7 +105,8 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
     if predicts and _is_cut_off(event, snapshot):
         return Confidence.LIKELY
     if named and predicts and ENTRY in kinds(snapshot.modes):
-        return Confidence.LIKELY if _forgets_both(event, snapshot, context) else Confidence.POSSIBLE
+        forgotten = _forgets_both(event, snapshot, context) or sibling_switches_autograd_off(event, context)
+        return Confidence.LIKELY if forgotten else Confidence.POSSIBLE
     return None
 
 

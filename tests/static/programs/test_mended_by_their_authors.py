@@ -103,6 +103,36 @@ def predict(net, batches, fast):
         {use}  # {mark}
 """
 
+FRAMEWORK = """
+import torch
+from torch import nn
+
+class Framework(nn.Module):
+    def __init__(self, model, loader):
+        super().__init__()
+        self.model = nn.DataParallel(model)
+        self.optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        self.loader = loader
+
+    {forward}
+
+    def train_model(self):
+        self.train()
+        for x, y in self.loader:
+            loss = nn.functional.cross_entropy(self.model(x), y)
+            {learn}
+            self.optimizer.step()
+            self.optimizer.zero_grad()
+
+    def eval_model(self, loader):
+        self.eval()
+        with torch.no_grad():
+            return [self.model(x).argmax(-1).tolist() for x, _ in loader]
+
+    def {name}(self, x):
+        return self.model(x).max(-1)[1].item()  # {mark}
+"""
+
 
 def search(main: str, mark: str) -> dict[str, str]:
     """Return a project that evaluates in a function that it hands to a library, and perhaps elsewhere."""
@@ -122,6 +152,13 @@ SILENT = {
     "wrapped for mixed precision in evaluation mode": MIXED_PRECISION.format(
         given=BY_KEYWORD, ready="self.model.eval()", mark=""
     ),
+    "a module that is run itself": FRAMEWORK.format(
+        forward="def forward(self, x): return self.model(x)", name="infer", learn="loss.backward()", mark=""
+    ),
+    "a method that is not named for inference": FRAMEWORK.format(
+        forward="", name="step", learn="loss.backward()", mark=""
+    ),
+    "a module that nobody trains": FRAMEWORK.format(forward="", name="infer", learn="pass", mark=""),
     "what may be an engine, and is trained": EITHER.format(use="run(x).sum().backward()", mark=""),
 }
 FOUND = {
@@ -135,6 +172,9 @@ FOUND = {
     "wrapped for mixed precision by keyword": MIXED_PRECISION.format(given=BY_KEYWORD, ready="pass", mark="ML101"),
     "wrapped for mixed precision": MIXED_PRECISION.format(
         given="self.model, optimizers=self.optimizer", ready="pass", mark="ML101"
+    ),
+    "a module that only trains and evaluates another": FRAMEWORK.format(
+        forward="", name="infer", learn="loss.backward()", mark="ML101, ML201"
     ),
     "what may be an engine": EITHER.format(use="print(run(x).argmax(1).tolist())", mark="ML201"),
 }
