@@ -95,7 +95,7 @@ def _forwards(context: FileContext, origin: Origin, depth: int) -> dict[object, 
             return {origin.key: node}
         if last_name(func) in _JOINS and _is_of_tensors(context, origin.scope, func):
             return _all_forwards(context, origin.at(next(iter(node.args), None)), depth)
-        if isinstance(func, ast.Attribute) and func.attr == "run" and _is_session(func.value):
+        if isinstance(func, ast.Attribute) and func.attr == "run" and _is_session(func.value) and not _feeds(node):
             return {origin.key: node}
         return _all_of(context, context.resolver.origins(origin), depth)
     if isinstance(node, ast.Attribute) and node.attr in _OUTPUTS:
@@ -140,6 +140,11 @@ def _all_of(context: FileContext, found: list[Origin], depth: int) -> dict[objec
 def _is_session(node: ast.expr) -> bool:
     """Tell whether an object is a session of ONNX Runtime, by its name."""
     return re.search(r"sess|(^|_)ort(_|$)|onnx", last_name(node) or "", re.I) is not None
+
+
+def _feeds(node: ast.Call) -> bool:
+    """Tell whether a session of TensorFlow runs a graph, of which nothing is known here."""
+    return any(keyword.arg == "feed_dict" for keyword in node.keywords)
 
 
 def _makes_labels(name: str) -> bool:
