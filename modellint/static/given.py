@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from modellint.static.dependence import NO, UNKNOWN, YES, Dependence
-from modellint.static.guards import assignments, walk_own
+from modellint.static.guards import assignments, conditions, walk_own
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import parameters
 from modellint.static.project.names import dotted_name, last_name
@@ -58,13 +58,35 @@ def of_call(classes: Classes, cls: ClassInfo, call: ast.Call, scope: FunctionInf
     return joined(answers)
 
 
+def left_off(function: FunctionInfo, call: ast.Call) -> frozenset[str]:
+    """Return the options of `function` that are off unless a caller wants them, and that `call` leaves so."""
+    if any(isinstance(argument, ast.Starred) for argument in call.args) or any(k.arg is None for k in call.keywords):
+        return frozenset()
+    given = {keyword.arg for keyword in call.keywords}
+    options = list(parameters(function))[len(call.args) :]
+    return frozenset(p.arg for p, default in options if _is_false(default) and p.arg not in given)
+
+
+def _is_false(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and node.value is False
+
+
+def is_asked_for(function: FunctionInfo, call: ast.Call, options: frozenset[str]) -> bool:
+    """Tell whether `call` happens only where one of `options` is on."""
+    return any(holds and isinstance(t, ast.Name) and t.id in options for t, holds in conditions(function, call))
+
+
 def open_amount(node: ast.expr | None, scope: FunctionInfo) -> str | None:
-    """Return the parameter of `scope` that `node` is, where it is zero unless a caller gives another number."""
+    """Return the parameter of `scope` that `node` is, where it is zero or None unless a caller gives a number."""
     if not isinstance(node, ast.Name):
         return None
     default = next((default for parameter, default in parameters(scope) if parameter.arg == node.id), None)
     is_zero = isinstance(default, ast.Constant) and type(default.value) in (int, float) and not default.value
-    return node.id if is_zero else None
+    return node.id if is_zero or _is_none(default) else None
+
+
+def _is_none(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def of_amount(node: ast.expr | None, scope: FunctionInfo) -> Dependence:
@@ -154,7 +176,7 @@ def _of_made(classes: Classes, call: ast.Call, scope: FunctionInfo, depth: int) 
     if isinstance(symbol.target, ClassInfo):
         return of_call(classes, symbol.target, call, scope, depth + 1)
     if isinstance(symbol.target, FunctionInfo):
-        return classes.of_function(symbol.target)
+        return classes.of_function(symbol.target, left_off(symbol.target, call))
     return _of_outside(classes, symbol.dotted, call)
 
 

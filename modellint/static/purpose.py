@@ -9,9 +9,10 @@ from collections.abc import Iterable
 from modellint.static import held_out
 from modellint.static.flow.events import CallSite, Event
 from modellint.static.flow.frames import call_at
-from modellint.static.guards import walk_own
+from modellint.static.guards import own, walk_own
 from modellint.static.naming import is_test_module, snake, speaks_of_inference
 from modellint.static.project import FunctionInfo
+from modellint.static.project.facts import parameters
 from modellint.static.project.names import last_name
 from modellint.static.snapshots import put_into_training
 
@@ -48,6 +49,8 @@ def is_test_code(event: Event) -> bool:
         return True
     if any(function.name == "_test" and function.cls is None for function in functions_around(event)):
         return True
+    if any(f.name == "test" and not list(parameters(f)) and own(f, ast.Assert) for f in functions_around(event)):
+        return True  # what pytest collects
     return "pytest" in module.imports and any(name.startswith("test_") for name in names_around(event))
 
 

@@ -41,13 +41,13 @@ def draws_latent(method: FunctionInfo, call: ast.Call) -> bool:
     return any(_is_spread(method, factor) for factor in _factors(method, call))
 
 
-_LEVEL = re.compile(r"^(taus?|quantiles?|index_samples?|samples?_(idx|index|indices))$")
+_LEVEL = re.compile(r"(^|_)(taus?|quantiles?)$|^(index_samples?|samples?_(idx|index|indices))$")
 
 
 def _decides(method: FunctionInfo, call: ast.Call) -> bool:
     """Tell whether a draw is compared with a chance that the module computed, or named as a quantile or a sample."""
     held = {name for name, value in assignments(method) if any(node is call for node in walk(value))}
-    if any(_LEVEL.match(name) for name in held):
+    if any(_LEVEL.search(name) for name in held):
         return True
     for node in walk_own(method):
         if isinstance(node, ast.Compare):

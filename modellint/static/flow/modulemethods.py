@@ -92,7 +92,7 @@ def builtin(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, s
         return NOTHING
     if name in ("forward", "__call__") and (obj.kind == MODEL or looks_like_model(obj)):
         return forward(machine, oid, args, node, state)
-    if name == "backward":
+    if name == "backward" or (name == "train" and len(args.every()) == 1 and args.taint):
         # a value object, or an engine that is given the loss
         taint = args.taint | (obj.attrs[TAINT_HELD].taint if TAINT_HELD in obj.attrs else frozenset())
         data.backward(machine, taint)
@@ -109,7 +109,7 @@ def _train_argument(machine: Machine, obj: Obj, args: Args, node: ast.Call) -> M
     if obj.kind == OPAQUE and NOT_MODELS.search(obj.name) and not obj.proven:
         return None
     values = args.every()
-    if len(values) > 1:
+    if len(values) > 1 or args.taint:
         return None
     site = machine.site(node)
     if not values:

@@ -38,7 +38,11 @@ def _mode_flag(machine: Machine, call: ast.expr, state: State) -> ast.expr | Non
     ):
         return None
     value = machine.eval(given[0], state)
-    if truth_of(value, state) is not None or any(isinstance(symbol, SavedMode) for symbol in value.symbols):
+    if (
+        value.taint
+        or truth_of(value, state) is not None
+        or any(isinstance(symbol, SavedMode) for symbol in value.symbols)
+    ):
         return None
     owner = machine.eval(call.func.value, state)
     models = bool(owner.refs) and all(state.heap[oid].kind == MODEL for oid in owner.refs)

@@ -22,7 +22,7 @@ NO_MODEL_NAME = re.compile(
 """Names that people give to other things that are called."""
 
 NOT_MODELS = re.compile(
-    r"optim|sched|scaler|sampler|loader|dataset|criterion|loss|trainer|logger|writer|args|opt$|cfg|config", re.I
+    r"optim|sched|scaler|sampler|loader|dataset|criterion|loss|trainer|logger|writer|args|opt$|cfg|config|_mode$", re.I
 )
 """Names of objects that work with models and are none, in parts of longer names."""
 
