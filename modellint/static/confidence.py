@@ -80,6 +80,14 @@ def _was_saved_where_nothing_has_a_mode(case: Case) -> bool:
     return not any(project.mentioning(word, mine, "calls") for word in _DEPEND)
 
 
+def _is_part_without_a_known_mode(case: Case) -> bool:
+    """Tell whether a module runs a part, in the mode that its callers left, of which nothing tells that it has one."""
+    obj, cls = case.snapshot.obj, case.event.root.cls
+    if cls is None or not case.context.classes.is_module(cls) or ENTRY not in kinds(case.snapshot.modes):
+        return False
+    return obj.cls is None and obj.depends == UNKNOWN
+
+
 def _may_see_to_it_itself(case: Case) -> bool:
     project, name = case.context.project, case.event.key.detail
     return sees_to_it_itself(case.event, case.snapshot) and not project.mentioning(
@@ -134,6 +142,7 @@ DOUBTS = (
     Doubt(
         "ML101", "saved whole, where no file names what depends on a mode", _was_saved_where_nothing_has_a_mode, 0, 5
     ),
+    Doubt("ML101", "a part of a module, left as it was, that has no known mode", _is_part_without_a_known_mode, 0, 3),
     Doubt("ML103", "nothing in the class tells of a mode", _has_no_known_mode, 2, 6),
     Doubt("ML103", "a constructor called eval(), who trains is out of sight", _was_built_so, 0, 7),
     Doubt("ML201", "a method that nobody in sight calls, without eval()", _is_readied_out_of_sight, 0, 3),

@@ -209,6 +209,7 @@ def _judge_open(place: Place, context: FileContext) -> Iterator[tuple[object, Fi
             meant = says_mode_is_meant(event.function, event.site.row)
             unknown = meant or leaves_it_to_others(event, snapshot, context)
             confidence = Confidence.LIKELY if uses and not unknown else Confidence.POSSIBLE
+            confidence = weighed("ML101", confidence, Case(event, snapshot, context))
             yield _cause(event, snapshot), _finding(event, snapshot, place.site, confidence)
             return
 
