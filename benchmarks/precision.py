@@ -5,8 +5,8 @@
 
 A verdict is written by a person into precision.yaml: `true`, or `false` with the reason why. Findings are the errors
 and warnings of ML1xx and ML2xx that a plain `modellint check` of the checkout's root shows; three draws, from
-"twenty-four more" to "ten libraries more", hold ML3xx and ML4xx, too, without ML403. Each draw has a name, and holds what
-was found in its repositories by the version that the draw was made with.
+"twenty-four more" to "ten libraries more", hold ML3xx and ML4xx, too, without ML403. Each draw has a name, and holds
+what was found in its repositories by the version that the draw was made with.
 """
 
 from __future__ import annotations
