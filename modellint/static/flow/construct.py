@@ -14,6 +14,7 @@ from modellint.static.flow.values import (
     CONTAINER,
     EVAL,
     INSTANCE,
+    LOADED,
     MODEL,
     NOTHING,
     RANDOM,
@@ -35,6 +36,7 @@ from modellint.static.flow.values import (
 from modellint.static.flow.vocabulary import MODEL_NAME
 from modellint.static.project import ClassInfo
 from modellint.static.project.facts import parameters
+from modellint.static.weights import Weights
 
 EFFECTIVE = frozenset(
     "eval train no_grad inference_mode enable_grad set_grad_enabled requires_grad_ load_state_dict from_pretrained "
@@ -77,9 +79,12 @@ def construct(machine: Machine, symbol: ClassValue, args: Args, node: ast.Call, 
     else:
         obj = Obj(INSTANCE, cls, "", machine.site(node), cls.name, UNKNOWN_MODES, UNKNOWN_WEIGHTS, {})
     value = machine.allocate(node, state, obj, "new")
-    initialise(machine, cls, value, args, node, state)
+    is_module = machine.classes.is_module(cls)
+    initialise(machine, cls, value, args, node, state, is_module and machine.quiet.weights.of(cls).loads_parts)
     for oid in value.refs:
         built = state.heap[oid]
+        if built.kind == MODEL and _is_made_of_loaded_parts(machine, cls, built, state):
+            state.heap[oid] = built = built._replace(weights=frozenset({LOADED}))
         if built.depends == UNKNOWN and machine.classes.dependence(cls).hangs_on:
             state.heap[oid] = built = _with_given(built, state)
         parts = (state.heap.find(part) for held in built.attrs.values() for part in held.refs)
@@ -87,6 +92,24 @@ def construct(machine: Machine, symbol: ClassValue, args: Args, node: ast.Call, 
         if built.kind == MODEL and switched and machine.classes.dependence(cls).answer != YES:
             state.heap[oid] = built._replace(modes=built.modes | UNKNOWN_MODES)  # only its own flag may be left
     return value
+
+
+def _is_made_of_loaded_parts(machine: Machine, cls: ClassInfo, obj: Obj, state: State) -> bool:
+    """Tell whether a model has no weights but those of networks that a library loads: it runs what was learned."""
+    weights = machine.quiet.weights
+    made = weights.of(cls)
+    if made.fresh or made.may_load or not made.loads_parts:
+        return False
+    parts = [part for held in obj.attrs.values() for oid in held.refs if (part := state.heap.find(oid)) is not None]
+    networks = [part for part in parts if part.kind == MODEL and not _is_mere_layer(part, weights)]
+    return bool(networks) and all(part.weights == frozenset({LOADED}) for part in networks)
+
+
+def _is_mere_layer(part: Obj, weights: Weights) -> bool:
+    """Tell whether a part learns nothing: a transform of the project, or a layer of torch beside what learns."""
+    if isinstance(part.cls, ClassInfo):
+        return weights.of(part.cls).is_weightless
+    return part.cls is not None and part.cls.startswith("torch.nn.")
 
 
 def _with_given(obj: Obj, state: State) -> Obj:
@@ -111,8 +134,10 @@ def _switched(obj: Obj) -> bool:
     return (obj.kind == MODEL or MODEL_NAME.match(obj.name) is not None) and kinds(obj.modes) != {TRAIN}
 
 
-def initialise(machine: Machine, cls: ClassInfo, value: Value, args: Args, node: ast.AST, state: State) -> None:
-    """Run `__init__` on a new object, for a torch module only where that can matter."""
+def initialise(
+    machine: Machine, cls: ClassInfo, value: Value, args: Args, node: ast.AST, state: State, whole: bool = False
+) -> None:
+    """Run `__init__` on a new object, for a torch module only where that can matter, or where it is wanted `whole`."""
     init = machine.project.method(cls, "__init__")
     if init is None:
         given = {name: args.get(name, index) for index, name in enumerate(cls.fields)}
@@ -122,7 +147,7 @@ def initialise(machine: Machine, cls: ClassInfo, value: Value, args: Args, node:
         init, args = machine.project.method(cls, "__post_init__"), Args()  # of a dataclass
         if init is None:
             return
-    if machine.classes.is_module(cls) and not (_any_effective(machine, cls) or _gives_model(args, state)):
+    if machine.classes.is_module(cls) and not (_any_effective(machine, cls) or _gives_model(args, state) or whole):
         return
     machine.recorder.muted += 1
     try:

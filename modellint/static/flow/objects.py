@@ -15,6 +15,7 @@ from modellint.static.flow.touching import WRITES, touch, touch_value
 from modellint.static.flow.unseen import is_given_volatile, model_method, opaque_method, runner_method
 from modellint.static.flow.values import (
     CONTAINER,
+    EVAL,
     INSTANCE,
     MODEL,
     NOTHING,
@@ -27,10 +28,12 @@ from modellint.static.flow.values import (
     Grad,
     GradContext,
     Manager,
+    Obj,
     Parameters,
     SuperProxy,
     Value,
     join_all,
+    kinds,
     only_constant,
 )
 from modellint.static.guards import own
@@ -152,7 +155,7 @@ def _own_method(machine: Machine, oid: int, method: FunctionInfo, args: Args, no
     if method.name in ("train", "eval"):
         result = machine.call(target, me, args, node, state)
         # `train` is overridden to keep parts in eval, `eval` to add something: the whole follows all the same
-        if not _switches_nothing(method):
+        if not (_switches_nothing(method) or _stays_in_evaluation(state.heap[oid], method)):
             builtin(machine, oid, method.name, args, node, state)
         return result if result.refs else me
     noted = machine.recorder.noted
@@ -174,6 +177,15 @@ def _switches_nothing(method: FunctionInfo) -> bool:
     if not _HANDS_ON.isdisjoint(method.callees):
         return False
     return not any(node.attr == "training" for node in own(method, ast.Attribute) if isinstance(node.ctx, ast.Store))
+
+
+def _stays_in_evaluation(obj: Obj, method: FunctionInfo) -> bool:
+    """Tell whether a method itself put its whole object into evaluation mode: `train` is `super().train(False)`."""
+    first, last = method.rows
+    path = str(method.module.path)
+    return kinds(obj.modes) == {EVAL} and all(
+        fact.site is not None and fact.site.path == path and first <= fact.site.row <= last for fact in obj.modes
+    )
 
 
 _HANDS_ON = frozenset({"super", "train", "eval", "apply"})

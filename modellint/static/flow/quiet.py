@@ -47,7 +47,7 @@ class Quiet:
     """Answers for the functions of one project; the class is that of the object whose method is called."""
 
     def __init__(self, project: Project, classes: Classes, knowledge: Knowledge, weights: Weights) -> None:
-        self._weights = weights
+        self.weights = weights
         self._project = project
         self._classes = classes
         self._knowledge = knowledge
@@ -100,7 +100,7 @@ class Quiet:
         """Tell whether a class is a module that is more than a function: one with weights, or with a mode."""
         if not self._classes.is_module(cls):
             return False
-        return self._classes.dependence(cls).answer != NO or not self._weights.of(cls).is_weightless
+        return self._classes.dependence(cls).answer != NO or not self.weights.of(cls).is_weightless
 
     def _summarise_class(self, cls: ClassInfo) -> Summary:
         if self._is_model(cls):

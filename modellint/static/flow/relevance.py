@@ -76,7 +76,7 @@ class Relevance:
         return any(base.split(".", 1)[0] in OTHER_FRAMEWORKS for base in self._project.ancestry(cls)[1])
 
     def _has_evidence(self, function: FunctionInfo, depth: int) -> bool:
-        if not _EVIDENCE.isdisjoint(function.words):
+        if not _EVIDENCE.isdisjoint(function.words) or "max" in function.callees:  # `_, labels = torch.max(scores, 1)`
             return True
         names = [function.name, *([function.cls.name] if function.cls else ())]
         if any(speaks_of_inference(name) for name in names):

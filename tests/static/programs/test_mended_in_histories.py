@@ -96,3 +96,99 @@ def test_a_method_of_another_object_that_is_handed_over_may_be_this_one(lint: Li
 @pytest.mark.parametrize("data", ["count = len(self.corpus.train)", "first = self.corpus.train[:size]"])
 def test_data_that_is_called_like_a_method_hands_nothing_over(lint: Lint, data: str) -> None:
     lint(CORPUS.format(data=data, mark="ML201"), rules=["ML201"])
+
+
+WRAPPED = """
+import torch
+from torch import nn
+from torchvision.models import resnet50
+
+class Normalize(nn.Module):
+    def forward(self, x):
+        return (x - 0.5) / 0.2
+
+class Classifier(nn.Module):
+    def __init__(self, pretrained=True):
+        super().__init__()
+        self.norm = Normalize()
+        self.net = resnet50(pretrained={pretrained})
+        {head}
+
+    def forward(self, x):
+        return self.net(self.norm(x))
+
+def labels(batches):
+    classifier = Classifier({given})
+    {ready}
+    for x in batches:
+        {switch}
+            _, label = torch.max(classifier(x), 1)  # {mark}
+        yield label
+"""
+NO_GRAD = "with torch.no_grad():"
+
+
+@pytest.mark.parametrize(
+    ("pretrained", "head", "given", "ready", "switch"),
+    [
+        ("True", "pass", "", "classifier.eval()", NO_GRAD),
+        ("False", "pass", "", "pass", "if True:"),
+        ("pretrained", "pass", "False", "pass", "if True:"),
+        ("True", "self.head = nn.Linear(1000, 10)", "", "pass", "if True:"),
+        ("True", "self.net = read(self.net)", "", "pass", "if True:"),
+    ],
+)
+def test_a_class_around_a_network_that_is_readied_or_has_no_weights_of_its_own(
+    lint: Lint, pretrained: str, head: str, given: str, ready: str, switch: str
+) -> None:
+    code = WRAPPED.format(pretrained=pretrained, head=head, given=given, ready=ready, switch=switch, mark="")
+    lint(code, rules=["ML101", "ML201"])
+
+
+@pytest.mark.parametrize(
+    ("pretrained", "ready", "switch", "mark"),
+    [
+        ("True", "pass", "if True:", "ML101, ML201"),
+        ("pretrained", "pass", "if True:", "ML101, ML201"),
+        ("True", "pass", NO_GRAD, "ML101"),
+        ("True", "classifier.eval()", "if True:", "ML201"),
+    ],
+)
+def test_a_class_around_a_loaded_network_has_loaded_weights(
+    lint: Lint, pretrained: str, ready: str, switch: str, mark: str
+) -> None:
+    code = WRAPPED.format(pretrained=pretrained, head="pass", given="", ready=ready, switch=switch, mark=mark)
+    lint(code, rules=["ML101", "ML201"])
+
+
+FROZEN = """
+import torch
+from torch import nn
+from torchvision.models import resnet50
+
+class Frozen(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = resnet50(pretrained=True)
+
+    def train(self, mode=True):
+        {train}
+        return self
+
+    @torch.no_grad()
+    def forward(self, x):
+        return self.net(x)
+
+def predict(x):
+    return Frozen().train()(x).argmax().item()  # {mark}
+"""
+
+
+@pytest.mark.parametrize("train", ["super().train(False)", "super().eval()"])
+def test_what_train_puts_into_evaluation_mode_is_there(lint: Lint, train: str) -> None:
+    lint(FROZEN.format(train=train, mark=""), rules=["ML101"])
+
+
+@pytest.mark.parametrize("train", ["super().train(mode)", "super().train(mode)\n        self.count = 0"])
+def test_what_train_hands_on_is_in_training_mode(lint: Lint, train: str) -> None:
+    lint(FROZEN.format(train=train, mark="ML101"), rules=["ML101"])
