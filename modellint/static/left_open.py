@@ -9,13 +9,14 @@ from pathlib import Path
 from modellint.static.context import FileContext
 from modellint.static.flow.events import Event, Snapshot
 from modellint.static.flow.values import EVAL, OFF, Site
+from modellint.static.flow.vocabulary import MODEL_NAME
 from modellint.static.handed_over import is_handed_over
 from modellint.static.naming import is_test_file, is_test_module
 from modellint.static.project import FunctionInfo
 from modellint.static.project.callers import MAX_FILES, files_calling
 from modellint.static.project.facts import parameters
 from modellint.static.purpose import functions_around, named_for_inference
-from modellint.static.snapshots import in_eval
+from modellint.static.snapshots import in_eval, open_mode
 
 
 def shows_what_is_meant(event: Event, snapshot: Snapshot, context: FileContext) -> bool:
@@ -40,6 +41,7 @@ def leaves_it_to_others(event: Event, snapshot: Snapshot, context: FileContext) 
     root = event.root
     return (
         sees_to_it_itself(event, snapshot)
+        or is_held_by_something(event, snapshot)
         or _is_called_unseen(event, context)
         or root in context.unsearched
         or _is_loaded_in_eval(event, context)
@@ -47,6 +49,13 @@ def leaves_it_to_others(event: Event, snapshot: Snapshot, context: FileContext) 
         or any(parameter.arg == _LIGHTNING for parameter, _ in parameters(root))
         or (root.cls is None and _HELPS_OUT.search(root.name) is not None)
     )
+
+
+def is_held_by_something(event: Event, snapshot: Snapshot) -> bool:
+    """Tell whether a model is an attribute of an object of which nothing is known: a trainer sees to its mode."""
+    owners = event.text.split(".")[:-1]
+    known = not owners or owners == [event.function.self_name] or any(map(MODEL_NAME.match, owners))
+    return open_mode(snapshot) and not known
 
 
 _LIGHTNING = "pl_module"

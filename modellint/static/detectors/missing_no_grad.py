@@ -16,10 +16,11 @@ from modellint.static.evidence import PREDICTS, as_trained, is_no_model, is_shap
 from modellint.static.family import runs_without_gradients, under_switch
 from modellint.static.flow.events import FORWARD, Event, Snapshot
 from modellint.static.flow.frames import call_at
-from modellint.static.flow.values import ENTRY, EVAL, UNKNOWN_MODES, Site, kinds
+from modellint.static.flow.values import ENTRY, EVAL, ON, UNKNOWN_MODES, Site, kinds
 from modellint.static.guards import walk_own
 from modellint.static.handed_over import is_handed_over
 from modellint.static.left_open import (
+    is_held_by_something,
     leaves_it_to_others,
     sibling_switches_autograd_off,
     switched_for_training_alone,
@@ -102,6 +103,8 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
     if predicts and event.model_trained and _EVALUATES.match(event.function.name):
         if in_train(snapshot) or snapshot.modes == UNKNOWN_MODES:
             return Confidence.LIKELY
+    if named and "detached" in event.uses and snapshot.grad.state == ON:
+        return Confidence.LIKELY  # whoever detaches what an evaluation gives has got a graph, whatever the mode
     if predicts and _is_cut_off(event, snapshot):
         return Confidence.LIKELY
     if named and predicts and ENTRY in kinds(snapshot.modes):
@@ -182,7 +185,7 @@ def _left_to_others(event: Event, context: FileContext) -> bool:
         or runs_without_gradients(event.root, context.project)
         or _is_asked_by_a_library(event.root, context)
         or _may_switch_itself(event, context)
-        or all(_comes_ready(snapshot) for snapshot in event.snapshots)
+        or all(_comes_ready(snapshot) or is_held_by_something(event, snapshot) for snapshot in event.snapshots)
         or _called_without_gradients(event, context)
         or _is_entered(event)
     )

@@ -11,6 +11,7 @@ from modellint.static.flow.forwards import class_of, forward, grad_within, looks
 from modellint.static.flow.machine import Machine
 from modellint.static.flow.modulemethods import builtin
 from modellint.static.flow.state import State
+from modellint.static.flow.targets import part_of
 from modellint.static.flow.touching import WRITES, touch, touch_value
 from modellint.static.flow.unseen import is_given_volatile, model_method, opaque_method, runner_method
 from modellint.static.flow.values import (
@@ -36,6 +37,7 @@ from modellint.static.flow.values import (
     kinds,
     only_constant,
 )
+from modellint.static.flow.vocabulary import HELD_MODEL
 from modellint.static.guards import own
 from modellint.static.project import FunctionInfo
 
@@ -141,6 +143,9 @@ def call_on(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, s
     result = builtin(machine, oid, name, args, node, state)
     if result is not None:
         return result
+    if obj.cls is None and obj.kind in (MODEL, OPAQUE) and HELD_MODEL.match(name) and args.every():
+        refs = part_of(machine, oid, name, state).refs
+        return join_all(forward(machine, part, args, node, state) for part in refs)
     if obj.kind == MODEL or (obj.kind == OPAQUE and (looks_like_model(obj) or is_given_volatile(obj, args))):
         return model_method(machine, oid, name, args, node, state)
     return opaque_method(machine, oid, name, args, node, state)

@@ -14,6 +14,11 @@ MODEL_NAME = re.compile(
 )
 """Names that people give to models; only used where nothing better is known of what is called."""
 
+HELD_MODEL = re.compile(
+    r"^_*(\w+_)?(model|net|network|backbone|generator|discriminator|actor|critic|policy|unet|vae)$|^net[A-Z]\w?$"
+)
+"""Those by which objects of any kind hold a model: `trainer.model(x)`. A tokenizer has a decoder, an array a clip."""
+
 NO_MODEL_NAME = re.compile(
     r"(fn|func|function|cls|class|type|op|factory|builder|callback|closure|transforms?|tfms?|crit(erion)?|loss\w*|"
     r"metric\w*|optim\w*|scheduler|logger|tokenizer|processor|collate\w*|progress|bar|partial|getter|hook|act|norm|layer)$",

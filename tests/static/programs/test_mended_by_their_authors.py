@@ -133,6 +133,24 @@ class Framework(nn.Module):
         return self.model(x).max(-1)[1].item()  # {mark}
 """
 
+HELD = """
+import torch
+from somewhere import Runner
+
+def evaluate(runner, loader):
+    right = 0
+    for x, y in loader:
+        with {around}:
+            right += ({call}(x).detach().argmax(1) == y).sum().item()  # {mark}
+    return right
+
+def main(loader):
+    runner = Runner()
+    print(evaluate(runner, loader))
+
+main(torch.load("batches.pt"))
+"""
+
 
 def search(main: str, mark: str) -> dict[str, str]:
     """Return a project that evaluates in a function that it hands to a library, and perhaps elsewhere."""
@@ -159,6 +177,10 @@ SILENT = {
         forward="", name="step", learn="loss.backward()", mark=""
     ),
     "a module that nobody trains": FRAMEWORK.format(forward="", name="infer", learn="pass", mark=""),
+    "a model that something holds, without autograd": HELD.format(
+        around="torch.no_grad()", call="runner.model", mark=""
+    ),
+    "a decoder that something holds": HELD.format(around="torch.device(0)", call="runner.decoder", mark=""),
     "what may be an engine, and is trained": EITHER.format(use="run(x).sum().backward()", mark=""),
 }
 FOUND = {
@@ -176,6 +198,7 @@ FOUND = {
     "a module that only trains and evaluates another": FRAMEWORK.format(
         forward="", name="infer", learn="loss.backward()", mark="ML101, ML201"
     ),
+    "a model that something holds": HELD.format(around="torch.device(0)", call="runner.model", mark="ML201"),
     "what may be an engine": EITHER.format(use="print(run(x).argmax(1).tolist())", mark="ML201"),
 }
 
