@@ -26,6 +26,7 @@ class Frame:
         "module",
         "on_yield",
         "parent",
+        "raises",
         "receiver",
         "returns",
         "unrolled",
@@ -40,6 +41,7 @@ class Frame:
         self.chain = chain
         self.receiver: Value | None = None
         self.returns: list[tuple[Value, State]] = []
+        self.raises: list[State] = []
         self.breaks: list[State] = []
         self.continues: list[State] = []
         self.declared: dict[str, str] = {}

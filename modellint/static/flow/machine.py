@@ -384,7 +384,9 @@ class Machine:
             work.grad = switched
         fell = self.block(function.body, [work])
         ends = frame.returns + [(NONE, end) for end in fell]
-        if not ends:  # every path raises
+        # where every path seems to raise, not everything is known: what was done before it stays done
+        ends = ends or [(NOTHING, left) for left in frame.raises]
+        if not ends:
             return NOTHING
         after = join_states([end for _, end in ends])
         keep_locals = bool(function.nested)  # they may be closed over

@@ -78,7 +78,7 @@ def _branch(
     if known is not None:
         return machine.block(body if known else orelse, [state])
     frame = machine.frame
-    marks = len(frame.returns), len(frame.breaks), len(frame.continues)
+    marks = len(frame.returns), len(frame.breaks), len(frame.continues), len(frame.raises)
     holds, fails = state.over(), state.over()
     if key is not None:
         holds.path[key] = positive
@@ -91,7 +91,7 @@ def _branch(
     for index in range(marks[0], len(frame.returns)):
         value, left = frame.returns[index]
         frame.returns[index] = value, left.onto(state.copy())
-    for leaving, mark in ((frame.breaks, marks[1]), (frame.continues, marks[2])):
+    for leaving, mark in ((frame.breaks, marks[1]), (frame.continues, marks[2]), (frame.raises, marks[3])):
         leaving[mark:] = [left.onto(state.copy()) for left in leaving[mark:]]
     if len(ends) == 1:
         return [ends[0].onto(state)]
@@ -154,6 +154,7 @@ def _return(machine: Machine, node: ast.Return, state: State) -> list[State]:
 
 
 def _raise(machine: Machine, node: ast.Raise, state: State) -> list[State]:
+    machine.frame.raises.append(state)
     return []
 
 
