@@ -81,12 +81,8 @@ def open_amount(node: ast.expr | None, scope: FunctionInfo) -> str | None:
     if not isinstance(node, ast.Name):
         return None
     default = next((default for parameter, default in parameters(scope) if parameter.arg == node.id), None)
-    is_zero = isinstance(default, ast.Constant) and type(default.value) in (int, float) and not default.value
-    return node.id if is_zero or _is_none(default) else None
-
-
-def _is_none(node: ast.expr | None) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
+    is_off = isinstance(default, ast.Constant) and type(default.value) in (int, float, type(None)) and not default.value
+    return node.id if is_off else None
 
 
 def of_amount(node: ast.expr | None, scope: FunctionInfo) -> Dependence:

@@ -14,49 +14,33 @@ _HEAD = """
         from torchvision import datasets, transforms
 """
 
+LEFT_TO_A_STEP = """
+        def finetune(model, accelerator, optimizer, train_set, eval_set):
+            def eval_step(batch):
+                model.eval()
+                with torch.no_grad():
+                    return model(**batch).loss
+
+            def train_step(batch):
+                model.train()
+                return model(**batch).loss
+
+            for _ in range(3):
+                for batch in accelerator.prepare(DataLoader(train_set, shuffle=True, drop_last=True)):
+                    accelerator.backward(train_step(batch))
+                    optimizer.step()
+                {name} = DataLoader(eval_set, batch_size=4, drop_last=True){mark}
+                losses = []
+                for batch in accelerator.prepare({name}):
+                    losses.append({step}(batch))
+                print(torch.stack(losses).mean())
+        """
+
 SILENT = {
-    "batches that are left to a step of training": """
-        def finetune(model, accelerator, optimizer, train_set, eval_set):
-            def eval_step(batch):
-                model.eval()
-                with torch.no_grad():
-                    return model(**batch).loss
-
-            def train_step(batch):
-                model.train()
-                return model(**batch).loss
-
-            for _ in range(3):
-                for batch in accelerator.prepare(DataLoader(train_set, shuffle=True, drop_last=True)):
-                    accelerator.backward(train_step(batch))
-                    optimizer.step()
-                extra_loader = DataLoader(eval_set, batch_size=4, drop_last=True)
-                losses = []
-                for batch in accelerator.prepare(extra_loader):
-                    losses.append(train_step(batch))
-                print(torch.stack(losses).mean())
-        """,
-    "data that is not called held out": """
-        def finetune(model, accelerator, optimizer, train_set, eval_set):
-            def eval_step(batch):
-                model.eval()
-                with torch.no_grad():
-                    return model(**batch).loss
-
-            def train_step(batch):
-                model.train()
-                return model(**batch).loss
-
-            for _ in range(3):
-                for batch in accelerator.prepare(DataLoader(train_set, shuffle=True, drop_last=True)):
-                    accelerator.backward(train_step(batch))
-                    optimizer.step()
-                extra_loader = DataLoader(eval_set, batch_size=4, drop_last=True)
-                losses = []
-                for batch in accelerator.prepare(extra_loader):
-                    losses.append(eval_step(batch))
-                print(torch.stack(losses).mean())
-        """,
+    "batches that are left to a step of training": LEFT_TO_A_STEP.format(
+        name="extra_loader", step="train_step", mark=""
+    ),
+    "data that is not called held out": LEFT_TO_A_STEP.format(name="extra_loader", step="eval_step", mark=""),
     "the usual script": """
         train_tf = transforms.Compose([transforms.RandomCrop(32, padding=4), transforms.ToTensor()])
         test_tf = transforms.Compose([transforms.ToTensor()])
@@ -308,27 +292,9 @@ SILENT = {
 }
 
 FOUND = {
-    "batches that are left to a step of evaluation": """
-        def finetune(model, accelerator, optimizer, train_set, eval_set):
-            def eval_step(batch):
-                model.eval()
-                with torch.no_grad():
-                    return model(**batch).loss
-
-            def train_step(batch):
-                model.train()
-                return model(**batch).loss
-
-            for _ in range(3):
-                for batch in accelerator.prepare(DataLoader(train_set, shuffle=True, drop_last=True)):
-                    accelerator.backward(train_step(batch))
-                    optimizer.step()
-                eval_loader = DataLoader(eval_set, batch_size=4, drop_last=True)  # ML307
-                losses = []
-                for batch in accelerator.prepare(eval_loader):
-                    losses.append(eval_step(batch))
-                print(torch.stack(losses).mean())
-        """,
+    "batches that are left to a step of evaluation": LEFT_TO_A_STEP.format(
+        name="eval_loader", step="eval_step", mark="  # ML307"
+    ),
     "copied with the shuffle": """
         val_loader = DataLoader(datasets.CIFAR10(".", train=False), batch_size=4, shuffle=True)  # ML306
 
