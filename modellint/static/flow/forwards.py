@@ -29,6 +29,7 @@ from modellint.static.flow.values import (
     kinds,
 )
 from modellint.static.flow.vocabulary import MODEL_NAME
+from modellint.static.guards import walk_own
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.names import last_name
 
@@ -81,7 +82,7 @@ def forward(machine: Machine, oid: int, args: Args, node: ast.Call, state: State
     own = machine.project.method(cls, "forward") if cls is not None else None
     if own is not None:
         state.grad = grad_within(machine, own, saved)
-    shown = obj if own is None else obj._replace(modes=_modes_of_what_runs(obj, own, state))
+    shown = obj if own is None else obj._replace(modes=_modes_of_what_runs(machine, obj, own, state))
     behind = _left_behind(obj, state)
     if behind is not None:
         mixed = frozenset(fact._replace(mode=MIXED) for fact in behind.modes)
@@ -93,11 +94,19 @@ def forward(machine: Machine, oid: int, args: Args, node: ast.Call, state: State
     return data.result_of(machine, number, args, state)
 
 
-def _modes_of_what_runs(obj: Obj, forward: FunctionInfo, state: State) -> Modes:
-    """Return the modes of a model; where its forward only runs parts that were put into evaluation mode, theirs."""
-    held = [obj.attrs[name] for name in called_attributes(forward) if name in obj.attrs]
-    parts = [state.heap[part] for value in held for part in value.refs]
-    if not parts or len(held) < len(called_attributes(forward)):
+def _modes_of_what_runs(machine: Machine, obj: Obj, forward: FunctionInfo, state: State) -> Modes:
+    """Return the modes of a model; where its forward only runs parts that were put into evaluation mode, theirs.
+
+    Parts without a mode may run beside them.
+    """
+    held = {name: obj.attrs[name] for name in called_attributes(forward) if name in obj.attrs}
+    parts = [state.heap[part] for value in held.values() for part in value.refs]
+    cls = class_of(obj)
+    if not parts or cls is None or "training" in forward.words:
+        return obj.modes
+    mentioned = (node.attr for node in walk_own(forward) if isinstance(node, ast.Attribute))
+    others = {name for name in mentioned if machine.classes.builds_child(cls, name)} | called_attributes(forward)
+    if not all(machine.classes.has_no_mode(cls, name) for name in others - held.keys()):
         return obj.modes
     by_hand = all(fact.how == "eval()" for part in parts for fact in part.modes)
     if by_hand and kinds(obj.modes) == {TRAIN} and all(part.kind == MODEL for part in parts):

@@ -160,8 +160,12 @@ def _own_method(machine: Machine, oid: int, method: FunctionInfo, args: Args, no
     if method.name in ("train", "eval"):
         result = machine.call(target, me, args, node, state)
         # `train` is overridden to keep parts in eval, `eval` to add something: the whole follows all the same
-        if not (_switches_nothing(method) or _stays_in_evaluation(state.heap[oid], method)):
+        if not (_switches_nothing(method) or _was_put_into_evaluation(state.heap[oid], method)):
+            parts = [part for held in state.heap[oid].attrs.values() for part in held.refs]
+            kept = {part: state.heap[part] for part in parts if _was_put_into_evaluation(state.heap[part], method)}
             builtin(machine, oid, method.name, args, node, state)
+            for part, obj in kept.items():
+                state.heap[part] = state.heap[part]._replace(modes=obj.modes)
         return result if result.refs else me
     noted = machine.recorder.noted
     result = machine.call(target, me, args, node, state)
@@ -184,8 +188,8 @@ def _switches_nothing(method: FunctionInfo) -> bool:
     return not any(node.attr == "training" for node in own(method, ast.Attribute) if isinstance(node.ctx, ast.Store))
 
 
-def _stays_in_evaluation(obj: Obj, method: FunctionInfo) -> bool:
-    """Tell whether a method itself put its whole object into evaluation mode: `train` is `super().train(False)`."""
+def _was_put_into_evaluation(obj: Obj, method: FunctionInfo) -> bool:
+    """Tell whether a method itself put an object into evaluation mode: its own by `super().train(False)`, or a part."""
     first, last = method.rows
     path = str(method.module.path)
     return kinds(obj.modes) == {EVAL} and all(

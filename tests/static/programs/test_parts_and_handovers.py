@@ -10,7 +10,46 @@ from tests.static.conftest import Lint
 
 RULES = ["ML101", "ML102", "ML103", "ML109", "ML201", "ML203", "ML204"]
 
+FROZEN = """
+        import torch
+        from torch import nn
+
+        class Backbone(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.body = {body}
+                self.head = nn.Sequential(nn.Linear(3, 3), nn.ReLU())
+                self.other = {other}
+
+            {train}
+
+            def forward(self, x):
+                {forward}
+
+        def predict(path, x):
+            net = Backbone()
+            net.load_state_dict(torch.load(path, weights_only=True))
+            net.train()
+            {ready}
+            with torch.no_grad():
+                return net(x).argmax(-1).tolist()  # {mark}
+        """
+PARTS = {
+    "body": "nn.Sequential(nn.Conv2d(3, 3, 3), nn.BatchNorm2d(3))",
+    "other": "nn.Identity()",
+    "train": "pass",
+    "forward": "return self.other(self.head(self.body(x)))",
+    "ready": "net.body.eval()",
+    "mark": "",
+}
+OVERRIDDEN = """def train(self, mode=True):
+                super().train(mode)
+                self.body.eval()
+                return self"""
+
 SILENT: dict[str, str | Mapping[str, str]] = {
+    "the one part with a mode in evaluation mode": FROZEN.format(**PARTS),
+    "a part that train() keeps in evaluation mode": FROZEN.format(**(PARTS | {"train": OVERRIDDEN, "ready": "pass"})),
     "slices of a network in evaluation mode": """
         import torch
         from torch import nn
@@ -155,6 +194,33 @@ SILENT: dict[str, str | Mapping[str, str]] = {
 }
 
 FOUND: dict[str, str | Mapping[str, str]] = {
+    "no part in evaluation mode": FROZEN.format(**(PARTS | {"ready": "pass", "mark": "ML101"})),
+    "a part without a mode in evaluation mode": FROZEN.format(
+        **(PARTS | {"ready": "net.head.eval()", "mark": "ML101"})
+    ),
+    "another part with a mode": FROZEN.format(**(PARTS | {"other": "nn.Dropout(0.1)", "mark": "ML101"})),
+    "another part that holds one": FROZEN.format(
+        **(PARTS | {"other": "nn.Sequential(*[nn.Dropout(0.1)])", "mark": "ML101"})
+    ),
+    "another part that a loop runs": FROZEN.format(
+        **(
+            PARTS
+            | {
+                "other": "nn.ModuleList([nn.Dropout(0.1), nn.Dropout(0.2)])",
+                "forward": "return sum(layer(self.head(self.body(x))) for layer in self.other)",
+                "mark": "ML101",
+            }
+        )
+    ),
+    "a forward that asks for the mode": FROZEN.format(
+        **(
+            PARTS
+            | {
+                "forward": "return self.head(nn.functional.dropout(self.body(x), 0.1, self.training))",
+                "mark": "ML101",
+            }
+        )
+    ),
     "a slice of a network nobody switched": """
         import torch
         from torch import nn
