@@ -23,7 +23,6 @@ from modellint.static.knowledge import Knowledge
 from modellint.static.project import ClassInfo, FunctionInfo, Project
 from modellint.static.project.facts import parameters
 from modellint.static.project.names import dotted_name, last_name
-from modellint.static.project.trees import walk
 
 WITHOUT_LAYERS = frozenset({"object", "abc.ABC", "typing.Generic", "typing.Protocol", "typing_extensions.Protocol"})
 _BUILTINS = frozenset(dir(builtins))
@@ -119,15 +118,9 @@ class Classes:
         return symbol.target is None and self.is_module_name(symbol.dotted)
 
     def has_no_mode(self, cls: ClassInfo, attribute: str) -> bool:
-        """Tell whether `cls` builds in its constructor what it keeps in `attribute`, and nothing of that has a mode."""
+        """Tell whether nothing that `cls` builds and keeps in `attribute` depends on the mode."""
         init = self.project.method(cls, "__init__")
-        values = [value for name, value in stored(init) if name == attribute] if init is not None else []
-        if init is None or len(values) != 1:
-            return False
-        calls = [node for node in walk(values[0]) if isinstance(node, ast.Call)]
-        if any(not isinstance(argument, ast.Call) for call in calls if _is_filled(call) for argument in call.args):
-            return False
-        return bool(calls) and all(self.of_call(call, init, set()).answer == NO for call in calls)
+        return init is not None and given.of_attribute(self, attribute, init).answer == NO
 
     def runs_forward(self, method: FunctionInfo) -> bool:
         """Tell whether a method of a torch module computes with its submodules, itself or through other methods."""
@@ -258,11 +251,6 @@ class Classes:
             return Dependence(UNKNOWN, hints=self.knowledge.loaders.get(dotted) is not None)
         builds_layers = name[:1].isupper() and not dotted.startswith("torch.")
         return Dependence(UNKNOWN if builds_layers and first_part(dotted) not in _BUILTINS else NO)
-
-
-def _is_filled(call: ast.Call) -> bool:
-    """Tell whether a call makes a container of modules."""
-    return any(name.endswith(f".{last_name(call.func)}") for name in given.CONTAINERS)
 
 
 def first_part(dotted: str) -> str:

@@ -9,19 +9,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext
 from modellint.static.dependence import UNKNOWN
 from modellint.static.flow.events import Event, Snapshot
-from modellint.static.flow.frames import call_at
+from modellint.static.flow.frames import call_at, holds
 from modellint.static.flow.libraries import SAVED_WHOLE
 from modellint.static.flow.values import ENTRY, TRAIN, Site, kinds
 from modellint.static.guards import path_to
 from modellint.static.left_open import sees_to_it_itself
-from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project import ClassInfo
 from modellint.static.snapshots import in_eval, in_train
 
 
@@ -129,12 +128,7 @@ def _was_built_so(case: Case) -> bool:
         return False
     family = case.context.project.ancestry(cls)[0]
     makers = [method for base in family for method in base.methods.values() if method.name == "__init__"]
-    return all(any(_holds(maker, site) for maker in makers) for site in case.causes)
-
-
-def _holds(function: FunctionInfo, site: Site) -> bool:
-    first, last = function.rows
-    return Path(site.path) == function.module.path and first <= site.row <= last
+    return all(any(holds(maker, site) for maker in makers) for site in case.causes)
 
 
 DOUBTS = (

@@ -112,7 +112,7 @@ def _of_value(classes: Classes, node: ast.expr, scope: FunctionInfo, depth: int)
         case ast.Subscript(value=ast.Dict(values=values)):
             parts = values
         case ast.Attribute(value=ast.Name(id=owner)) if owner == scope.self_name and scope.cls is not None:
-            return _of_attribute(classes, node.attr, scope, depth)
+            return of_attribute(classes, node.attr, scope, depth)
         case ast.Name() | ast.Attribute():
             return _of_name(classes, node, scope, depth)
         case ast.Call():
@@ -122,7 +122,7 @@ def _of_value(classes: Classes, node: ast.expr, scope: FunctionInfo, depth: int)
     return joined(_of_value(classes, part, scope, depth + 1) for part in parts)
 
 
-def _of_attribute(classes: Classes, attribute: str, scope: FunctionInfo, depth: int) -> Dependence:
+def of_attribute(classes: Classes, attribute: str, scope: FunctionInfo, depth: int = 0) -> Dependence:
     """Look at everything that the methods of the class assign to an attribute."""
     answers = []
     for owner in classes.project.ancestry(scope.cls)[0] if scope.cls is not None else ():

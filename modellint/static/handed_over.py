@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from modellint.static.guards import walk_own
+from modellint.static.guards import own, walk_own
 from modellint.static.project import FunctionInfo, Project
 from modellint.static.project.facts import parameters
 
@@ -30,12 +30,9 @@ def is_handed_over(root: FunctionInfo, project: Project) -> bool:
 
 def _holds_data(scope: FunctionInfo, name: str) -> bool:
     """Tell whether an attribute of that name is measured or taken from, which nobody does with a method."""
-    measured = {id(argument) for call in scope.calls_of("len") for argument in call.args}
-    taken_from = {id(node.value) for node in walk_own(scope) if isinstance(node, ast.Subscript)}
-    return any(
-        isinstance(node, ast.Attribute) and node.attr == name and id(node) in measured | taken_from
-        for node in walk_own(scope)
-    )
+    measured = [argument for call in scope.calls_of("len") for argument in call.args]
+    taken_from = [node.value for node in own(scope, ast.Subscript)]
+    return any(isinstance(held, ast.Attribute) and held.attr == name for held in measured + taken_from)
 
 
 def _is_argument(scope: FunctionInfo, name: str) -> bool:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from modellint.static.context import FileContext
 from modellint.static.flow.events import Event, Snapshot
-from modellint.static.flow.values import EVAL, OFF, Site
+from modellint.static.flow.frames import holds
+from modellint.static.flow.values import EVAL, OFF
 from modellint.static.flow.vocabulary import MODEL_NAME
 from modellint.static.handed_over import is_handed_over
 from modellint.static.naming import is_test_file, is_test_module
@@ -136,7 +137,7 @@ def switched_for_training_alone(event: Event, context: FileContext) -> bool:
         and other.root.cls is root.cls
         and other.root.module is root.module
         and not other.root.is_body
-        and all(fact.how == "train()" and _within(other.root, fact.site) for s in other.snapshots for fact in s.modes)
+        and all(fact.how == "train()" and holds(other.root, fact.site) for s in other.snapshots for fact in s.modes)
         for other in context.flow.events
     )
 
@@ -159,7 +160,7 @@ def sibling_sets_eval(event: Event, context: FileContext) -> bool:
     for other in _beside(event, context):
         for snapshot in other.snapshots:
             facts = [f for f in snapshot.modes if f.mode == EVAL and f.site is not None]
-            if in_eval(snapshot) and all(_within(other.root, f.site) for f in facts):
+            if in_eval(snapshot) and all(holds(other.root, f.site) for f in facts):
                 return True
     return False
 
@@ -167,7 +168,7 @@ def sibling_sets_eval(event: Event, context: FileContext) -> bool:
 def sibling_switches_autograd_off(event: Event, context: FileContext) -> bool:
     """Tell whether another method of the class switches autograd off itself before it runs the same model."""
     return any(
-        snapshot.grad.state == OFF and _within(other.root, snapshot.grad.site)
+        snapshot.grad.state == OFF and holds(other.root, snapshot.grad.site)
         for other in _beside(event, context)
         for snapshot in other.snapshots
     )
@@ -188,10 +189,3 @@ def _beside(event: Event, context: FileContext) -> Iterator[Event]:
         root = other.root
         if root.cls is cls and root is not event.root and other.key.oid == event.key.oid and not other.training:
             yield other
-
-
-def _within(function: FunctionInfo, site: Site | None) -> bool:
-    node = function.node
-    if node is None or site is None or site.path != str(function.module.path):
-        return False
-    return node.lineno <= site.row <= (node.end_lineno or node.lineno)

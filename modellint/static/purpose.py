@@ -45,11 +45,12 @@ def is_test_code(event: Event) -> bool:
     module = event.root.module
     if is_test_module(module):
         return True
-    if any(cls is not None and "unittest.TestCase" in cls.bases for cls in (f.cls for f in functions_around(event))):
+    around = functions_around(event)
+    if any(f.cls is not None and "unittest.TestCase" in f.cls.bases for f in around):
         return True
-    if any(function.name == "_test" and function.cls is None for function in functions_around(event)):
+    if any(f.name == "_test" and f.cls is None for f in around):
         return True
-    if any(f.name == "test" and not list(parameters(f)) and own(f, ast.Assert) for f in functions_around(event)):
+    if any(f.name == "test" and not list(parameters(f)) and own(f, ast.Assert) for f in around):
         return True  # what pytest collects
     return "pytest" in module.imports and any(name.startswith("test_") for name in names_around(event))
 

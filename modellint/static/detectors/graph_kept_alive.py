@@ -30,11 +30,11 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             collected = event.key.detail == "collected"
             if {"returned", "passed"} & event.uses and not (source.training and _trains_here(event)):
                 continue
-            if runs_without_gradients(event.root, context.project):
-                continue
             if collected and (not source.training or "passed" in event.uses):
                 continue
             if _begins_anew(event) or _counts(event) or _by_hand(source) or _is_step_of_module(event, context):
+                continue
+            if runs_without_gradients(event.root, context.project):
                 continue
             confidence = Confidence.CERTAIN if source.training else Confidence.LIKELY
             details = {"sum": event.text, "model": source.text, "adds": "collects" if collected else "adds up"}

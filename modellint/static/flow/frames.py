@@ -57,6 +57,14 @@ def site_of(module: ModuleInfo, node: ast.AST) -> Site:
     return Site(str(module.path), node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
 
 
+def holds(function: FunctionInfo, site: Site | None) -> bool:
+    """Tell whether `site` stands in the definition of `function`, below its decorators."""
+    node = function.node
+    if node is None or site is None or site.path != str(function.module.path):
+        return False
+    return node.lineno <= site.row <= (node.end_lineno or node.lineno)
+
+
 def call_at(function: FunctionInfo, site: Site) -> ast.Call | None:
     """Return the call of `function` that stands at `site`, None where there is none."""
     known: dict[Site, ast.Call] | None = function.memo.get(call_at)

@@ -8,6 +8,7 @@ from modellint.static.flow import data, libraries
 from modellint.static.flow.contexts import enter_context, enter_manager
 from modellint.static.flow.events import FORWARD
 from modellint.static.flow.forwards import class_of, forward, grad_within, looks_like_model, written
+from modellint.static.flow.frames import holds
 from modellint.static.flow.machine import Machine
 from modellint.static.flow.modulemethods import builtin
 from modellint.static.flow.state import State
@@ -162,10 +163,10 @@ def _own_method(machine: Machine, oid: int, method: FunctionInfo, args: Args, no
         # `train` is overridden to keep parts in eval, `eval` to add something: the whole follows all the same
         if not (_switches_nothing(method) or _was_put_into_evaluation(state.heap[oid], method)):
             parts = [part for held in state.heap[oid].attrs.values() for part in held.refs]
-            kept = {part: state.heap[part] for part in parts if _was_put_into_evaluation(state.heap[part], method)}
+            kept = {p: state.heap[p].modes for p in parts if _was_put_into_evaluation(state.heap[p], method)}
             builtin(machine, oid, method.name, args, node, state)
-            for part, obj in kept.items():
-                state.heap[part] = state.heap[part]._replace(modes=obj.modes)
+            for part, modes in kept.items():
+                state.heap[part] = state.heap[part]._replace(modes=modes)
         return result if result.refs else me
     noted = machine.recorder.noted
     result = machine.call(target, me, args, node, state)
@@ -190,11 +191,7 @@ def _switches_nothing(method: FunctionInfo) -> bool:
 
 def _was_put_into_evaluation(obj: Obj, method: FunctionInfo) -> bool:
     """Tell whether a method itself put an object into evaluation mode: its own by `super().train(False)`, or a part."""
-    first, last = method.rows
-    path = str(method.module.path)
-    return kinds(obj.modes) == {EVAL} and all(
-        fact.site is not None and fact.site.path == path and first <= fact.site.row <= last for fact in obj.modes
-    )
+    return kinds(obj.modes) == {EVAL} and all(holds(method, fact.site) for fact in obj.modes)
 
 
 _HANDS_ON = frozenset({"super", "train", "eval", "apply"})
