@@ -119,6 +119,7 @@ class Framework:
     no_modules: tuple[str, ...]
     mode_dependent: tuple[str, ...]
     mode_free: tuple[str, ...]
+    dropout_by_default: tuple[str, ...]
     dependent_with: tuple[DependentWith, ...]
     path: Path
 
@@ -178,6 +179,7 @@ def _build(data: Mapping[str, Any], path: Path) -> Framework:
         no_modules=tuple(modules.get("except", ())),
         mode_dependent=tuple(modules.get("mode-dependent", ())),
         mode_free=tuple(modules.get("mode-free", ())),
+        dropout_by_default=tuple(modules.get("dropout-by-default", ())),
         dependent_with=tuple(
             DependentWith(call, tuple(_argument(argument) for argument in entry["arguments"]))
             for entry in modules.get("mode-dependent-with", ())

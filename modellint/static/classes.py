@@ -248,7 +248,9 @@ class Classes:
             containers = ("Sequential", "ModuleList", "ModuleDict", "Module")
             if dotted.startswith("torch.nn.") and name in containers:
                 return Dependence(NO)
-            return Dependence(UNKNOWN, hints=self.knowledge.loaders.get(dotted) is not None)
+            known = self.knowledge
+            hints = known.loaders.get(dotted) is not None or known.dropout_by_default.get(dotted) is not None
+            return Dependence(UNKNOWN, hints=hints)
         builds_layers = name[:1].isupper() and not dotted.startswith("torch.")
         return Dependence(UNKNOWN if builds_layers and first_part(dotted) not in _BUILTINS else NO)
 

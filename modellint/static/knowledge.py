@@ -89,6 +89,7 @@ class Knowledge:
         self.module_bases = _names(frameworks, lambda f: f.module_bases, lambda f: f.no_modules)
         self.mode_dependent = _names(frameworks, lambda f: f.mode_dependent)
         self.mode_free = _names(frameworks, lambda f: f.mode_free)
+        self.dropout_by_default = _names(frameworks, lambda f: f.dropout_by_default)
         self.dependent_with: NameTable[tuple[Argument, ...]] = NameTable(
             (entry.call, (), entry.arguments) for f in frameworks for entry in f.dependent_with
         )

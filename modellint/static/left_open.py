@@ -17,7 +17,7 @@ from modellint.static.project import FunctionInfo
 from modellint.static.project.callers import MAX_FILES, files_calling
 from modellint.static.project.facts import parameters
 from modellint.static.purpose import functions_around, named_for_inference
-from modellint.static.snapshots import in_eval, open_mode
+from modellint.static.snapshots import has_loaded_weights, in_eval, open_mode
 
 
 def shows_what_is_meant(event: Event, snapshot: Snapshot, context: FileContext) -> bool:
@@ -48,7 +48,7 @@ def leaves_it_to_others(event: Event, snapshot: Snapshot, context: FileContext) 
         or _is_loaded_in_eval(event, context)
         or is_handed_over(root, context.project)
         or any(parameter.arg == _LIGHTNING for parameter, _ in parameters(root))
-        or (root.cls is None and _HELPS_OUT.search(root.name) is not None)
+        or (root.cls is None and _HELPS_OUT.search(root.name) is not None and not has_loaded_weights(snapshot))
     )
 
 

@@ -29,7 +29,7 @@ from modellint.static.merge import merged
 from modellint.static.project import ClassInfo
 from modellint.static.purpose import functions_around, named_for_inference
 from modellint.static.sites import Place, called_from, places, shown_at
-from modellint.static.snapshots import in_eval, in_train, open_mode, records
+from modellint.static.snapshots import has_loaded_weights, in_eval, in_train, open_mode, records
 
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
@@ -205,10 +205,10 @@ def _judge_open(place: Place, context: FileContext) -> Iterator[tuple[object, Fi
                 continue
             if _computes_a_loss(event, context):
                 continue
-            uses = event.uses & PREDICTS
+            concludes = has_loaded_weights(snapshot) or not PREDICTS.isdisjoint(event.uses)
             meant = says_mode_is_meant(event.function, event.site.row)
             unknown = meant or leaves_it_to_others(event, snapshot, context)
-            confidence = Confidence.LIKELY if uses and not unknown else Confidence.POSSIBLE
+            confidence = Confidence.LIKELY if concludes and not unknown else Confidence.POSSIBLE
             confidence = weighed("ML101", confidence, Case(event, snapshot, context))
             yield _cause(event, snapshot), _finding(event, snapshot, place.site, confidence)
             return

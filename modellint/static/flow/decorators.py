@@ -66,10 +66,23 @@ def hides_mode(machine: Machine, function: FunctionInfo) -> bool:
         name = last_name(node)
         if name is None or not _SETS_UP.search(name) or grad_switch(machine, function, node) is not None:
             continue
+        if _registers(function, node):
+            continue
         symbol = machine.project.resolve_in(function.parent or function.module.body, bare_decorator(node))
         if symbol is None or not isinstance(symbol.target, FunctionInfo):
             return True
     return False
+
+
+def _registers(function: FunctionInfo, decorator: ast.expr) -> bool:
+    """Tell whether a decorator belongs to an object that the file makes: `@app.evaluate()` names what is handled."""
+    bare = bare_decorator(decorator)
+    if not isinstance(bare, ast.Attribute) or not isinstance(bare.value, ast.Name):
+        return False
+    made = (
+        node for node in function.module.body.body if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
+    )
+    return any(isinstance(target, ast.Name) and target.id == bare.value.id for node in made for target in node.targets)
 
 
 def wrapping_decorators(machine: Machine, function: FunctionInfo) -> tuple[ast.expr, ...]:

@@ -93,9 +93,9 @@ def builtin(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, s
     if name in ("forward", "__call__") and (obj.kind == MODEL or looks_like_model(obj)):
         return forward(machine, oid, args, node, state)
     if name == "backward" or (name == "train" and len(args.every()) == 1 and args.taint):
-        # a value object, or an engine that is given the loss
-        taint = args.taint | (obj.attrs[TAINT_HELD].taint if TAINT_HELD in obj.attrs else frozenset())
-        data.backward(machine, taint)
+        # an engine that is given the loss, whatever else it was given before, or a value object that holds one
+        held = obj.attrs[TAINT_HELD].taint if TAINT_HELD in obj.attrs else frozenset()
+        data.backward(machine, args.taint if any(number >= 0 for number in args.taint) else args.taint | held)
         return NOTHING
     return None
 

@@ -1,0 +1,171 @@
+"""What became transformers, and libraries of one model: the mode that they leave, and what has dropout in it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.static.conftest import Lint
+
+RULES = ["ML101", "ML103", "ML201", "ML202"]
+
+WRAPPED = """
+        import torch
+        from torch import nn
+        {imports}
+
+        class Tagger({base}):
+            def __init__(self, config):
+                super().__init__({given})
+                self.body = {body}
+                self.head = nn.Linear(768, 3)
+
+            def forward(self, ids):
+                return self.head(self.body(ids)[0])
+
+        def predict(config, ids):
+            model = Tagger(config)
+            model.load_state_dict(torch.load("tagger.pt", weights_only=True))
+            with torch.no_grad():
+                return model(ids).argmax(-1)  # {mark}
+    """
+
+SILENT = {
+    "pytorch-transformers calls eval()": """
+        import torch
+        from pytorch_transformers import BertModel
+
+        def embed(ids):
+            model = BertModel.from_pretrained("bert-base-uncased")
+            with torch.no_grad():
+                return model(ids)[0].numpy()
+    """,
+    "what came before does not, but somebody else may": """
+        import torch
+        from pytorch_pretrained_bert import BertModel
+
+        def embed(ids):
+            model = BertModel.from_pretrained("bert-base-uncased")
+            model.eval()
+            with torch.no_grad():
+                return model(ids)[0][-1].numpy()
+    """,
+    "its GPT-2 has no dropout": """
+        import torch
+        from pytorch_pretrained_bert import GPT2LMHeadModel
+
+        def score(ids):
+            model = GPT2LMHeadModel.from_pretrained("gpt2")
+            with torch.no_grad():
+                return model(ids).argmax(-1).tolist()
+    """,
+    "a tokenizer is no model": """
+        from pytorch_pretrained_bert import BertTokenizer
+
+        def read(text):
+            tokenizer = BertTokenizer.from_pretrained("bert-base-uncased")
+            return tokenizer.convert_tokens_to_ids(tokenizer.tokenize(text))
+    """,
+    "weights of X-rays come in evaluation mode": """
+        import torch
+        import torchxrayvision as xrv
+
+        def diagnose(image):
+            model = xrv.models.DenseNet(weights="densenet121-res224-all")
+            with torch.no_grad():
+                return model(image).cpu().numpy()
+    """,
+    "apply_model switches both": """
+        from demucs.apply import apply_model
+        from demucs.pretrained import get_model
+
+        def separate(wave):
+            return apply_model(get_model("htdemucs"), wave)[0].numpy()
+    """,
+    "predict() of GroundingDINO switches autograd off": """
+        from groundingdino.util.inference import load_model, predict
+
+        def detect(image):
+            boxes, logits, phrases = predict(load_model("c.py", "w.pth"), image, "a dog", 0.3, 0.2)
+            return boxes.tolist(), phrases
+    """,
+    "a codec under no_grad": """
+        import torch
+        from encodec import EncodecModel
+
+        def encode(wave):
+            model = EncodecModel.encodec_model_24khz()
+            with torch.no_grad():
+                return [codes.numpy() for codes, _ in model.encode(wave)]
+    """,
+    "a model around one without dropout, as its configuration has it": WRAPPED.format(
+        imports="from transformers import LlamaModel",
+        base="nn.Module",
+        given="",
+        body="LlamaModel(config)",
+        mark="",
+    ),
+    "a model around one that comes in evaluation mode": WRAPPED.format(
+        imports="from transformers import BertModel",
+        base="nn.Module",
+        given="",
+        body='BertModel.from_pretrained("bert-base-uncased")',
+        mark="",
+    ),
+}
+
+FOUND = {
+    "from_pretrained of pytorch-pretrained-bert": """
+        import torch
+        from pytorch_pretrained_bert.modeling import BertForSequenceClassification
+
+        def classify(ids):
+            model = BertForSequenceClassification.from_pretrained("bert-base-uncased", num_labels=2)
+            with torch.no_grad():
+                return model(ids).argmax(-1).tolist()  # ML101
+    """,
+    "pytorch-transformers leaves autograd on": """
+        from pytorch_transformers import BertModel
+
+        def embed(ids):
+            model = BertModel.from_pretrained("bert-base-uncased")
+            return model(ids)[0].detach().numpy()  # ML201
+    """,
+    "a model of one's own around BERT": WRAPPED.format(
+        imports="from transformers import BertModel", base="nn.Module", given="", body="BertModel(config)", mark="ML101"
+    ),
+    "a heir of an older one": WRAPPED.format(
+        imports="from pytorch_pretrained_bert.modeling import BertModel, BertPreTrainedModel",
+        base="BertPreTrainedModel",
+        given="config",
+        body="BertModel(config)",
+        mark="ML101",
+    ),
+    "X-rays with weights of one's own": """
+        import torch
+        import torchxrayvision as xrv
+
+        def diagnose(image):
+            model = xrv.models.DenseNet(num_classes=3)
+            model.load_state_dict(torch.load("xray.pt", weights_only=True))
+            with torch.no_grad():
+                return model(image).argmax(1).tolist()  # ML101
+    """,
+    "a codec with its graph": """
+        from encodec import EncodecModel
+
+        def encode(wave):
+            model = EncodecModel.encodec_model_24khz()
+            frames = model.encode(wave)  # ML201
+            return [codes.detach().numpy() for codes, _ in frames]
+    """,
+}
+
+
+@pytest.mark.parametrize("text", SILENT.values(), ids=SILENT)
+def test_right(lint: Lint, text: str) -> None:
+    lint(text, rules=RULES)
+
+
+@pytest.mark.parametrize("text", FOUND.values(), ids=FOUND)
+def test_wrong(lint: Lint, text: str) -> None:
+    lint(text, rules=RULES)
