@@ -136,7 +136,7 @@ class Classes:
         members = _members(method, me)
         for call in method.calls:
             func = call.func
-            if isinstance(func, ast.Subscript):  # `self.layers[0](x)`
+            while isinstance(func, ast.Subscript):  # `self.layers[0](x)`, `self.stacks[0][1](x)`
                 func = func.value
             if isinstance(func, ast.Name) and (func.id == me or (func.id in members and call.args)):
                 return True

@@ -67,7 +67,7 @@ def is_inference(event: Event, snapshot: Snapshot) -> bool:
     if _within_step(event) or (event.within_step and snapshot.grad.state != OFF):
         return False  # metrics of the batch that is trained on
     if snapshot.grad.state == OFF:
-        if event.result_dropped and speaks_of_inference(event.function.name) is not True:
+        if event.result_dropped and not predicts and speaks_of_inference(event.function.name) is not True:
             return False  # a dummy forward: to build lazy layers, to warm up, to gather statistics
         if not event.uses and event.key.detail in _PLAIN and put_into_training(snapshot):
             return False  # nobody reads the result: batch norms gather their statistics anew

@@ -20,7 +20,7 @@ from modellint.static.guards import (
     value_tied_to_mode,
     values_of,
 )
-from modellint.static.project import FunctionInfo
+from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import called_name, parameters
 from modellint.static.project.names import last_name
 from modellint.static.project.trees import walk
@@ -176,7 +176,15 @@ def _on_purpose(context: FileContext, scope: FunctionInfo) -> bool:
         return False
     if _ALWAYS_DROPS.search(scope.cls.name):
         return True
-    return all(base == "object" for base in context.project.ancestry(scope.cls)[1])
+    return _is_no_module(context, scope.cls)
+
+
+def _is_no_module(context: FileContext, cls: ClassInfo) -> bool:
+    """Tell whether a class derives from nothing, and no module of its file from it."""
+    if any(base != "object" for base in context.project.ancestry(cls)[1]):
+        return False
+    heirs = (other for other in context.module.classes if cls in context.project.ancestry(other)[0])
+    return not any(context.classes.is_module(heir) for heir in heirs)
 
 
 def _follows_flag(scope: FunctionInfo, chance: ast.expr) -> bool:

@@ -87,8 +87,8 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
         return None
     by_its_class = _is_readied_by_its_class(event, snapshot)
     sets_eval = (in_eval(snapshot) or by_its_class) and any(fact.site is not None for fact in snapshot.modes)
-    kept = {"returned with its graph", "passed"} & event.uses
-    if sets_eval and "detached" in event.uses and not kept:
+    cut_off = "detached" in event.uses and not event.kept and _WITH_GRAPH.isdisjoint(event.uses)
+    if sets_eval and cut_off:
         return Confidence.LIKELY
     if sets_eval and predicts:
         return Confidence.LIKELY if by_its_class else Confidence.CERTAIN
@@ -105,6 +105,8 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
             return Confidence.LIKELY
     if named and "detached" in event.uses and snapshot.grad.state == ON:
         return Confidence.LIKELY  # whoever detaches what an evaluation gives has got a graph, whatever the mode
+    if named and predicts and cut_off and event.model_trained and "backward" not in event.root.callees:
+        return Confidence.LIKELY
     if predicts and _is_cut_off(event, snapshot):
         return Confidence.LIKELY
     if named and predicts and ENTRY in kinds(snapshot.modes):
@@ -148,6 +150,10 @@ def _is_readied_by_its_class(event: Event, snapshot: Snapshot) -> bool:
     return by_hand and event.root.cls is not None and event.text.startswith(f"{event.root.self_name}.")
 
 
+_WITH_GRAPH = frozenset({"returned with its graph", "passed with its graph"})
+"""What became of a result that others may yet differentiate."""
+
+
 def _is_cut_off(event: Event, snapshot: Snapshot) -> bool:
     """Tell whether all that a function wants of a model it was given is detached, and nothing switches autograd off.
 
@@ -162,10 +168,15 @@ _ASKS_SHAPE = frozenset({"detach", "shape", "size", "dtype", "device"})
 
 
 def _only_detached(event: Event) -> bool:
-    """Tell whether a function asks nothing of the result of a forward but to be detached: `y = net(x); y.detach()`."""
+    """Tell whether a function asks nothing of the result of a forward but to be detached.
+
+    `net(x).detach()`; `y = net(x); y.detach()`.
+    """
     call = call_at(event.function, event.site)
     nodes = list(walk_own(event.function))
     asked = {id(node.value): node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    if asked.get(id(call)) == "detach":
+        return True
     names = {t.id for n in nodes if isinstance(n, ast.Assign) and n.value is call for t in n.targets if _is_name(t)}
     loads = [n for n in nodes if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load)]
     return bool(loads) and all(asked.get(id(load)) in _ASKS_SHAPE for load in loads)
@@ -180,14 +191,17 @@ MAX_FILES = 12
 
 def _left_to_others(event: Event, context: FileContext) -> bool:
     """Tell whether a switch stands where the flow does not lead: in what is run, or around what is called elsewhere."""
+    if _may_switch_itself(event, context) or _is_entered(event):
+        return True
+    if all(_comes_ready(snapshot) or is_held_by_something(event, snapshot) for snapshot in event.snapshots):
+        return True
+    if "backward" in event.root.callees:
+        return False  # nobody calls what trains without gradients
     return (
         is_handed_over(event.root, context.project)
         or runs_without_gradients(event.root, context.project)
         or _is_asked_by_a_library(event.root, context)
-        or _may_switch_itself(event, context)
-        or all(_comes_ready(snapshot) or is_held_by_something(event, snapshot) for snapshot in event.snapshots)
         or _called_without_gradients(event, context)
-        or _is_entered(event)
     )
 
 
@@ -257,8 +271,20 @@ def _may_switch_itself(event: Event, context: FileContext) -> bool:
                 if not _SWITCHES.isdisjoint(decorators | function.words):
                     return True
                 if function.cls is not None and context.classes.is_module(function.cls):
-                    runs.append(context.classes.runs_forward(function))
+                    runs.append(context.classes.runs_forward(function) or _asks_a_part(function))
     return bool(runs) and not any(runs)  # it draws numbers, say, and runs no layer
+
+
+def _asks_a_part(method: FunctionInfo) -> bool:
+    """Tell whether a method of a model has parts of it compute: `self.scorer.score(x)`, `self.items().embed(x)`."""
+    for call in method.calls:
+        func = call.func
+        if isinstance(func, ast.Attribute) and _COMPUTES.search(func.attr) and not _is_name(func.value):
+            return True
+    return False
+
+
+_COMPUTES = re.compile(r"^(score|embed|encode|decode)(_|$)")
 
 
 def _is_asked_by_a_library(root: FunctionInfo, context: FileContext) -> bool:

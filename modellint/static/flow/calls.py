@@ -12,7 +12,7 @@ from modellint.static.flow.machine import Machine
 from modellint.static.flow.names import member_value
 from modellint.static.flow.objects import call_method, call_object
 from modellint.static.flow.state import State
-from modellint.static.flow.targets import MAX_ALTERNATIVES, TAINT_HELD, class_variable, part_of, unpacked
+from modellint.static.flow.targets import MAX_ALTERNATIVES, TAINT_HELD, class_variable, entries, part_of, unpacked
 from modellint.static.flow.values import (
     CONTAINER,
     CUT,
@@ -58,7 +58,10 @@ def arguments(machine: Machine, node: ast.Call, state: State) -> Args:
             positional.append(machine.eval(item, state))
     for keyword in node.keywords:
         value = machine.eval(keyword.value, state)
-        if keyword.arg is None:
+        named = entries(value, state) if keyword.arg is None else None
+        if named is not None:
+            keywords |= named
+        elif keyword.arg is None:
             spread = value if spread is None else join(spread, value)
         else:
             keywords[keyword.arg] = value

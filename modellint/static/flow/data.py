@@ -31,6 +31,7 @@ from modellint.static.flow.values import (
     Grad,
     Obj,
     Value,
+    cut,
     join_all,
     kinds,
     only_constant,
@@ -110,12 +111,12 @@ def method(machine: Machine, receiver: Value, name: str, args: Args, node: ast.C
         return Value(taint=taint if off else taint | {machine.leaf(node)})
     if name in PREDICTIONS:
         machine.recorder.use(taint, PREDICTIONS[name])
-        taint |= {CUT}
+        taint = cut(taint)
     elif name in ("max", "min", "sort") and args.every():
         machine.recorder.use(taint, "prediction")
     elif name == "detach":
         machine.recorder.use(taint, "detached")
-        taint |= {CUT}
+        taint = cut(taint)
     else:
         escape(machine, node, args, state, name)
         if args.taint and not receiver.taint:
@@ -155,7 +156,7 @@ def escape(machine: Machine, node: ast.Call, args: Args, state: State, name: str
     if name == "backward":
         backward(machine, taint)
     elif taint:
-        machine.recorder.use(taint, "passed")
+        machine.recorder.pass_on(args)
     for value in args.every():
         for oid in value.refs:
             if state.heap[oid].kind == CONTAINER:

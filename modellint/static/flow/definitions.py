@@ -8,7 +8,7 @@ from modellint.static.flow.machine import Machine, Statements
 from modellint.static.flow.state import State
 from modellint.static.flow.targets import christen, class_home
 from modellint.static.flow.values import NONE, Args, ClassValue, FunctionValue, Value
-from modellint.static.project import ClassInfo
+from modellint.static.project import ClassInfo, ModuleInfo
 from modellint.static.project.names import last_name
 from modellint.static.project.trees import rows_of
 
@@ -77,7 +77,14 @@ def _register(
         name = last_name(decorator)
         if name is not None and "regist" in name:
             call = ast.copy_location(ast.Call(decorator, [], []), decorator)
-            machine.call_value(machine.eval(decorator, state), Args((Value(symbols=(value,)),)), call, state)
+            registrar = machine.eval(decorator, state)
+            if not any(isinstance(s, FunctionValue) and _imports_by_name(s.function.module) for s in registrar.symbols):
+                machine.call_value(registrar, Args((Value(symbols=(value,)),)), call, state)
+
+
+def _imports_by_name(module: ModuleInfo) -> bool:
+    """Tell whether a file imports what it is asked for: then its registry holds more than the imports in sight say."""
+    return any("import_module" in scope.callees for scope in (module.body, *module.functions))
 
 
 def _import(machine: Machine, node: ast.Import | ast.ImportFrom, state: State) -> list[State]:

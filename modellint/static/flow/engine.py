@@ -276,6 +276,7 @@ class FileAnalysis:
             after = state.over()
             machine.frames.append(Frame(machine.module_frame(method.module), method.module.body, None, ()))
             value = FunctionValue(method, None, method.name, True)
+            value = decorate(machine, value, after) or value
             machine.activate(value, me, unknown_arguments(machine, method, after, me), (), after)
             machine.frames.pop()
             before = state.heap[oid].attrs

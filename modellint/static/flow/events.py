@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from modellint.static.flow.values import ENTRY, OFF, UNKNOWN_MODES, Grad, Modes, Obj, Site, kinds
+from modellint.static.flow.values import CUT, ENTRY, OFF, UNKNOWN_MODES, Args, Grad, Modes, Obj, Site, kinds
 from modellint.static.project import FunctionInfo
 from modellint.static.project.names import last_name
 from modellint.static.project.trees import walk
@@ -40,11 +40,19 @@ def loop_facts(loop: ast.For | ast.AsyncFor | ast.While | ast.comprehension) -> 
     """Return what rules ask about a loop, without its nodes."""
     iterated = () if isinstance(loop, ast.While) else walk(loop.iter)
     over = {name for node in iterated if (name := _spoken_of(node)) is not None}
-    calls = {last_name(n.func) for n in walk(loop) if isinstance(n, ast.Call)}
+    dropped = {id(n.value) for n in walk(loop) if isinstance(n, ast.Expr)}
+    calls = {last_name(n.func) for n in walk(loop) if isinstance(n, ast.Call) and not _is_own_step(n, id(n) in dropped)}
     row = loop.target.lineno if isinstance(loop, ast.comprehension) else loop.lineno
     bound = () if isinstance(loop, ast.While) else walk(loop.target)
     given = frozenset(n.id for n in bound if isinstance(n, ast.Name))
     return Loop(row, frozenset(over), frozenset(name for name in calls if name), given)
+
+
+def _is_own_step(call: ast.Call, is_dropped: bool) -> bool:
+    """Tell whether a call is a step of the work itself, `self.step(batch)`: an environment answers."""
+    func = call.func
+    own = isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == "self"
+    return is_dropped and own
 
 
 def _spoken_of(node: ast.AST) -> str | None:
@@ -205,8 +213,30 @@ def _is_left_to_another_method(event: Event) -> bool:
 
 
 def _attributes(function: FunctionInfo) -> Iterator[str]:
-    nodes = walk(function.node) if function.node is not None else ()
-    return (node.attr for node in nodes if isinstance(node, ast.Attribute))
+    """Yield the attributes whose values a function finds: not those that it gives a value before it reads them."""
+    if function.node is None:
+        return
+    given: dict[str, int] = {}
+    for name, row in _given(function.node.body):
+        given.setdefault(name, row)
+    for node in walk(function.node):
+        if not isinstance(node, ast.Attribute):
+            continue
+        end = given.get(node.attr)
+        if end is None or (isinstance(node.ctx, ast.Load) and node.lineno <= end):
+            yield node.attr
+
+
+def _given(body: list[ast.stmt]) -> Iterator[tuple[str, int]]:
+    """Yield the attributes that statements assign, whatever the conditions, and the last row of each assignment."""
+    for statement in body:
+        if isinstance(statement, ast.Assign):
+            for target in statement.targets:
+                for node in walk(target):
+                    if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                        yield node.attr, statement.end_lineno or statement.lineno
+        elif isinstance(statement, (ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith)):
+            yield from _given(statement.body)
 
 
 class Recorder:
@@ -265,6 +295,13 @@ class Recorder:
         for number in taint:
             if number >= 0:
                 self.events[number].uses.add(name)
+
+    def pass_on(self, args: Args) -> None:
+        """Record that code out of sight gets what `args` hold."""
+        self.use(args.taint, "passed")
+        for value in args.every():
+            if CUT not in value.taint:
+                self.use(value.taint, "passed with its graph")
 
     def keep(self, taint: frozenset[int], place: ast.expr) -> None:
         """Record that results of `taint` were put into `place`, where that is an attribute: other methods find them."""

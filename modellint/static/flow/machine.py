@@ -258,7 +258,7 @@ class Machine:
         function = callee.function
         self.called.add(function)
         if function.name != LAMBDA and self.is_inert(function) and not _hands_over_code(args):
-            self.recorder.use(args.taint, "passed")
+            self.recorder.pass_on(args)
             if METRIC.search(function.name):
                 self.recorder.use(args.taint, "reported")
             return after_inert(self.out_of_sight(node, args, state, may_write(function)), function)

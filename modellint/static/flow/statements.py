@@ -147,7 +147,7 @@ def _with(machine: Machine, node: ast.With | ast.AsyncWith, state: State) -> lis
 def _return(machine: Machine, node: ast.Return, state: State) -> list[State]:
     value = NONE if node.value is None else machine.eval(node.value, state)
     machine.recorder.use(value.taint, "returned")
-    if CUT not in value.taint or value.refs:
+    if not machine.frame.chain and (CUT not in value.taint or value.refs):  # what a caller in sight gets, is seen there
         machine.recorder.use(value.taint, "returned with its graph")
     machine.frame.returns.append((value, state))
     return []

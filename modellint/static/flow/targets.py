@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 
 from modellint.static.flow.machine import Machine
 from modellint.static.flow.modes import set_flag
@@ -53,7 +54,9 @@ def assign(machine: Machine, target: ast.expr, value: Value, state: State) -> No
             if isinstance(item, ast.Starred):
                 assign(machine, item.value, _rest(machine, value, index, len(target.elts), state, item), state)
             else:
-                assign(machine, item, element(machine, value, str(index), state, target), state)
+                held = element(machine, value, str(index), state, target)
+                _detach(held, state)
+                assign(machine, item, held, state)
     elif isinstance(target, ast.Attribute):
         state.forget_condition(target.attr)
         christen(target.attr, value, state)
@@ -74,6 +77,14 @@ def assign(machine: Machine, target: ast.expr, value: Value, state: State) -> No
         assign(machine, target.value, value, state)
 
 
+def _detach(value: Value, state: State) -> None:
+    """Let what was unpacked be a whole of its own: `model, spline = fitted` takes no model apart."""
+    for oid in value.refs:
+        obj = state.heap[oid]
+        if obj.kind == OPAQUE and obj.part and obj.name.startswith("["):
+            state.heap[oid] = obj._replace(part=False)
+
+
 def _rest(machine: Machine, value: Value, index: int, targets: int, state: State, node: ast.AST) -> Value:
     """Return the list that `*rest` gets, the target at `index` of so many."""
     obj = state.heap[next(iter(value.refs))] if len(value.refs) == 1 else None
@@ -84,10 +95,10 @@ def _rest(machine: Machine, value: Value, index: int, targets: int, state: State
 
 
 def christen(name: str, value: Value, state: State) -> None:
-    """Let an object without a name take that of the first variable that holds it."""
+    """Let an object without a name, or with a mere place in another, take that of the first variable that holds it."""
     for oid in value.refs:
         obj = state.heap[oid]
-        if not obj.name:
+        if not obj.name or obj.name.startswith("["):
             state.heap[oid] = obj._replace(name=name)
 
 
@@ -174,6 +185,14 @@ def unpacked(value: Value, state: State) -> list[Value] | None:
         return None
     obj = state.heap[next(iter(value.refs))]
     return list(obj.attrs.values()) if obj.kind == CONTAINER and obj.how == "list" and in_order(obj) else None
+
+
+def entries(value: Value, state: State) -> Mapping[str, Value] | None:
+    """Return the entries of a dictionary all of whose keys are known."""
+    if len(value.refs) != 1 or value.symbols:
+        return None
+    obj = state.heap[next(iter(value.refs))]
+    return obj.attrs if obj.kind == CONTAINER and obj.how == "dict" and ELEMENT not in obj.attrs else None
 
 
 def index_key(machine: Machine, node: ast.expr, state: State) -> str:
