@@ -17,11 +17,14 @@ from modellint.static.purpose import (
     functions_around,
     is_test_code,
     means_inference,
+    over_held_out_data,
     wants_randomness,
 )
 from modellint.static.snapshots import has_loaded_weights, open_mode, put_into_training
 
-PREDICTS = frozenset({"prediction", "number", "printed", "reported"})
+SHOWN = frozenset({"printed", "reported"})
+"""What became of a result that a caller may well drop afterwards."""
+PREDICTS = SHOWN | {"prediction", "number"}
 
 
 def as_trained(event: Event, snapshot: Snapshot) -> bool:
@@ -67,7 +70,8 @@ def is_inference(event: Event, snapshot: Snapshot) -> bool:
     if _within_step(event) or (event.within_step and snapshot.grad.state != OFF):
         return False  # metrics of the batch that is trained on
     if snapshot.grad.state == OFF:
-        if event.result_dropped and not predicts and speaks_of_inference(event.function.name) is not True:
+        evaluates = speaks_of_inference(event.function.name) is True or over_held_out_data(event)
+        if event.result_dropped and not predicts and not evaluates:
             return False  # a dummy forward: to build lazy layers, to warm up, to gather statistics
         if not event.uses and event.key.detail in _PLAIN and put_into_training(snapshot):
             return False  # nobody reads the result: batch norms gather their statistics anew
@@ -125,7 +129,7 @@ def _within_training(event: Event) -> bool:
 def is_shape_check(event: Event, snapshot: Snapshot) -> bool:
     """A model with random weights, run at the bottom of the file that defines it, is tried out, not used."""
     obj = snapshot.obj
-    if event.model_trained:
+    if event.model_trained or over_held_out_data(event):
         return False
     if obj.weights != frozenset({RANDOM}) or isinstance(obj.cls, str) or obj.cls is None:
         return event.result_dropped and obj.weights == frozenset({RANDOM})

@@ -59,7 +59,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
             yield from _judge_saved(place, context)
             yield from _judge_open(place, context)
         return
-    event, snapshot = bad[0]
+    event, snapshot = next((case for case in bad if not hides_children(case[1], context.classes)), bad[0])
     # code shared with training is right there: what is wrong is the call that leads to it from elsewhere
     ways = {event.key.chain for event, _ in bad}
     good += [other for other in trained if other.key.chain not in ways]

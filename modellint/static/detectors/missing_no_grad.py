@@ -12,7 +12,7 @@ from modellint.diagnostic import Confidence
 from modellint.static.classes import WITHOUT_LAYERS
 from modellint.static.confidence import Case, weighed
 from modellint.static.context import FileContext, Finding
-from modellint.static.evidence import PREDICTS, as_trained, is_no_model, is_shape_check, wrong_call
+from modellint.static.evidence import PREDICTS, SHOWN, as_trained, is_no_model, is_shape_check, wrong_call
 from modellint.static.family import runs_without_gradients, under_switch
 from modellint.static.flow.events import FORWARD, Event, Snapshot
 from modellint.static.flow.frames import call_at
@@ -29,7 +29,13 @@ from modellint.static.merge import merged
 from modellint.static.naming import is_test_file, speaks_of_inference
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.names import last_name
-from modellint.static.purpose import called_for_inference, is_test_code, means_inference, over_held_out_data
+from modellint.static.purpose import (
+    called_for_inference,
+    functions_around,
+    is_test_code,
+    means_inference,
+    over_held_out_data,
+)
 from modellint.static.sites import Place, places, shown_at
 from modellint.static.snapshots import gradients_asked, has_loaded_weights, in_eval, in_train, records
 
@@ -76,7 +82,7 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
     if event.training or event.wants_gradient or snapshot.obj.frozen or is_no_model(event, snapshot):
         return None
     predicts = not PREDICTS.isdisjoint(event.uses)
-    if event.result_dropped and _SHOWN.isdisjoint(event.uses) and not has_loaded_weights(snapshot):
+    if event.result_dropped and SHOWN.isdisjoint(event.uses) and not has_loaded_weights(snapshot):
         return None
     if _is_weightless(snapshot, context):
         return None
@@ -100,7 +106,7 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
         return Confidence.LIKELY  # a script from its first line to its last: nothing in it differentiates the result
     if predicts and (ready or (evaluates and (in_train(snapshot) or as_trained(event, snapshot)))):
         return Confidence.LIKELY
-    if predicts and event.model_trained and _EVALUATES.match(event.function.name):
+    if predicts and event.model_trained and any(_EVALUATES.match(f.name) for f in functions_around(event)):
         if in_train(snapshot) or snapshot.modes == UNKNOWN_MODES:
             return Confidence.LIKELY
     if named and "detached" in event.uses and snapshot.grad.state == ON:
@@ -132,9 +138,6 @@ def _forgets_both(event: Event, snapshot: Snapshot, context: FileContext) -> boo
         return False
     return switched_for_training_alone(event, context) and not leaves_it_to_others(event, snapshot, context)
 
-
-_SHOWN = frozenset({"printed", "reported"})
-"""What became of a result that a caller may well drop afterwards."""
 
 _GRADIENT_WORDS = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
 

@@ -20,21 +20,25 @@ from modellint.static.flow.values import (
 from modellint.static.project import ClassInfo
 
 
-def set_mode(oid: int, modes: Modes, state: State, seen: frozenset[int] = frozenset()) -> None:
-    """Put an object and the modules registered in it into a mode."""
-    obj = state.heap[oid]
-    kind = MODEL if obj.kind == OPAQUE else obj.kind
-    state.heap[oid] = obj._replace(kind=kind, modes=modes, proven=True)
-    seen |= {oid}
-    for value in obj.attrs.values():
-        for inner in value.refs:
-            if inner not in seen and state.heap[inner].kind in (MODEL, OPAQUE):
-                part = state.heap[inner]
-                if part.kind == MODEL or part.part:
-                    proven = part.proven
-                    set_mode(inner, modes, state, seen)
-                    if not proven and part.kind == OPAQUE:
-                        state.heap[inner] = state.heap[inner]._replace(kind=OPAQUE, proven=False)
+def set_mode(oid: int, modes: Modes, state: State) -> None:
+    """Put an object and the modules registered in it into a mode, each once: many parts may share one."""
+    seen: set[int] = set()
+    waiting = [oid]
+    while waiting:
+        number = waiting.pop()
+        if number in seen:
+            continue
+        seen.add(number)
+        obj = state.heap[number]
+        made_up = number != oid and obj.kind == OPAQUE and not obj.proven
+        kind = MODEL if obj.kind == OPAQUE and not made_up else obj.kind
+        state.heap[number] = obj._replace(kind=kind, modes=modes, proven=obj.proven or not made_up)
+        for value in obj.attrs.values():
+            waiting += [part for part in value.refs if _is_part(state.heap[part])]
+
+
+def _is_part(obj: Obj) -> bool:
+    return obj.kind == MODEL or (obj.kind == OPAQUE and obj.part)
 
 
 def set_flag(oid: int, value: Value, site: Site, state: State) -> None:

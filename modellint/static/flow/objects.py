@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from modellint.static.flow import data, libraries
 from modellint.static.flow.contexts import enter_context, enter_manager
@@ -78,7 +79,7 @@ def call_method(machine: Machine, receiver: Value, name: str, args: Args, node: 
                 return enter_context(machine, value, node.args[0] if node.args else node, state)[0]
     if name in WRITES:
         touch_value(machine, receiver, state)
-    if isinstance(node.func, ast.Attribute):
+    if isinstance(node.func, ast.Attribute) and _STORES.match(name):
         machine.recorder.keep(args.taint, node.func.value)  # `self.losses.append(loss)`
     results = []
     for symbol in receiver.symbols:
@@ -97,6 +98,12 @@ def call_method(machine: Machine, receiver: Value, name: str, args: Args, node: 
     if not results:
         return data.method(machine, receiver, name, args, node, state)
     return join_all(results)
+
+
+_STORES = re.compile(
+    r"(append|extend|insert|add|update|push|put|store|save|remember|record|collect|accumulate)(left)?$"
+)
+"""Methods of what keeps for later what it is given: lists, memories, meters; no writers (`add_scalar`)."""
 
 
 def _touch_parts(owner: int, state: State) -> None:

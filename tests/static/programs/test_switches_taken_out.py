@@ -125,3 +125,147 @@ def test_right(lint: Lint, program: str | Mapping[str, str]) -> None:
 @pytest.mark.parametrize("program", FOUND.values(), ids=FOUND)
 def test_wrong(lint: Lint, program: str | Mapping[str, str]) -> None:
     lint(program, rules=RULES)
+
+
+WRITER = """
+        import torch
+
+        class Trainer:
+            def __init__(self, net, writer, optimizer, loss):
+                self.net = net
+                self.writer = writer
+                self.optimizer = optimizer
+                self.loss = loss
+
+            def validate(self, val_loader):
+                {ready}
+                for x, y in val_loader:
+                    with torch.no_grad():
+                        prediction = self.net(x){mark}
+                    self.{keep}(prediction)
+                    print((prediction.argmax(1) == y).sum().item())
+
+            def train(self, loader):
+                self.net.train()
+                for x, y in loader:
+                    self.optimizer.zero_grad()
+                    loss = self.loss(self.net(x), y)
+                    loss.backward()
+                    self.optimizer.step()
+                    self.writer.add_scalar("loss", loss.item())
+
+            def run(self, loader, val_loader):
+                self.train(loader)
+                self.validate(val_loader)
+    """
+
+TAGGED = """
+        import argparse
+
+        import torch
+        from zoo import make_tagger
+
+        def audio_tagging(args):
+            net = make_tagger(args.kind)
+            net.load_state_dict(torch.load(args.path, weights_only=True))
+            {ready}
+            with torch.no_grad():
+                scores = net(args.wave).sigmoid(){mark}
+            print(scores)
+            return scores
+
+        if __name__ == "__main__":
+            parser = argparse.ArgumentParser()
+            parser.add_argument("path")
+            args = parser.parse_args()
+            audio_tagging(args)
+    """
+
+LAST_LOSS = """
+        import torch
+        from network import Net
+
+        def estimate_loss(net, val_loader):
+            losses = []
+            {ready}
+            with torch.no_grad():
+                for x, y in val_loader:
+                    net(x, y){mark}
+                    losses.append(net.last_loss.item())
+            net.train()
+            return sum(losses)
+
+        def main(loader, val_loader):
+            net = Net()
+            optimizer = torch.optim.SGD(net.parameters(), 0.1)
+            for x, y in loader:
+                optimizer.zero_grad()
+                net(x, y).backward()
+                optimizer.step()
+            print(estimate_loss(net, val_loader))
+    """
+
+TRIED_OUT = """
+        import torch
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.body = nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.5), nn.Linear(8, 2))
+
+            def forward(self, x):
+                return self.body(x)
+
+        net = Net()
+        for name, parameter in net.named_parameters():
+            parameter.data = stored[name]
+        net.eval()
+        {loop}print(net(x).argmax(1).tolist()){mark}
+    """
+
+EXTRACTOR = """
+        import torch
+        from modes import set_mode
+
+        class Engine:
+            def __init__(self, make, optimizer, loss):
+                self.net = make()
+                self.optimizer = optimizer
+                self.loss = loss
+
+            def extract(self, x):
+                return self.net(x){mark}
+
+            {switch}
+            def evaluate(self, loader):
+                set_mode(self.net, "eval")
+                found = [self.extract(x).argmax(1) for x in loader]
+                print(torch.cat(found))
+
+            def run(self, loader, loader_of_queries):
+                for x, y in loader:
+                    self.optimizer.zero_grad()
+                    self.loss(self.net(x), y).backward()
+                    self.optimizer.step()
+                self.evaluate(loader_of_queries)
+    """
+
+OUTCOMES = [
+    (WRITER.format(ready="self.net.eval()", keep="writer.add_histogram", mark=""), True),
+    (WRITER.format(ready="pass", keep="writer.add_histogram", mark="  # ML101"), False),
+    (TAGGED.format(ready="net.eval()", mark=""), True),
+    (TAGGED.format(ready="pass", mark="  # ML101"), False),
+    ({"network.py": NETWORK, "main.py": LAST_LOSS.format(ready="net.eval()", mark="")}, True),
+    ({"network.py": NETWORK, "main.py": LAST_LOSS.format(ready="pass", mark="  # ML101")}, False),
+    (TRIED_OUT.format(loop="x = torch.zeros(1, 8)\n        ", mark=""), True),
+    (TRIED_OUT.format(loop="for x in test_loader:\n            ", mark="  # ML201"), False),
+    (EXTRACTOR.format(switch="@torch.no_grad()", mark=""), True),
+    (EXTRACTOR.format(switch="", mark="  # ML201"), False),
+]
+
+
+@pytest.mark.parametrize(("program", "right"), OUTCOMES)
+def test_what_becomes_of_a_result(lint: Lint, program: str | Mapping[str, str], right: bool) -> None:
+    assert right is ("# ML" not in str(program))
+    lint(program, rules=RULES)
