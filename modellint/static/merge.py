@@ -26,12 +26,12 @@ def merged(found: Iterable[tuple[object, Finding]]) -> Iterator[Finding]:
             others.setdefault(cause, []).append(finding)
         elif finding.confidence.rank > known.confidence.rank:
             first[cause] = finding
-    reported: set[Site] = set()
+    reported: dict[Site, Finding] = {}
     for cause, finding in first.items():
-        if finding.site in reported:
-            continue  # another model at the same place, from another caller
-        reported.add(finding.site)
         rest = sorted({other.site for other in others.get(cause, ())})
         places = tuple((site, "the same here") for site in rest)
         surest = max([finding, *others.get(cause, ())], key=lambda f: f.confidence.rank).confidence
-        yield dataclasses.replace(finding, confidence=surest, related=finding.related + places)
+        known = reported.get(finding.site)  # another model at the same place, or another caller of it
+        if known is None or surest.rank > known.confidence.rank:
+            reported[finding.site] = dataclasses.replace(finding, confidence=surest, related=finding.related + places)
+    yield from reported.values()

@@ -186,6 +186,11 @@ def acts(event: Event) -> bool:
 
     A policy that acts explores.
     """
-    if any(_ACTING.search(snake(name)) for name in names_around(event)):
-        return True
-    return bool(event.loops) and "step" in event.loops[-1].calls and "zero_grad" not in event.loops[-1].calls
+    return acts_by_name(event) or (
+        bool(event.loops) and "step" in event.loops[-1].calls and "zero_grad" not in event.loops[-1].calls
+    )
+
+
+def acts_by_name(event: Event) -> bool:
+    """Tell whether the code around an event is named for picking an action."""
+    return any(_ACTING.search(snake(name)) for name in names_around(event))

@@ -27,3 +27,9 @@ def test_of_several_at_one_place_the_surest_counts() -> None:
     for order in permutations([unsure, Finding(HERE), unsure]):
         (found,) = merged(("cause", finding) for finding in order)
         assert found == Finding(HERE)
+
+
+def test_of_several_causes_at_one_place_the_surest_is_told() -> None:
+    unsure = Finding(HERE, {"how": "by another caller"}, Confidence.POSSIBLE)
+    for order in permutations([("one", unsure), ("two", Finding(HERE)), ("three", unsure)]):
+        assert list(merged(order)) == [Finding(HERE)]

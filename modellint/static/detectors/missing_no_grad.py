@@ -30,6 +30,7 @@ from modellint.static.naming import is_test_file, speaks_of_inference
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.names import last_name
 from modellint.static.purpose import (
+    acts_by_name,
     called_for_inference,
     functions_around,
     is_test_code,
@@ -93,7 +94,8 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
         return None
     by_its_class = _is_readied_by_its_class(event, snapshot)
     sets_eval = (in_eval(snapshot) or by_its_class) and any(fact.site is not None for fact in snapshot.modes)
-    cut_off = "detached" in event.uses and not event.kept and _WITH_GRAPH.isdisjoint(event.uses)
+    numbers_only = not event.kept and _WITH_GRAPH.isdisjoint(event.uses)
+    cut_off = "detached" in event.uses and numbers_only
     if sets_eval and cut_off:
         return Confidence.LIKELY
     if sets_eval and predicts:
@@ -115,6 +117,8 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
         return Confidence.LIKELY
     if predicts and _is_cut_off(event, snapshot):
         return Confidence.LIKELY
+    if acts_by_name(event) and numbers_only:
+        return Confidence.LIKELY  # an environment takes no graph
     if named and predicts and ENTRY in kinds(snapshot.modes):
         forgotten = _forgets_both(event, snapshot, context) or sibling_switches_autograd_off(event, context)
         return Confidence.LIKELY if forgotten else Confidence.POSSIBLE

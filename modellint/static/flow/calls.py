@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 
 from modellint.static.flow.construct import construct
 from modellint.static.flow.externals import call_external
@@ -32,6 +33,7 @@ from modellint.static.flow.values import (
     Partial,
     SavedMode,
     Value,
+    constant,
     join,
     join_all,
 )
@@ -176,11 +178,16 @@ def attribute(machine: Machine, owner: Value, name: str, state: State, called: b
 _MODES = frozenset({"eval", "train"})
 
 
+_ENUM = "enum.Enum"
+
+
 def _class_attribute(machine: Machine, symbol: ClassValue, name: str, state: State) -> Value:
     held = class_variable(machine, symbol.cls, name, state)
+    method = machine.project.method(symbol.cls, name)
+    if method is None and _ENUM in machine.project.ancestry(symbol.cls)[1]:
+        return constant(sys.intern(f"{symbol.cls.name}.{name}"))  # a member: itself, and like nothing else
     if held is not None:
         return held
-    method = machine.project.method(symbol.cls, name)
     if method is None:
         return Value(symbols=(inherited(machine, symbol, name) or External(f"{symbol.dotted}.{name}"),))
     value = Value(symbols=(FunctionValue(method, None, name),))

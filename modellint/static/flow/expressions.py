@@ -10,7 +10,7 @@ from modellint.static.flow.conditions import compare, truth, truth_of
 from modellint.static.flow.machine import Expressions, Machine
 from modellint.static.flow.names import name_value
 from modellint.static.flow.state import State, join_states
-from modellint.static.flow.targets import assign, element, elements, index_key, iterate, key_of
+from modellint.static.flow.targets import TAINT_HELD, assign, element, elements, index_key, iterate, key_of
 from modellint.static.flow.values import (
     CONTAINER,
     CUT,
@@ -39,11 +39,22 @@ def _subscript(machine: Machine, node: ast.Subscript, state: State) -> Value:
     if owner.taint and _is_old_item(node):
         machine.recorder.use(owner.taint, "number")
         return Value(taint=owner.taint | {CUT})
-    found = element(machine, owner, key_of(index), state, node)
+    found = _slice(machine, node, owner, state) if isinstance(node.slice, ast.Slice) else None
+    if found is None:
+        found = element(machine, owner, key_of(index), state, node)
     if not index.taint:
         return found
     machine.recorder.use(index.taint, "prediction")  # it says which ones are picked
     return found.with_taint(index.taint | {CUT})
+
+
+def _slice(machine: Machine, node: ast.Subscript, owner: Value, state: State) -> Value | None:
+    """Return the part of a list that a slice takes, of which any element may be; None for what is no list."""
+    lists = [obj for oid in owner.refs if (obj := state.heap[oid]).kind == CONTAINER and obj.how == "list"]
+    if not lists or len(lists) < len(owner.refs):
+        return None
+    held = join_all(value for obj in lists for key, value in obj.attrs.items() if key != TAINT_HELD)
+    return machine.container(node, state, {ELEMENT: held}, "list").with_taint(owner.taint)
 
 
 _NUMBER = re.compile(r"loss|err(or)?s?$|acc(uracy)?$|nll|cost|ppl|correct", re.I)

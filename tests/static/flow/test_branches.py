@@ -7,6 +7,32 @@ import pytest
 from tests.static.conftest import Lint
 
 SILENT = {
+    "phases that are members of an enumeration, a stray comma and all": """
+        import enum
+        import torch
+
+        class Phase(enum.Enum):
+            TRAIN = 0,
+            VAL = 1
+
+        def run(net, optimizer, x, phase):
+            if phase == Phase.TRAIN:
+                net.train()
+            else:
+                net.eval()
+            loss = net(x).mean()
+            if phase is Phase.TRAIN:
+                loss.backward()
+                optimizer.step()
+            else:
+                print(loss.item())
+
+        def main(net, optimizer, loader):
+            for x in loader:
+                run(net, optimizer, x, Phase.TRAIN)
+            with torch.no_grad():
+                run(net, optimizer, x, Phase.VAL)
+        """,
     "the same flag asked twice": """
         import torch
         from torchvision.models import resnet18
@@ -181,6 +207,34 @@ SILENT = {
 }
 
 FOUND = {
+    "a phase that is a member of an enumeration, without no_grad": """
+        from enum import Enum
+
+        class Phase(Enum):
+            TRAIN = 1
+            VAL = 2
+
+            @classmethod
+            def of(cls, name):
+                return cls[name]
+
+        def run(net, optimizer, x, phase):
+            if phase == Phase.TRAIN:
+                net.train()
+            else:
+                net.eval()
+            loss = net(x).mean()
+            if phase == Phase.TRAIN:
+                loss.backward()
+                optimizer.step()
+            else:
+                print(loss.item())
+
+        def main(net, optimizer, loader):
+            for x in loader:
+                run(net, optimizer, x, Phase.TRAIN)
+            run(net, optimizer, x, Phase.VAL)  # ML201
+        """,
     "another flag": """
         import torch
         from torchvision.models import resnet18

@@ -28,6 +28,17 @@ SILENT = {
             with torch.no_grad():
                 print(nets[0](x).argmax(-1))
         """,
+    "a part of a list": """
+        import torch
+        from torchvision.models import resnet18, resnet50
+
+        def predict(x):
+            nets = [resnet18(weights="DEFAULT"), resnet50(weights="DEFAULT")]
+            for net in nets[0:]:
+                net.eval()
+            with torch.no_grad():
+                print(nets[1](x).argmax(-1))
+        """,
     "a ModuleList": """
         import torch
         from torch import nn
