@@ -27,7 +27,7 @@ _JOB = re.compile(
     r"Diffus|DDPM|DDIM|Ddpm|Ddim|SDE|Langevin|Sampler|Sampling|Generator|^Noisy(Linear|Conv|Net|Dense)|Polic|Actor|Agent|Augment|Random[A-Z]|^Random$|"
     r"Jitter|Crop|Flip|Blur|Mix[Uu]p|CutMix|Cutmix|Cut[Oo]ut|Planner|Bayes|MonteCarlo|^MC|Loss|Criterion|Flow|Discriminator|Env|EBM|"
     r"LSH|MAE|Mask|Target|MIM|Pretrain|Contrast|Penalty|Regulari[sz]|CLR|MoCo|BYOL|Distribution|Prior|Latent|Denois|Initiali[sz]|Memory|Schedul|"
-    r"Explain|Sample|Resize|Transform$|Dummy|Gumbel|Quanti[sz]|Codebook|Warp|Aug(?![a-z])|Mine(?![a-z])|Estimator"
+    r"Explain|Sample|Resize|Transform$|Dummy|Gumbel|GAN(?![a-z])|Quanti[sz]|Codebook|Warp|Aug(?![a-z])|Mine(?![a-z])|Estimator"
 )
 _JOB_FOLDER = re.compile(
     r"^(augment\w*|(\w+_)?aug(ment\w*)?|data_aug\w*|spec_?aug\w*|loss(es)?|transforms?|\w*_transforms|diffusion\w*|samplers?|sampling|explain\w*)$"
@@ -99,7 +99,7 @@ def guarded(method: FunctionInfo, call: ast.Call) -> bool:
     """Tell whether a draw happens, or counts, only in training mode or where an argument asks for it."""
     if any(_excuses(method, test) for test, _ in conditions(method, call)):
         return True
-    if never_reached(method, call) or _compared_with_argument(method, call):
+    if never_reached(method, call) or _compared_with_argument(method, call) or _happens_once(method, call):
         return True
     if any(_asks_for_gradients(test) for test, _ in conditions(method, call)):
         return True
@@ -116,6 +116,17 @@ def guarded(method: FunctionInfo, call: ast.Call) -> bool:
     if isinstance(statement, ast.Assign):
         names = {target.id for target in statement.targets if isinstance(target, ast.Name)}
         return _used_in_training_only(method, names, statement)
+    return False
+
+
+def _happens_once(method: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether a draw sets something up once: `if not self.ready: ...; self.ready = True`."""
+    for branch in path_to(method, call):
+        if isinstance(branch, ast.If):
+            asked = {node.attr for node in walk(branch.test) if isinstance(node, ast.Attribute)}
+            flags = (s for s in branch.body if isinstance(s, ast.Assign) and isinstance(s.value, ast.Constant))
+            if any(isinstance(target, ast.Attribute) and target.attr in asked for s in flags for target in s.targets):
+                return True
     return False
 
 

@@ -31,7 +31,6 @@ from modellint.static.flow.values import (
     Grad,
     Obj,
     Value,
-    cut,
     join_all,
     kinds,
     only_constant,
@@ -111,12 +110,12 @@ def method(machine: Machine, receiver: Value, name: str, args: Args, node: ast.C
         return Value(taint=taint if off else taint | {machine.leaf(node)})
     if name in PREDICTIONS:
         machine.recorder.use(taint, PREDICTIONS[name])
-        taint = cut(taint)
+        taint |= {CUT}
     elif name in ("max", "min", "sort") and args.every():
         machine.recorder.use(taint, "prediction")
     elif name == "detach":
         machine.recorder.use(taint, "detached")
-        taint = cut(taint)
+        taint |= {CUT}
     else:
         escape(machine, node, args, state, name)
         if args.taint and not receiver.taint:

@@ -18,7 +18,6 @@ from modellint.static.flow.values import (
     NOTHING,
     Value,
     constant,
-    cut,
     join,
     join_all,
     only_constant,
@@ -169,7 +168,7 @@ def _compare(machine: Machine, node: ast.Compare, state: State) -> Value:
     if left.taint and len(rights) == 1 and _is_threshold(node):
         machine.recorder.use(left.taint, "prediction")
     taint = left.taint.union(*(right.taint for right in rights))
-    return Value(taint=cut(taint))
+    return Value(taint=taint | {CUT} if taint else taint)
 
 
 def _is_threshold(node: ast.Compare) -> bool:

@@ -19,6 +19,7 @@ from modellint.static.flow.targets import iterate, member_by_name, set_attribute
 from modellint.static.flow.touching import touch_value
 from modellint.static.flow.values import (
     CONTAINER,
+    CUT,
     ELEMENT,
     INSTANCE,
     MODEL,
@@ -34,7 +35,6 @@ from modellint.static.flow.values import (
     SuperProxy,
     Value,
     constant,
-    cut,
     join_all,
     only_constant,
 )
@@ -98,7 +98,7 @@ def call_external(machine: Machine, dotted: str, args: Args, node: ast.Call, sta
         taint = data.with_elements(args, state)
         if _PREDICTION.match(dotted):
             machine.recorder.use(taint, "prediction")
-            taint = cut(taint)
+            taint |= {CUT}
         leaf = only_constant(args.keywords.get("requires_grad", NOTHING)) == (True,)
         run_callbacks(machine, last, args, node, state)
         if not dotted.startswith("torch.nn.init."):
@@ -251,7 +251,7 @@ def _print(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
 
 def _number(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
     machine.recorder.use(args.taint, "number")
-    return Value(taint=cut(args.taint))
+    return Value(taint=args.taint | {CUT} if args.taint else args.taint)
 
 
 def _collect(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:

@@ -106,12 +106,20 @@ def _modes_of_what_runs(machine: Machine, obj: Obj, forward: FunctionInfo, state
         return obj.modes
     mentioned = (node.attr for node in walk_own(forward) if isinstance(node, ast.Attribute))
     others = {name for name in mentioned if machine.classes.builds_child(cls, name)} | called_attributes(forward)
-    if not all(machine.classes.has_no_mode(cls, name) for name in others - held.keys()):
+    if not all(_tells_no_mode(machine, cls, name) for name in others - held.keys()):
         return obj.modes
     by_hand = all(fact.how == "eval()" for part in parts for fact in part.modes)
     if by_hand and kinds(obj.modes) == {TRAIN} and all(part.kind == MODEL for part in parts):
         return frozenset().union(*(part.modes for part in parts))
     return obj.modes
+
+
+def _tells_no_mode(machine: Machine, cls: ClassInfo, name: str) -> bool:
+    """Tell whether an attribute that a forward uses is a part without a mode, or a method that runs no part."""
+    method = machine.project.method(cls, name)
+    if method is not None:
+        return "training" not in method.words and not machine.classes.runs_forward(method)
+    return machine.classes.has_no_mode(cls, name)
 
 
 def _left_behind(obj: Obj, state: State) -> Obj | None:

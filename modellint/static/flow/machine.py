@@ -34,6 +34,7 @@ from modellint.static.flow.toplevels import Globals, fill_in, run_module
 from modellint.static.flow.touching import may_write, touch_given
 from modellint.static.flow.values import (
     CONTAINER,
+    CUT,
     ELEMENT,
     FIRST_LEAF,
     NONE,
@@ -323,11 +324,11 @@ class Machine:
     def out_of_sight(self, node: ast.AST, args: Args, state: State, writes: bool = True) -> Value:
         """Return what a call gives of which nothing is known: a computed value, or an object.
 
-        `writes`: it may write to the weights of a model that it is given.
+        `writes`: it may write to the weights of a model that it is given. Numbers that no forward gave say nothing.
         """
         if writes:
             touch_given(self, node, args, state)
-        if args.taint:
+        if not args.taint <= {CUT}:
             return Value(taint=args.taint)
         obj = Obj(OPAQUE, None, "", self.site(node), "call", UNKNOWN_MODES, UNKNOWN_WEIGHTS, {})
         return self.allocate(node, state, obj, "result")

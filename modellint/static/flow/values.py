@@ -169,12 +169,6 @@ Numbers below `FIRST_LEAF` stand for tensors that were made to require a gradien
 
 FIRST_LEAF = -10
 
-
-def cut(taint: frozenset[int]) -> frozenset[int]:
-    """Return the taint of what is computed from `taint` without its graph: of nothing, if that is nothing."""
-    return taint | {CUT} if taint else taint
-
-
 COLLECTIONS = frozenset({"torch.nn.ModuleDict", "torch.nn.ModuleList"})
 """Modules that keep others under keys, and run none."""
 

@@ -320,3 +320,54 @@ def test_what_runs_no_part_has_nothing_to_differentiate(lint: Lint, run: str) ->
 
 def test_parts_in_lists_of_lists_are_parts(lint: Lint) -> None:
     lint(STACKS.format(run="x = self.stacks[0][1](x)", mark="ML201"), rules=["ML201"])
+
+
+SYNTHESIZER = """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc, self.norm = nn.Linear(2, 2), nn.BatchNorm1d(2)
+
+    def forward(self, x):
+        return self.norm(self.fc(x))
+
+class Synthesizer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.generator, self.critic = Net(), Net()
+
+    def noise(self, count):
+        {noise}
+
+    def fit(self, loader):
+        self.train()
+        for x in loader:
+            (self.critic(x) - self.critic(self(len(x)))).sum().backward()
+
+    def generate(self, count):
+        self.generator.eval()
+        with torch.no_grad():
+            return self(count).numpy()  # {mark}
+
+    def forward(self, count):
+        return self.generator(self.noise(count))
+
+net = Synthesizer()
+net.fit(make())
+net.train()
+print(net.generate(9))
+"""
+
+
+def test_a_method_that_runs_no_part_has_no_mode(lint: Lint) -> None:
+    lint(SYNTHESIZER.format(noise="return torch.randn(count, 2)", mark=""), rules=["ML101"])
+
+
+@pytest.mark.parametrize(
+    "noise", ["return self.critic(torch.randn(count, 2))", "return torch.randn(count, 2) * self.training"]
+)
+def test_a_method_that_runs_another_part_or_asks_for_the_mode_has_one(lint: Lint, noise: str) -> None:
+    lint(SYNTHESIZER.format(noise=noise, mark="ML101"), rules=["ML101"])
