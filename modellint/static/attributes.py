@@ -6,7 +6,9 @@ import ast
 import re
 from collections.abc import Iterator
 
+from modellint.static.guards import conditions
 from modellint.static.project import FunctionInfo
+from modellint.static.project.facts import parameters
 from modellint.static.project.names import last_name
 from modellint.static.project.trees import walk
 
@@ -70,7 +72,10 @@ _ACTIVATION = re.compile(r"^_?(act|activ|activation|actv|nonlinear\w*|non_linear
 
 
 def never_runs(init: FunctionInfo, attribute: str) -> bool:
-    """Tell whether a class stores a part that no method of it mentions: a classifier beside what gives feature maps."""
+    """Tell whether a class stores a part that no method of it runs: a classifier beside what gives feature maps.
+
+    What runs only where a caller asks for it (`if is_training: x = self.dropout(x)`) goes by that, not by the mode.
+    """
     cls = init.cls
     if init.name != "__init__" or cls is None or "forward" not in cls.methods or cls.bases not in _PLAIN_MODULE:
         return False
@@ -78,13 +83,20 @@ def never_runs(init: FunctionInfo, attribute: str) -> bool:
         return False
     for method in cls.methods.values():
         nodes = [node for node in walk(method.node) if isinstance(node, ast.Attribute)] if method.node else []
-        if any(node.attr == attribute and isinstance(node.ctx, ast.Load) for node in nodes):
+        loads = [node for node in nodes if node.attr == attribute and isinstance(node.ctx, ast.Load)]
+        if not all(_is_asked_for(method, load) for load in loads):
             return False
         if not _SETS_UP.search(method.name):
             whole = {node.value.id for node in nodes if node.attr in _LISTS_PARTS and isinstance(node.value, ast.Name)}
             if "getattr" in method.callees or method.self_name in whole:
                 return False
     return True
+
+
+def _is_asked_for(method: FunctionInfo, node: ast.AST) -> bool:
+    """Tell whether `node` is reached only where a caller sets an option that is off by default."""
+    off = {a.arg for a, default in parameters(method) if isinstance(default, ast.Constant) and default.value is False}
+    return any(holds and isinstance(test, ast.Name) and test.id in off for test, holds in conditions(method, node))
 
 
 _PLAIN_MODULE = (("nn.Module",), ("torch.nn.Module",))

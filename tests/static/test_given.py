@@ -315,6 +315,34 @@ def test_all_parts_in_turn(lint: Lint) -> None:
     lint(features("self.width = 4", "named_children", ":error"), rules=["ML101"])
 
 
+ASKED = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc, self.dropout = nn.Linear(4, 4), nn.Dropout()
+
+    def forward(self, x, {option}):
+        x = self.fc(x)
+        return {result}
+"""
+
+
+@pytest.mark.parametrize(
+    ("option", "result", "severity"),
+    [
+        ("dropping=False", "self.dropout(x) if dropping else x", ":info"),
+        ("dropping=True", "self.dropout(x) if dropping else x", ":error"),
+        ("dropping", "self.dropout(x) if dropping else x", ":error"),
+        ("dropping=False", "x if dropping else self.dropout(x)", ":error"),
+        ("dropping=False", "self.dropout(x) if self.fc.bias is None else x", ":error"),
+        ("dropping=False", "self.dropout(self.dropout(x) if dropping else x)", ":error"),
+    ],
+)
+def test_a_part_that_runs_only_where_a_caller_asks_for_it(lint: Lint, option: str, result: str, severity: str) -> None:
+    classes = ASKED.format(option=option, result=result)
+    lint(USE.format(imports="", classes=classes, built="Net()", severity=severity), rules=["ML101"])
+
+
 RECURRENT = """
 class Net(nn.Module):
     def __init__(self, layers):
