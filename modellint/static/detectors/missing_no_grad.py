@@ -80,7 +80,10 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
 
 def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confidence | None:
     """Return how sure it is that this forward is inference and needs no graph; None without evidence."""
-    if event.training or event.wants_gradient or snapshot.obj.frozen or is_no_model(event, snapshot):
+    volatile = "volatile" in event.uses  # no gradient was wanted from it, even where its numbers are trained on
+    if not volatile and (event.training or event.wants_gradient):
+        return None
+    if snapshot.obj.frozen or is_no_model(event, snapshot):
         return None
     predicts = not PREDICTS.isdisjoint(event.uses)
     if event.result_dropped and SHOWN.isdisjoint(event.uses) and not has_loaded_weights(snapshot):
@@ -88,7 +91,7 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
     if _is_weightless(snapshot, context):
         return None
     named = means_inference(event)
-    if "volatile" in event.uses:
+    if volatile:
         return Confidence.CERTAIN
     if is_test_code(event) or is_shape_check(event, snapshot):
         return None
