@@ -65,9 +65,9 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
     left, bad = not own, own or bad
     # the same code trains in another turn of a loop; from another caller, that call is right and this one wrong
     good = [e for e in good if not e.training or e.key.chain != event.key.chain]
-    calls = [wrong_call(event, good) for event, _ in bad] if good else [None]
+    calls = [wrong_call(event, good) if good else None for event, _ in bad]
     instead = shown_at(calls, good, place, context)
-    for (event, snapshot), call in zip(bad, calls, strict=False):
+    for (event, snapshot), call in zip(bad, calls, strict=True):
         if good and call is None:
             continue
         confidence = Confidence.POSSIBLE if left else _confidence(event, snapshot, context)
