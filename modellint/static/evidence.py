@@ -80,7 +80,7 @@ def is_inference(event: Event, snapshot: Snapshot) -> bool:
         return True
     if has_loaded_weights(snapshot):
         return predicts or named
-    if snapshot.obj.weights == frozenset({RANDOM}) and not event.model_trained:
+    if snapshot.obj.weights == frozenset({RANDOM}) and not (event.model_trained or snapshot.obj.touched):
         return False  # nothing was loaded or learned: another rule's business
     return named and (predicts or "returned" in event.uses)
 

@@ -16,7 +16,10 @@ from modellint.static.project.facts import parameters
 from modellint.static.project.names import last_name
 from modellint.static.snapshots import put_into_training
 
-_NAMED_FILE = re.compile(r"(^|_)(eval\w*|valid\w*|test\w*|infer\w*|predict\w*|demo|serv\w*|train\w*)(_|$)")
+_NAMED_FILE = re.compile(
+    r"(^|_)(eval\w*|valid\w*|test\w*|infer\w*|predict\w*|demo|serv\w*|generate|sample|synthesi[sz]e|translate|"
+    r"transcribe|detect|train\w*)(_|$)"
+)
 
 
 def names_around(event: Event) -> Iterable[str]:

@@ -269,3 +269,46 @@ OUTCOMES = [
 def test_what_becomes_of_a_result(lint: Lint, program: str | Mapping[str, str], right: bool) -> None:
     assert right is ("# ML" not in str(program))
     lint(program, rules=RULES)
+
+
+GENERATE = """
+        import torch
+        from network import Net
+        from weights import load_pretrained
+
+        net = Net()
+        {load}
+        {ready}
+        text = torch.zeros(1, 8)
+        for _ in range(20):
+            values, indices = net(text).topk(1){mark}
+            text = torch.cat([text, indices], 1)
+        print(text)
+    """
+WEIGHTS = """
+        import numpy as np
+        import torch
+
+        def load_pretrained(net, folder):
+            for parameter, path in zip(net.parameters(), sorted(folder)):
+                parameter.data = torch.from_numpy(np.load(path))
+    """
+GIVEN = 'load_pretrained(net, ["a.npy", "b.npy"])'
+
+
+def _generated(file: str, load: str, ready: str, mark: str) -> Mapping[str, str]:
+    script = GENERATE.format(load=load, ready=ready, mark=mark)
+    return {"network.py": NETWORK, "weights.py": WEIGHTS, file: script}
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        _generated("generate.py", GIVEN, "net.eval()", ""),
+        _generated("generate.py", "pass", "pass", ""),
+        _generated("main.py", GIVEN, "pass", ""),
+        _generated("generate.py", GIVEN, "pass", "  # ML101"),
+    ],
+)
+def test_a_script_named_for_what_it_generates(lint: Lint, program: Mapping[str, str]) -> None:
+    lint(program, rules=["ML101"])
