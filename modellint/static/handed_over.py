@@ -8,6 +8,7 @@ import re
 from modellint.static.guards import own, walk_own
 from modellint.static.project import FunctionInfo, Project
 from modellint.static.project.facts import parameters
+from modellint.static.project.names import last_name
 
 
 def is_handed_over(root: FunctionInfo, project: Project) -> bool:
@@ -42,10 +43,12 @@ def _is_argument(scope: FunctionInfo, name: str) -> bool:
 
 
 _STARTERS = re.compile(
-    r"^(gradio|streamlit|fastapi|flask|starlette|multiprocessing|threading|concurrent|absl|fire|typer|torch_xla|optuna|ray)\.|"
+    r"^(gradio|streamlit|fastapi|flask|starlette|multiprocessing|threading|concurrent|absl|fire|typer|torch_xla|optuna|hyperopt|ray)\.|"
     r"^torch\.(multiprocessing|distributed\.(launcher|run|elastic))\."
 )
 """What calls a function for each request, in each process or for each trial, and knows nothing of gradients."""
+_STARTS = frozenset({"launch", "notebook_launcher", "spawn", "start_processes"})
+"""Methods of anything, and functions, that start what they are given: `fabric.launch(main)`."""
 
 
 def _gives_away(scope: FunctionInfo, function: FunctionInfo, project: Project) -> bool:
@@ -55,7 +58,8 @@ def _gives_away(scope: FunctionInfo, function: FunctionInfo, project: Project) -
     called = {id(call.func) for call in scope.calls}
     for call in scope.calls:
         symbol = project.resolve_in(scope, call.func) if call.args or call.keywords else None
-        if symbol is not None and _STARTERS.match(symbol.dotted):
+        known = symbol is not None and _STARTERS.match(symbol.dotted) is not None
+        if known or last_name(call.func) in _STARTS:
             called.update(id(value) for value in (*call.args, *(keyword.value for keyword in call.keywords)))
     for node in walk_own(scope):
         if function.cls is None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from modellint.static.context import FileContext
 from modellint.static.dependence import NO, UNKNOWN, YES
 from modellint.static.flow.events import CallSite, Event
-from modellint.static.flow.values import ENTRY, Site, kinds
+from modellint.static.flow.values import ENTRY, UNKNOWN_MODES, Site, kinds
 from modellint.static.naming import is_test_file, is_test_module, may_be_script
 from modellint.static.project import FunctionInfo
 from modellint.static.project.callers import MAX_FILES, files_calling, name_in_calls
@@ -158,8 +158,14 @@ def judged_at_callers(events: Iterable[Event]) -> Iterator[Event]:
 
 
 def _left_to_callers(event: Event) -> bool:
-    """Tell whether the mode or autograd is what the callers of the analysed function left."""
-    return is_open(event) or any(s.grad.state == ENTRY for s in event.snapshots)
+    """Tell whether the mode or autograd is what the callers of the analysed function left.
+
+    Of a model whose class trains it, and of whose making nothing is known, they may show what mode that left it in.
+    """
+    if is_open(event) or any(s.grad.state == ENTRY for s in event.snapshots):
+        return True
+    trained = event.root.cls is not None and event.model_trained
+    return trained and any(s.modes == UNKNOWN_MODES for s in event.snapshots)
 
 
 def from_other_files(context: FileContext) -> list[Event]:

@@ -64,5 +64,5 @@ def _switch(event: Event, snapshot: Snapshot) -> Site | None:
             return None
         return next(iter(event.leaves))
     if snapshot.grad.state == ON and snapshot.grad.site is not None:
-        return snapshot.grad.site
+        return None if "passed with its graph" in event.uses else snapshot.grad.site
     return gradients_asked(event, snapshot) if in_eval(snapshot) and predicts else None

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
+from modellint.static.attributes import stored
 from modellint.static.confidence import Case, weighed
 from modellint.static.context import FileContext, Finding
 from modellint.static.dependence import NO
@@ -102,8 +103,13 @@ def _restores(function: FunctionInfo, branch: ast.If, call: ast.Call) -> bool:
 
 
 def _readied_by_a_method(event: Event, context: FileContext) -> bool:
-    """Tell whether another method of the model, called there too, calls train() on parts of it."""
+    """Tell whether another method of the model, called there too, or the code around calls train() on parts of it."""
     classes = {snapshot.obj.cls for snapshot in event.snapshots if isinstance(snapshot.obj.cls, ClassInfo)}
+    parts = {name for cls in classes for method in cls.methods.values() for name, _ in stored(method)}
+    switched = (call.func for function in functions_around(event) for call in function.calls_of("train"))
+    owners = (func.value for func in switched if isinstance(func, ast.Attribute))
+    if any(isinstance(owner, ast.Attribute) and owner.attr in parts for owner in owners):
+        return True
     names = event.function.callees - {"train", "eval"}
     methods = (context.project.method(cls, name) for cls in classes for name in names)
     return any(method is not None and "train" in method.callees for method in methods)

@@ -78,7 +78,7 @@ def construct(machine: Machine, symbol: ClassValue, args: Args, node: ast.Call, 
         )
     else:
         obj = Obj(INSTANCE, cls, "", machine.site(node), cls.name, UNKNOWN_MODES, UNKNOWN_WEIGHTS, {})
-    value = machine.allocate(node, state, obj, "new")
+    value = machine.allocate(node, state, obj, cls)
     is_module = machine.classes.is_module(cls)
     initialise(machine, cls, value, args, node, state, is_module and machine.quiet.weights.of(cls).loads_parts)
     for oid in value.refs:
@@ -200,7 +200,7 @@ def construct_external(machine: Machine, dotted: str, args: Args, node: ast.Call
         True,
         touched=built_from_weights(args, state),
     )
-    return machine.allocate(node, state, obj, "new")
+    return machine.allocate(node, state, obj, dotted)
 
 
 def _taken_from(machine: Machine, args: Args, state: State) -> int | None:

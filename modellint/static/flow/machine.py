@@ -167,8 +167,11 @@ class Machine:
         """Return where `node` stands in the running function's file."""
         return site_of(self.frame.module, node)
 
-    def allocate(self, node: ast.AST, state: State, obj: Obj, tag: str = "") -> Value:
-        """Put a new object into the heap, one for each place and call chain, and return a reference to it."""
+    def allocate(self, node: ast.AST, state: State, obj: Obj, tag: object = "") -> Value:
+        """Put a new object into the heap, one for each place, call chain and `tag`, and return a reference to it.
+
+        The tag parts what one call may make: instances of several classes.
+        """
         frame = self.frame
         oid = self.number((frame.module.path, node.lineno, node.col_offset, tag, frame.chain, frame.unrolled))  # type: ignore[attr-defined]
         state.heap[oid] = obj

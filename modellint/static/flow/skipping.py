@@ -87,7 +87,7 @@ def _result(
         values.append(machine.out_of_sight(node, args, state))
     for cls in result.made:
         made = Obj(INSTANCE, cls, "", machine.site(node), cls.name, UNKNOWN_MODES, UNKNOWN_WEIGHTS, {})
-        values.append(machine.allocate(node, state, made, f"made {cls.name}"))
+        values.append(machine.allocate(node, state, made, cls))
     if result.places:
         places = [_result(machine, place, function, receiver, args, node, state) for place in result.places]
         attrs = {str(index): value for index, value in enumerate(places)}

@@ -35,7 +35,7 @@ class Estimator:
 OWN_LOSS = "self.criterion(self.model(inputs)[-1], y)"
 
 SEARCH = """
-from hyperopt import fmin
+from searching import fmin
 from evaluation import Evaluator
 
 def objective(space):

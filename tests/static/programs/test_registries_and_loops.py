@@ -1117,3 +1117,73 @@ def test_right(lint: Lint, files: str | Mapping[str, str]) -> None:
 @pytest.mark.parametrize("files", FOUND.values(), ids=FOUND)
 def test_wrong(lint: Lint, files: str | Mapping[str, str]) -> None:
     lint(files, rules=RULES)
+
+
+EXPERIMENTS = {
+    "forecasting.py": """
+        import torch
+
+        class Forecasting:
+            def __init__(self, args):
+                self.model = args.models[args.model](args)
+                self.optimizer = torch.optim.SGD(self.model.parameters(), 0.1)
+
+            def train(self, loader):
+                self.model.train()
+                for x, y in loader:
+                    self.optimizer.zero_grad()
+                    torch.nn.functional.cross_entropy(self.model(x), y).backward()
+                    self.optimizer.step()
+
+            def test(self, loader):
+                {ready}
+                with torch.no_grad():
+                    for x, y in loader:
+                        print(self.model(x).argmax(1)){mark}
+    """,
+    "imputation.py": """
+        import torch
+
+        class Imputation:
+            def __init__(self, args):
+                self.model = args.models[args.model](args)
+                self.optimizer = torch.optim.SGD(self.model.parameters(), 0.1)
+
+            def train(self, loader):
+                self.model.train()
+                for x, y in loader:
+                    self.optimizer.zero_grad()
+                    torch.nn.functional.cross_entropy(self.model(x), y).backward()
+                    self.optimizer.step()
+
+            def test(self, loader):
+                self.model.eval()
+                with torch.no_grad():
+                    for x, y in loader:
+                        print(self.model(x).argmax(1))
+    """,
+    "main.py": """
+        import argparse
+        from data import train_loader, test_loader
+
+        if __name__ == "__main__":
+            parser = argparse.ArgumentParser()
+            parser.add_argument("--task")
+            args = parser.parse_args()
+            if args.task == "forecasting":
+                from forecasting import Forecasting
+                Experiment = Forecasting
+            else:
+                from imputation import Imputation
+                Experiment = Imputation
+            experiment = Experiment(args)
+            experiment.train(train_loader)
+            experiment.test(test_loader)
+    """,
+}
+
+
+@pytest.mark.parametrize(("ready", "mark"), [("self.model.eval()", ""), ("pass", "  # ML101")])
+def test_one_call_makes_instances_of_several_classes(lint: Lint, ready: str, mark: str) -> None:
+    program = {name: text.replace("{ready}", ready).replace("{mark}", mark) for name, text in EXPERIMENTS.items()}
+    lint(program, rules=["ML101", "ML103", "ML201"])

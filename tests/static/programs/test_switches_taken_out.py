@@ -312,3 +312,25 @@ def _generated(file: str, load: str, ready: str, mark: str) -> Mapping[str, str]
 )
 def test_a_script_named_for_what_it_generates(lint: Lint, program: Mapping[str, str]) -> None:
     lint(program, rules=["ML101"])
+
+
+STARTED = """
+        import torch
+        from torchvision.models import resnet18
+        from zoo import make_fabric
+
+        def main(fabric, val_loader):
+            net = fabric.setup(resnet18(weights="DEFAULT"))
+            net.eval()
+            for x, y in val_loader:
+                print((net(x).argmax(1) == y).sum().item()){mark}
+
+        def setup(val_loader):
+            fabric = make_fabric()
+            fabric.{start}(main, val_loader)
+    """
+
+
+@pytest.mark.parametrize(("start", "mark"), [("without_gradients", ""), ("launch", "  # ML201")])
+def test_what_is_handed_to_a_starter_is_on_its_own(lint: Lint, start: str, mark: str) -> None:
+    lint(STARTED.format(start=start, mark=mark), rules=["ML201"])
