@@ -47,7 +47,8 @@ class ImportPaths:
             return self._descend(folder, dotted)
         for folder in self._search_path(path):
             found = self._descend(folder, dotted)
-            if found is not None and found != path:  # `import torch` in a package's own torch.py
+            # `import torch` in one's own torch.py is another; `from package import part` in its __init__.py is not
+            if found is not None and (found != path or path.name == "__init__.py"):
                 return found
         return None
 

@@ -127,6 +127,8 @@ class Project:
         if path is None:
             return self._outside(dotted)
         self.trails.name(module.path, path)
+        if path == module.path:  # `from package import part` in the package's own file
+            return self._inner(path, imported.name, dotted) or Symbol(dotted)
         return self._attribute_of(path, imported.name, dotted, hops + 1) or Symbol(dotted)
 
     def _outside(self, dotted: str) -> Symbol:
@@ -143,9 +145,7 @@ class Project:
 
     def _attribute_of(self, path: Path, name: str, dotted: str, hops: int) -> Symbol | None:
         """Return `name` of the module or package at `path`."""
-        is_folder = path.is_dir()
-        folder = path if is_folder else path.parent
-        if not is_folder and (module := self.files.module(path)) is not None:
+        if not path.is_dir() and (module := self.files.module(path)) is not None:
             found = self._lookup(module, name, hops)
             if found is not None and found.target is not None:
                 return Symbol(dotted, found.target, found.variable)
@@ -153,11 +153,15 @@ class Project:
                 return found
             if name in module.body.stores:
                 return Symbol(dotted, module, name)
-        if is_folder or path.name == "__init__.py":
-            inner = self.paths.inside(folder, name)
-            if inner is not None:
-                return Symbol(dotted, self._module_at(inner))
-        return None
+        return self._inner(path, name, dotted)
+
+    def _inner(self, path: Path, name: str, dotted: str) -> Symbol | None:
+        """Return the file or folder `name` in the package at `path`."""
+        is_folder = path.is_dir()
+        if not is_folder and path.name != "__init__.py":
+            return None
+        inner = self.paths.inside(path if is_folder else path.parent, name)
+        return None if inner is None else Symbol(dotted, self._module_at(inner))
 
     def member(self, symbol: Symbol, name: str, reader: Path) -> Symbol | None:
         """Return the attribute `name` of a module, package, class or outside name, which the file `reader` asks for."""

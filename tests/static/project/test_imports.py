@@ -49,6 +49,12 @@ WAYS = {
         "import pkg",
         "pkg.obtain",
     ),
+    "imported by the package from itself": (
+        {"pkg/__init__.py": "from pkg import zoo"},
+        "pkg/zoo.py",
+        "from pkg import zoo",
+        "zoo.load",
+    ),
     "a star": ({}, "zoo.py", "from zoo import *", "load"),
     "a star through the package": (
         {"pkg/__init__.py": "from .zoo import *\n__all__ = ['load']"},
