@@ -1119,11 +1119,10 @@ def test_wrong(lint: Lint, files: str | Mapping[str, str]) -> None:
     lint(files, rules=RULES)
 
 
-EXPERIMENTS = {
-    "forecasting.py": """
+EXPERIMENT = """
         import torch
 
-        class Forecasting:
+        class {name}:
             def __init__(self, args):
                 self.model = args.models[args.model](args)
                 self.optimizer = torch.optim.SGD(self.model.parameters(), 0.1)
@@ -1140,29 +1139,8 @@ EXPERIMENTS = {
                 with torch.no_grad():
                     for x, y in loader:
                         print(self.model(x).argmax(1)){mark}
-    """,
-    "imputation.py": """
-        import torch
-
-        class Imputation:
-            def __init__(self, args):
-                self.model = args.models[args.model](args)
-                self.optimizer = torch.optim.SGD(self.model.parameters(), 0.1)
-
-            def train(self, loader):
-                self.model.train()
-                for x, y in loader:
-                    self.optimizer.zero_grad()
-                    torch.nn.functional.cross_entropy(self.model(x), y).backward()
-                    self.optimizer.step()
-
-            def test(self, loader):
-                self.model.eval()
-                with torch.no_grad():
-                    for x, y in loader:
-                        print(self.model(x).argmax(1))
-    """,
-    "main.py": """
+    """
+CHOSEN = """
         import argparse
         from data import train_loader, test_loader
 
@@ -1179,11 +1157,14 @@ EXPERIMENTS = {
             experiment = Experiment(args)
             experiment.train(train_loader)
             experiment.test(test_loader)
-    """,
-}
+    """
 
 
 @pytest.mark.parametrize(("ready", "mark"), [("self.model.eval()", ""), ("pass", "  # ML101")])
 def test_one_call_makes_instances_of_several_classes(lint: Lint, ready: str, mark: str) -> None:
-    program = {name: text.replace("{ready}", ready).replace("{mark}", mark) for name, text in EXPERIMENTS.items()}
+    program = {
+        "forecasting.py": EXPERIMENT.format(name="Forecasting", ready=ready, mark=mark),
+        "imputation.py": EXPERIMENT.format(name="Imputation", ready="self.model.eval()", mark=""),
+        "main.py": CHOSEN,
+    }
     lint(program, rules=["ML101", "ML103", "ML201"])

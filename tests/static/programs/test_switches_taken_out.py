@@ -205,24 +205,19 @@ LAST_LOSS = """
             print(estimate_loss(net, val_loader))
     """
 
-TRIED_OUT = """
+TRIED_OUT = (
+    """
         import torch
-        from torch import nn
-
-        class Net(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.body = nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.5), nn.Linear(8, 2))
-
-            def forward(self, x):
-                return self.body(x)
-
+    """
+    + NETWORK
+    + """
         net = Net()
         for name, parameter in net.named_parameters():
             parameter.data = stored[name]
         net.eval()
         {loop}print(net(x).argmax(1).tolist()){mark}
     """
+)
 
 EXTRACTOR = """
         import torch
