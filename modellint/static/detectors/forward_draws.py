@@ -24,16 +24,16 @@ from modellint.static.project.names import last_name
 from modellint.static.project.trees import walk
 
 _JOB = re.compile(
-    r"Diffus|DDPM|DDIM|Ddpm|Ddim|SDE|Langevin|Sampler|Sampling|Generator|^Noisy(Linear|Conv|Net|Dense)|Polic|Actor|Agent|Augment|Random[A-Z]|^Random$|"
+    r"Diffus|DDPM|DDIM|Ddpm|Ddim|SDE|Langevin|Sampler|Sampling|Generator|Noisy(Linear|Conv|Net|Dense)|Polic|Actor|Agent|Augment|Random[A-Z]|^Random$|"
     r"Jitter|Crop|Flip|Blur|Mix[Uu]p|CutMix|Cutmix|Cut[Oo]ut|Planner|Bayes|MonteCarlo|^MC|Loss|Criterion|Flow|Discriminator|Env|EBM|"
     r"LSH|MAE|Mask|Target|MIM|Pretrain|Contrast|Penalty|Regulari[sz]|CLR|MoCo|BYOL|Distribution|Prior|Latent|Denois|Initiali[sz]|Memory|Schedul|"
-    r"Explain|Sample|Resize|Transform$|Dummy|Gumbel|GAN(?![a-z])|Quanti[sz]|Codebook|Warp|Aug(?![a-z])|Mine(?![a-z])|Estimator"
+    r"Explain|Sample|Resize|Transform$|Dummy|Gumbel|GAN(?![a-z])|Quanti[sz]|Codebook|Warp|Perturb|Advers|Aug(?![a-z])|Mine(?![a-z])|Estimator"
 )
 _JOB_FOLDER = re.compile(
     r"^(augment\w*|(\w+_)?aug(ment\w*)?|data_aug\w*|spec_?aug\w*|loss(es)?|transforms?|\w*_transforms|diffusion\w*|samplers?|sampling|explain\w*)$"
 )
 _JOB_METHOD = re.compile(
-    r"sampl|generat|random|few_?shot|mask|augment|loss|negative|shuffle|init(?!_?(hidden|state|h0|lstm|gru|rnn))|reset|select_action|act$|permut"
+    r"sampl|generat|random|few_?shot|mask|augment|loss|negative|shuffle|init(?!_?(hidden|state|h0|lstm|gru|rnn))|reset|select_action|act$|permut|corrupt|perturb|dump|visual"
 )
 _CORRUPTS = re.compile(r"(^|_)(neg\w*|corrupt\w*|shuffled?|perm\w*|\w*seed)(_|$)")
 _CONTRASTS = re.compile(r"(^|_)(negatives?|corrupt\w*|shuf\w*)(_|$)")
@@ -64,16 +64,26 @@ def classes_that_answer(context: FileContext) -> Iterator[ClassInfo]:
 _NOISE = re.compile(r"(^|_)noise(_|$)")
 
 
-def _hands_out_noise(forward: FunctionInfo) -> bool:
+def _hands_out_noise(method: FunctionInfo) -> bool:
     """Tell whether noise, by its name, is one of several results: a source of signals, which callers know as one."""
-    returned = (node.value for node in own(forward, ast.Return) if isinstance(node.value, ast.Tuple))
+    returned = (node.value for node in own(method, ast.Return) if isinstance(node.value, ast.Tuple))
     return any(isinstance(part, ast.Name) and _NOISE.search(part.id) for value in returned for part in value.elts)
+
+
+_LOSS = re.compile(r"(^|_)loss(es)?$")
+
+
+def _returns_loss(forward: FunctionInfo) -> bool:
+    """Tell whether a loss, by its name, is what a forward returns, or the first of its results."""
+    values = [node.value for node in own(forward, ast.Return)]
+    firsts = [value.elts[0] if isinstance(value, ast.Tuple) and value.elts else value for value in values if value]
+    return any(_LOSS.search(node.id) for first in firsts for node in walk(first) if isinstance(node, ast.Name))
 
 
 def run_by_forward(cls: ClassInfo) -> list[FunctionInfo]:
     """Return forward and the methods of the class that it calls in every mode; none where it computes its own loss."""
     start = cls.methods.get("forward")
-    if start is None or start.node is None or any(_WORK.search(name) for name in start.callees):
+    if start is None or start.node is None or any(_WORK.search(name) for name in start.callees) or _returns_loss(start):
         return []
     if any(_CONTRASTS.search(name) for name, _ in assignments(start)):
         return []  # it makes negative examples beside the positive ones
@@ -88,7 +98,7 @@ def run_by_forward(cls: ClassInfo) -> list[FunctionInfo]:
             if not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name):
                 continue
             other = cls.methods.get(func.attr) if func.value.id == method.self_name else None
-            if other is None or _JOB_METHOD.search(other.name):
+            if other is None or _JOB_METHOD.search(other.name) or _hands_out_noise(other):
                 continue
             if other not in found and not guarded(method, call):  # equivalent: without it, recursion never ends
                 found.append(other)
@@ -115,8 +125,18 @@ def guarded(method: FunctionInfo, call: ast.Call) -> bool:
         return True  # negative examples of a contrastive loss
     if isinstance(statement, ast.Assign):
         names = {target.id for target in statement.targets if isinstance(target, ast.Name)}
-        return _used_in_training_only(method, names, statement)
+        return _used_in_training_only(method, names, statement) or _becomes_weight(method, names)
     return False
+
+
+def _becomes_weight(method: FunctionInfo, names: set[str]) -> bool:
+    """Tell whether what was drawn is what a parameter is made of: `nn.Parameter(drawn)`, `PyroParam(drawn)`."""
+    return any(
+        isinstance(argument, ast.Name) and argument.id in names
+        for call in method.calls
+        if (last_name(call.func) or "").endswith(("Param", "Parameter"))
+        for argument in call.args
+    )
 
 
 def _happens_once(method: FunctionInfo, call: ast.Call) -> bool:
@@ -196,6 +216,8 @@ def _asks_argument(method: FunctionInfo, test: ast.expr) -> bool:
     if isinstance(test, ast.BoolOp):
         return any(_asks_argument(method, value) for value in test.values)
     asked = test.left if isinstance(test, ast.Compare) else test
+    if isinstance(asked, ast.Call) and isinstance(asked.func, ast.Name) and len(asked.args) == 1:
+        asked = asked.args[0]  # `exists(noise)`
     return isinstance(asked, ast.Name) and asked.id in _deciding_arguments(method)
 
 

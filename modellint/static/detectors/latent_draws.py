@@ -38,15 +38,20 @@ def draws_latent(method: FunctionInfo, call: ast.Call) -> bool:
         return _from_input(method, call.args[1])
     if _decides(method, call):
         return True
-    return any(_is_spread(method, factor) for factor in _factors(method, call))
+    return any(_is_spread(method, factor) or _is_rest(method, factor) for factor in _factors(method, call))
 
 
 _LEVEL = re.compile(r"(^|_)(taus?|quantiles?)$|^(index_samples?|samples?_(idx|index|indices))$")
 
 
+def held_by(method: FunctionInfo, call: ast.Call) -> set[str]:
+    """Return the variables that are made of what `call` draws."""
+    return {name for name, value in assignments(method) if any(node is call for node in walk(value))}
+
+
 def _decides(method: FunctionInfo, call: ast.Call) -> bool:
     """Tell whether a draw is compared with a chance that the module computed, or named as a quantile or a sample."""
-    held = {name for name, value in assignments(method) if any(node is call for node in walk(value))}
+    held = held_by(method, call)
     if any(_LEVEL.search(name) for name in held):
         return True
     for node in walk_own(method):
@@ -66,7 +71,11 @@ def _is_computed(method: FunctionInfo, chances: ast.expr) -> bool:
         new = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)} - names
         names |= new
         values += [given for name, given in bound if name in new]
-    return any(_is_predicted(method, value) for value in values)
+    return any(_is_predicted(method, value) or _is_probability(value) for value in values)
+
+
+def _is_probability(value: ast.expr) -> bool:
+    return any(isinstance(node, ast.Call) and last_name(node.func) in ("sigmoid", "softmax") for node in walk(value))
 
 
 def _as_built(method: FunctionInfo, distribution: ast.expr) -> ast.expr:
@@ -119,7 +128,7 @@ def _is_spread(method: FunctionInfo, factor: ast.expr) -> bool:
     for node in walk(factor):
         if isinstance(node, ast.Name):
             values = [value for name, value in bindings(method) if name == node.id]
-            if any(_makes_positive(value) for value in values):
+            if any(_makes_positive(value) or _is_root_of_variance(method, value) for value in values):
                 return True
             if _SPREAD.search(node.id) and (node.id in own or any(_is_predicted(method, v) for v in values)):
                 return True
@@ -128,6 +137,23 @@ def _is_spread(method: FunctionInfo, factor: ast.expr) -> bool:
 
 def _makes_positive(value: ast.expr) -> bool:
     return any(isinstance(node, ast.Call) and last_name(node.func) in _POSITIVE for node in walk(value))
+
+
+def _is_rest(method: FunctionInfo, factor: ast.expr) -> bool:
+    """Tell whether a factor is what a variable share leaves: `(1 - t) * noise + t * x`, a step between both."""
+    if not isinstance(factor, ast.BinOp) or not isinstance(factor.op, ast.Sub):
+        return False
+    return isinstance(factor.right, ast.Name) and bool(values_of(method, factor.right.id))
+
+
+_VARIANCE = re.compile(r"(^|_)vars?$|variance")
+
+
+def _is_root_of_variance(method: FunctionInfo, value: ast.expr) -> bool:
+    """Tell whether `value` is the root of a variance, by its name, that layers of the module computed."""
+    roots = [node for node in walk(value) if isinstance(node, ast.Call) and last_name(node) == "sqrt"]
+    parts = (node for root in roots for node in walk(root) if isinstance(node, ast.Name))
+    return any(_VARIANCE.search(part.id) and _is_computed(method, part) for part in parts)
 
 
 def _is_predicted(method: FunctionInfo, value: ast.expr) -> bool:

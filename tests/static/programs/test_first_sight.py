@@ -309,7 +309,7 @@ SPARSE = """
 
     class ProbAttention(nn.Module):
         def forward(self, query, key):
-            {name} = torch.randint(key.shape[1], (query.shape[1], 5))  # ML108
+            {name} = torch.rand(query.shape[1], 5).mul(key.shape[1]).long()  # ML108
             return query @ key[:, {name}].transpose(-2, -1)
     """
 
@@ -540,7 +540,7 @@ DRAWN = """
 
     class {name}(nn.Module):
         def forward(self, x):
-            shift = torch.randint(0, 5, (1,))  # ML108
+            shift = torch.rand(1)  # ML108
             return {result}
     """
 TOKENS = """
@@ -654,7 +654,7 @@ INFOMAX = """
             self.encoder = nn.Linear(4, 4)
 
         def forward(self, x):
-            index = torch.randperm(len(x))  # ML108
+            index = torch.rand(len(x)) < 0.5  # ML108
             {name} = x[index]
             return self.encoder(x) - self.encoder({name})
     """
@@ -981,7 +981,7 @@ FOUND: dict[str, str | dict[str, str]] = {
         load='net.load_state_dict(torch.load("a.pt", weights_only=True))'
     ),
     "a branch for other modules": EITHER.format(asked="nn.Linear", call=TRAINED),
-    "the input in another order": INFOMAX.format(name="features"),
+    "a part of the input": INFOMAX.format(name="features"),
     "the loss added up": MEASURED.format(name="cost", added="loss"),
     "a class that is no test": COMPARED.format(base="object"),
     "a model that learned at the bottom of a file": LEARNED,

@@ -1,0 +1,118 @@
+"""Is a draw what a model is meant to do: a choice, an option by its word, the start of a search?"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+from modellint.static.detectors.latent_draws import held_by
+from modellint.static.guards import conditions, path_to, walk_own
+from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project.names import last_name
+from modellint.static.project.trees import walk
+
+_CHOICES = frozenset(
+    {"randperm", "randint", "randint_like", "randrange", "choice", "choices", "sample", "shuffle", "permutation"}
+)
+"""What picks an element or an order: keys, neighbours, relations, a task. Most of those that were read were meant."""
+
+
+def is_meant(cls: ClassInfo, method: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether what `call` draws defines the model or was asked for, as far as its form and its words tell."""
+    return (
+        _chooses(method, call)
+        or _is_named(method, call)
+        or _has_unit_length(method, call)
+        or _announces_draws(cls, method)
+        or _replaces(method, call)
+        or _is_asked_for(cls, method, call)
+    )
+
+
+def _chooses(method: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether a draw picks elements or an order, at once or as `torch.rand(n).argsort()`."""
+    around = (last_name(node.func) for node in path_to(method, call) if isinstance(node, ast.Call))
+    return last_name(call.func) in _CHOICES or "argsort" in around
+
+
+_NAMED = re.compile(r"teacher|forcing|ground_?truth|\bgt_|dither", re.I)
+
+
+def _is_named(method: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether the words around a draw name it: a chance of teacher forcing, the dither of a signal."""
+    statement = [node for node in path_to(method, call) if isinstance(node, ast.stmt)][-1]
+    around = statement.test if isinstance(statement, (ast.If, ast.While)) else statement
+    tests = (test for test, _ in conditions(method, call))
+    return any(_NAMED.search(ast.unparse(node)) for node in (around, *tests))
+
+
+def _has_unit_length(method: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether what was drawn is divided by its length: the direction from which a search begins."""
+    for node in walk_own(method):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+            length = node.right
+            if isinstance(length, ast.Call) and last_name(length.func) == "norm" and _reads(method, node.left, call):
+                return True
+        elif isinstance(node, ast.Call) and last_name(node.func) == "normalize" and node.args:
+            if _reads(method, node.args[0], call):
+                return True
+    return False
+
+
+def _reads(method: FunctionInfo, value: ast.AST, call: ast.Call) -> bool:
+    """Tell whether `value` holds what `call` draws, at once or through a variable."""
+    held = held_by(method, call)
+    return any(node is call or (isinstance(node, ast.Name) and node.id in held) for node in walk(value))
+
+
+_ANNOUNCED = re.compile(
+    r"\brandom(ly)?\s+(\w+\s+)?(tak|pick|sampl|select|choos|crop|cut|sub(s|g)|view|augment|walk)|\bdata augmentation",
+    re.I,
+)
+
+
+def _announces_draws(cls: ClassInfo, method: FunctionInfo) -> bool:
+    """Tell whether the documentation says that a part or a view of the input is chosen at random."""
+    nodes = [node for node in cls.scope.body if isinstance(node, ast.ClassDef) and node.name == cls.name]
+    texts = (ast.get_docstring(node) or "" for node in (*nodes, method.node) if node is not None)
+    return any(_ANNOUNCED.search(text) for text in texts)
+
+
+def _replaces(method: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether a draw stands, as it is, for what the other branch of an `if` computes: an ablation, asked for."""
+    path = path_to(method, call)
+    return any(
+        _is_other_choice(choice, statement, call)
+        for choice, statement in pairwise(path)
+        if isinstance(choice, ast.If) and isinstance(statement, ast.Assign)
+    )
+
+
+def _is_other_choice(choice: ast.If, statement: ast.Assign, call: ast.Call) -> bool:
+    """Tell whether a statement assigns what `call` draws where the other branch assigns something else."""
+    value = statement.value
+    while value is not call and isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        value = value.func.value  # `torch.randn(n).to(x)`
+    other = choice.orelse if statement in choice.body else choice.body
+    names = {ast.unparse(target) for target in statement.targets}
+    return value is call and any(
+        isinstance(node, ast.Assign) and not names.isdisjoint(map(ast.unparse, node.targets)) for node in other
+    )
+
+
+_BY_CHANCE = re.compile(r"== '[^']*(rand|nois|sampl|stoch|gauss|uniform|shuffl|drop)", re.I)
+
+
+def _is_asked_for(cls: ClassInfo, method: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether an option asks for what is drawn, by a word for it: `if self.method == "random":`."""
+    return any(holds and _BY_CHANCE.search(ast.unparse(test)) for test, holds in _conditions(cls, method, call))
+
+
+def _conditions(cls: ClassInfo, method: FunctionInfo, call: ast.Call) -> Iterator[tuple[ast.expr, bool]]:
+    """Yield the conditions of a draw, and those under which the methods of the class call the one that draws."""
+    yield from conditions(method, call)
+    for caller in cls.methods.values():
+        for calling in caller.calls_of(method.name):
+            yield from conditions(caller, calling)
