@@ -47,6 +47,13 @@ class Classes:
             self._modules[cls] = any(self.is_module_name(base) for base in bases)
         return self._modules[cls]
 
+    def may_be_module(self, cls: ClassInfo) -> bool:
+        """Tell whether `cls` is a torch module, or has a `forward` and a base out of sight."""
+        if self.is_module(cls):
+            return True
+        outside = self.project.ancestry(cls)[1]
+        return self.project.method(cls, "forward") is not None and not WITHOUT_LAYERS.issuperset(outside)
+
     def is_module_name(self, dotted: str) -> bool:
         """Tell whether the outside class `dotted` is a torch module."""
         return self.knowledge.module_bases.get(dotted) is not None

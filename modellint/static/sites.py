@@ -10,7 +10,8 @@ from pathlib import Path
 from modellint.static.context import FileContext
 from modellint.static.dependence import NO, UNKNOWN, YES
 from modellint.static.flow.events import CallSite, Event
-from modellint.static.flow.values import ENTRY, UNKNOWN_MODES, Site, kinds
+from modellint.static.flow.frames import holds
+from modellint.static.flow.values import ENTRY, TRAIN, UNKNOWN_MODES, Site, kinds
 from modellint.static.naming import is_test_file, is_test_module, may_be_script
 from modellint.static.project import FunctionInfo
 from modellint.static.project.callers import MAX_FILES, files_calling, name_in_calls
@@ -100,9 +101,7 @@ def _run_callers_of_open(context: FileContext) -> None:
         if not context.is_checked(str(callee.module.path)) or is_test_module(callee.module):
             continue
         other = context.neighbour(callee.module.path, "calls")
-        if other is not None and any(
-            event.root is callee and not event.training and _left_to_callers(event) for event in other.flow.events
-        ):
+        if other is not None and any(event.root is callee and _asks_callers(event) for event in other.flow.events):
             names.add(name_in_calls(callee))
     if names:
         context.callers_in(context.module.path, frozenset(names))
@@ -152,9 +151,28 @@ def judged_at_callers(events: Iterable[Event]) -> Iterator[Event]:
     called = {callee for root, callee in leads if (callee, root) not in leads}
     for event in listed:
         root = event.root
-        if not root.is_body and root in called and _left_to_callers(event):
-            continue
+        if not root.is_body and root in called:
+            if _left_to_callers(event):
+                continue
+            if _left_by_constructor(event) and any(_is_led_to(other, event) for other in listed):
+                continue
         yield event
+
+
+def _is_led_to(other: Event, event: Event) -> bool:
+    """Tell whether `other` is what `event` is, seen from a caller that has built the object and may have readied it."""
+    if not any(step.callee is event.root for step in other.key.chain):
+        return False
+    made = {s.obj.born for s in event.snapshots}
+    return made == {s.obj.born for s in other.snapshots}
+
+
+def _left_by_constructor(event: Event) -> bool:
+    """Tell whether a method runs a model in the training mode in which another one of its class made it."""
+    if event.root.cls is None:
+        return False
+    facts = [fact for s in event.snapshots for fact in s.modes]
+    return all(fact.mode == TRAIN and fact.site is not None and not holds(event.root, fact.site) for fact in facts)
 
 
 def _left_to_callers(event: Event) -> bool:
@@ -168,6 +186,11 @@ def _left_to_callers(event: Event) -> bool:
     return trained and any(s.modes == UNKNOWN_MODES for s in event.snapshots)
 
 
+def _asks_callers(event: Event) -> bool:
+    """Tell whether callers are looked for, as they may know more of what happened than the function itself shows."""
+    return not event.training and (_left_to_callers(event) or _left_by_constructor(event))
+
+
 def from_other_files(context: FileContext) -> list[Event]:
     """Return the events in this file that code of other files leads to, for what is left to the callers."""
     if context.outside_events is not None:
@@ -176,10 +199,7 @@ def from_other_files(context: FileContext) -> list[Event]:
     asked = {
         event.root
         for event in context.flow.events
-        if event.site.path == str(context.module.path)
-        and not event.root.is_body
-        and not event.training
-        and _left_to_callers(event)
+        if event.site.path == str(context.module.path) and not event.root.is_body and _asks_callers(event)
     }
     mine = str(context.module.path)
     for path, names in _callers(context, asked).items():

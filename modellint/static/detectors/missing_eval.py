@@ -133,7 +133,7 @@ def _on_some(event: Event, modes: Modes, context: FileContext) -> bool:
 def _follows_owner(event: Event, snapshot: Snapshot, context: FileContext) -> bool:
     """Tell whether a module runs a part that it built, by a method of its own: its callers set the mode of all."""
     cls = event.root.cls
-    if cls is None or not context.classes.is_module(cls):
+    if cls is None or not context.classes.may_be_module(cls):
         return False
     features = snapshot.grad.state != OFF and PREDICTS.isdisjoint(event.uses)
     mine = features and event.text.startswith(f"{event.root.self_name}.")

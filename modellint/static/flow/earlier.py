@@ -17,6 +17,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from modellint.static.flow.alternatives import constructors_beside
 from modellint.static.flow.events import Event
 from modellint.static.flow.leaving import Base, left_by
 from modellint.static.flow.moving import Gone, Mover
@@ -277,6 +278,7 @@ class Memory:
             reached.add(at)
             for cls in definitions[at].classes:
                 queue |= self._places(base.code.get(cls, ()))
+                queue |= self._places(constructors_beside(cls))
             fresh = set(self._words_of(definitions[at].text) - words)
             while fresh:
                 words |= fresh

@@ -7,6 +7,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from modellint.static.classes import Classes
+from modellint.static.flow.alternatives import adopt, built_by_alternatives
 from modellint.static.flow.binding import unknown_arguments
 from modellint.static.flow.callfacts import CallFacts
 from modellint.static.flow.calls import call_value
@@ -37,6 +38,7 @@ from modellint.static.flow.values import (
     ModeFact,
     Obj,
     Value,
+    join,
     kinds,
 )
 from modellint.static.knowledge import Knowledge
@@ -248,22 +250,38 @@ class FileAnalysis:
             module,
         )
         me = Value(refs=frozenset({oid}))
-        machine.recorder.muted += 1
-        try:
+
+        def construct() -> None:
             init = machine.project.method(cls, "__init__") or machine.project.method(cls, "__post_init__")
             if init is not None and init.node is not None:
                 machine.frames.append(Frame(machine.module_frame(cls.module), cls.module.body, None, ()))
                 initialise(machine, cls, me, unknown_arguments(machine, init, state, me), init.node, state)
                 machine.frames.pop()
-            if module:  # what `__init__` leaves is not what the callers leave
-                state.heap[oid] = state.heap[oid]._replace(modes=ENTRY_MODES)
-            else:
-                self._set_up(cls, oid, state)
+
+        self._muted(construct)
+        if module:  # what `__init__` leaves is not what the callers leave
+            state.heap[oid] = state.heap[oid]._replace(modes=ENTRY_MODES)
+            return state
+        built = state.heap[oid].attrs
+        others = built_by_alternatives(machine, cls, oid, state)
+        self._muted(lambda: self._set_up(cls, oid, state))
+        filled = state.heap[oid].attrs
+        for name, value in others.items():
+            if filled.get(name) != built.get(name):
+                others[name] = join(filled[name], value)
+        state.heap[oid] = state.heap[oid]._replace(attrs={**filled, **others})
+        return state
+
+    def _muted(self, run: Callable[[], None]) -> None:
+        """Run what is judged elsewhere, on a budget of its own."""
+        machine = self._machine
+        machine.recorder.muted += 1
+        try:
+            run()
         except (Exhausted, RecursionError):
             self.exhausted.append(machine.frames[0].function if machine.frames else self.module.body)
         finally:
             machine.begin()
-        return state
 
     def _set_up(self, cls: ClassInfo, oid: int, state: State) -> None:
         """Take over the attributes that methods other than `__init__` give an instance before others use them."""
@@ -283,9 +301,7 @@ class FileAnalysis:
             attrs = after.heap[oid].attrs
             fresh = {name: v for name, v in attrs.items() if fills(methods, method, name, before.get(name))}
             if fresh:
-                for inner, obj in after.heap.items():
-                    if state.heap.find(inner) is None:
-                        state.heap[inner] = obj
+                adopt(state, after)
                 state.heap[oid] = state.heap[oid]._replace(attrs={**before, **fresh})
 
     def _weaken(self, function: FunctionInfo, cls: ClassInfo, state: State) -> None:
