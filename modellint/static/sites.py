@@ -10,7 +10,8 @@ from pathlib import Path
 from modellint.static.context import FileContext
 from modellint.static.dependence import NO, UNKNOWN, YES
 from modellint.static.flow.events import CallSite, Event
-from modellint.static.flow.frames import holds
+from modellint.static.flow.forwards import written
+from modellint.static.flow.frames import call_at, holds
 from modellint.static.flow.values import ENTRY, TRAIN, UNKNOWN_MODES, Site, kinds
 from modellint.static.naming import is_test_file, is_test_module, may_be_script
 from modellint.static.project import FunctionInfo
@@ -76,6 +77,15 @@ def shown_at(
 def called_from(step: CallSite) -> tuple[Site, str]:
     """Return the place of a call that led to an event, and what to say of it beside a finding."""
     return step.site, f"called from here, by {step.caller.qualname}"
+
+
+def written_at(event: Event, site: Site, context: FileContext) -> str:
+    """Return how a model is written at `site`: as `net.sample` where the network's own method leads to its forward."""
+    cls = event.function.cls
+    if cls is None or not context.classes.is_module(cls):
+        return event.text
+    calls = (call_at(step.caller, site) for step in event.key.chain if step.site == site and step.callee.cls is cls)
+    return next((written(call) for call in calls if call is not None), event.text)
 
 
 def _call_of_shared_method(event: Event, context: FileContext) -> CallSite | None:

@@ -28,7 +28,7 @@ from modellint.static.machines import switched_on_some
 from modellint.static.merge import merged
 from modellint.static.project import ClassInfo
 from modellint.static.purpose import functions_around, named_for_inference
-from modellint.static.sites import Place, called_from, places, shown_at
+from modellint.static.sites import Place, called_from, places, shown_at, written_at
 from modellint.static.snapshots import has_loaded_weights, in_eval, in_train, open_mode, records
 
 
@@ -71,7 +71,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
                 continue
             sure = instead is None and not open_mode(snapshot)
             confidence = Confidence.CERTAIN if sure else Confidence.LIKELY
-            yield _cause(event, snapshot), _finding(event, snapshot, instead or call.site, confidence)
+            yield _cause(event, snapshot), _finding(event, snapshot, instead or call.site, confidence, context)
         return
     confidence = Confidence.CERTAIN
     same = [s for other in good if other.key.oid == event.key.oid for s in other.snapshots]
@@ -90,7 +90,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
     elif event.function.cls is not None or event.key.chain or open_mode(snapshot) or _is_out_of_sight(snapshot):
         confidence = Confidence.LIKELY
     confidence = weighed("ML101", confidence, Case(event, snapshot, context))
-    finding = _finding(event, snapshot, place.site, confidence)
+    finding = _finding(event, snapshot, place.site, confidence, context)
     yield _cause(event, snapshot), _with_callers(finding, [event for event, _ in bad])
 
 
@@ -177,7 +177,7 @@ def _judge_saved(place: Place, context: FileContext) -> Iterator[tuple[object, F
             saved = bool(snapshot.modes) and all(fact.how == SAVED_WHOLE for fact in snapshot.modes)
             if saved and is_inference(event, snapshot):
                 confidence = weighed("ML101", Confidence.LIKELY, Case(event, snapshot, context))
-                yield _cause(event, snapshot), _finding(event, snapshot, place.site, confidence)
+                yield _cause(event, snapshot), _finding(event, snapshot, place.site, confidence, context)
                 return
 
 
@@ -196,7 +196,7 @@ def _judge_open(place: Place, context: FileContext) -> Iterator[tuple[object, Fi
                 sibling_sets_eval(event, context)
                 or (is_inference(event, snapshot) and is_never_switched(event, context))
             ):
-                finding = _finding(event, snapshot, place.site, Confidence.LIKELY)
+                finding = _finding(event, snapshot, place.site, Confidence.LIKELY, context)
                 yield _cause(event, snapshot), _with_callers(finding, place.events)
                 return
             if not left_open or not is_inference(event, snapshot):
@@ -210,7 +210,7 @@ def _judge_open(place: Place, context: FileContext) -> Iterator[tuple[object, Fi
             unknown = meant or leaves_it_to_others(event, snapshot, context)
             confidence = Confidence.LIKELY if concludes and not unknown else Confidence.POSSIBLE
             confidence = weighed("ML101", confidence, Case(event, snapshot, context))
-            yield _cause(event, snapshot), _finding(event, snapshot, place.site, confidence)
+            yield _cause(event, snapshot), _finding(event, snapshot, place.site, confidence, context)
             return
 
 
@@ -247,8 +247,8 @@ def _cause(event: Event, snapshot: Snapshot) -> object:
     return event.function, facts if any(site for site, _ in facts) else event.key.oid
 
 
-def _finding(event: Event, snapshot: Snapshot, site: Site, confidence: Confidence) -> Finding:
-    obj = snapshot.obj
+def _finding(event: Event, snapshot: Snapshot, site: Site, confidence: Confidence, context: FileContext) -> Finding:
+    obj, model = snapshot.obj, written_at(event, site, context)
     related: list[tuple[Site, str]] = []
     reason = "nothing here calls eval()"
     if as_trained(event, snapshot):
@@ -286,13 +286,13 @@ def _finding(event: Event, snapshot: Snapshot, site: Site, confidence: Confidenc
     no_grad = ": no_grad does not switch it off" if snapshot.grad.state == OFF and obj.detail else ""
     info = obj.depends == NO
     details = {
-        "model": event.text,
+        "model": model,
         "reason": reason,
         "active": f"{active} still active{no_grad}",
     }
     message = None
     if info:
-        message = f"`{event.text}` runs in training mode ({reason}); nothing in it depends on the mode today"
+        message = f"`{model}` runs in training mode ({reason}); nothing in it depends on the mode today"
     elif any(fact.how == SAVED_WHOLE for fact in snapshot.modes):
-        message = f"`{event.text}` may run in training mode ({reason}); {active} still active{no_grad}"
+        message = f"`{model}` may run in training mode ({reason}); {active} still active{no_grad}"
     return Finding(site, details, confidence, Severity.INFO if info else None, message, tuple(related))

@@ -37,7 +37,7 @@ from modellint.static.purpose import (
     means_inference,
     over_held_out_data,
 )
-from modellint.static.sites import Place, places, shown_at
+from modellint.static.sites import Place, places, shown_at, written_at
 from modellint.static.snapshots import gradients_asked, has_loaded_weights, in_eval, in_train, records
 
 
@@ -75,7 +75,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
         confidence = weighed("ML201", confidence, Case(event, snapshot, context))
         scope = event.function if call is None else call.caller
         site = place.site if call is None else instead or call.site
-        yield (scope, "autograd"), _finding(event, snapshot, site, confidence)
+        yield (scope, "autograd"), _finding(event, snapshot, site, confidence, context)
 
 
 def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confidence | None:
@@ -347,11 +347,11 @@ def _readies_itself(event: Event) -> bool:
     return any(fact.site is not None and fact.site.row in rows for fact in facts)
 
 
-def _finding(event: Event, snapshot: Snapshot, site: Site, confidence: Confidence) -> Finding:
+def _finding(event: Event, snapshot: Snapshot, site: Site, confidence: Confidence, context: FileContext) -> Finding:
     related: list[tuple[Site, str]] = []
     for fact in snapshot.modes:
         if fact.site is not None and fact.mode == EVAL:
             related.append((fact.site, "put into evaluation mode here, which leaves autograd on"))
     hint = "; eval() does not switch that off" if related else ""
     related.append((event.site, "the forward"))
-    return Finding(site, {"model": event.text, "hint": hint}, confidence, related=tuple(related))
+    return Finding(site, {"model": written_at(event, site, context), "hint": hint}, confidence, related=tuple(related))

@@ -206,3 +206,23 @@ class Predictor:
 @pytest.mark.parametrize(("ready", "mark"), [("self.net.eval()", ""), ("pass", "  # ML101")])
 def test_a_class_that_trains_or_loads(lint: Lint, ready: str, mark: str) -> None:
     lint(program(FITTED, ready, mark), rules=["ML101"])
+
+
+SAMPLES = """
+class Sampler(Net):
+    def sample(self, x):
+        return self.fc(self.drop(x)).argmax(-1)
+"""
+
+
+def test_a_finding_names_what_stands_at_its_place(lint: Lint) -> None:
+    zoo = NETWORK.replace("net = Net()", "net = Sampler()") + SAMPLES
+    app = """
+        from zoo import restored
+
+        def predict(path, x):
+            net = restored(path)
+            return net.sample(x)  # ML101, ML201
+    """
+    found = lint({"zoo.py": zoo, "app.py": app}, check=["app.py"], rules=["ML101", "ML201"])
+    assert all(diagnostic.message.startswith("`net.sample`") for diagnostic in found)
