@@ -2,44 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from modellint.static.classes import Classes
-from modellint.static.flow.alternatives import adopt, built_by_alternatives
 from modellint.static.flow.binding import unknown_arguments
 from modellint.static.flow.callfacts import CallFacts
 from modellint.static.flow.calls import call_value
-from modellint.static.flow.construct import initialise
 from modellint.static.flow.decorators import decorate, hides_mode
 from modellint.static.flow.events import Event
 from modellint.static.flow.expressions import EXPRESSIONS
 from modellint.static.flow.frames import Frame, site_of
+from modellint.static.flow.heirs import leaves_open, runs_what_is_filled
+from modellint.static.flow.instances import Instances
 from modellint.static.flow.machine import CALL_SHARE, MAX_STEPS, Exhausted, Machine
 from modellint.static.flow.quiet import Quiet
 from modellint.static.flow.relevance import Relevance
-from modellint.static.flow.startup import MODE_WORDS, fills, may_end_training, methods_of, sets_up, start_up
+from modellint.static.flow.startup import (
+    start_up,
+)
 from modellint.static.flow.state import State, join_states
 from modellint.static.flow.statements import STATEMENTS
 from modellint.static.flow.values import (
     ENTRY,
     ENTRY_MODES,
-    INSTANCE,
-    MODEL,
     ON,
-    TRAIN,
-    UNKNOWN_MODES,
-    UNKNOWN_WEIGHTS,
     Args,
     ClassValue,
     FunctionValue,
     Grad,
     ModeFact,
-    Obj,
     Value,
-    join,
-    kinds,
 )
 from modellint.static.knowledge import Knowledge
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo, Project
@@ -77,8 +71,8 @@ class FileAnalysis:
         """Start with nothing run; with `memory`, what it knows of an earlier version of the file is not run again."""
         self._done: set[FunctionInfo] = set()
         self._machine = self._make_machine()
-        self._instances: dict[ClassInfo, State] = {}
         self.exhausted: list[FunctionInfo] = []
+        self._instances = Instances(self._machine, self.module, lambda: self._base, self.exhausted)
         self._memory = memory
         if memory is not None:
             memory.begin(self._machine)
@@ -134,14 +128,16 @@ class FileAnalysis:
         if relevance.owes(body) if names is None else not names.isdisjoint(body.callees):
             _ = self._base
         roots = [function for function in self.module.functions if self._is_root(function, relevance, names)]
+        templates = {cls: list(self._templates(cls, relevance)) for cls in self.module.classes} if names is None else {}
+        hollow = {method for cls, methods in templates.items() for method in methods if leaves_open(method.cls, cls)}
         called = {callee for function in roots for callee in self._facts.callees(function) if callee is not function}
         for function in sorted(roots, key=called.__contains__):  # callers first: a call may show all there is to see
             self._done.add(function)
-            if not self._is_covered(function):
+            if not self._is_covered(function) and function not in hollow:
                 self._run_or_recall(function, function.cls)
-        if names is None:
-            for cls in self.module.classes:
-                self._run_templates(cls, relevance)
+        for cls, methods in templates.items():
+            for method in methods:
+                self._run_or_recall(method, cls)
         self._machine.recorder.conclude()
         self._machine.forget()
         self._instances.clear()  # the largest part of an analysis, and callers that come later need few of them
@@ -174,19 +170,20 @@ class FileAnalysis:
             inner.cls is not None or inner in called or not self._relevance.is_root(inner) for inner in function.nested
         )
 
-    def _run_templates(self, cls: ClassInfo, relevance: Relevance) -> None:
-        """Analyse inherited methods that call methods which `cls` overrides: its way through the base class."""
+    def _templates(self, cls: ClassInfo, relevance: Relevance) -> Iterator[FunctionInfo]:
+        """Yield inherited methods that call methods which `cls` overrides, or run what it fills: its way through."""
         if not cls.bases or self._machine.classes.is_module(cls) or relevance.is_foreign(cls):
             return
-        for base in self._machine.project.ancestry(cls)[0][1:]:
+        family = self._machine.project.ancestry(cls)[0]
+        for base in family[1:]:
             for method in base.methods.values():
                 if method.name in cls.methods or method.name == "__init__":
                     continue
                 overridden = [cls.methods[name] for name in method.callees & cls.methods.keys()]
-                if all(map(relevance.is_inert, overridden)):
+                if all(map(relevance.is_inert, overridden)) and not runs_what_is_filled(cls, method, family):
                     continue
                 if relevance.is_root(method) or any(relevance.is_root(m) for m in cls.methods.values()):
-                    self._run_or_recall(method, cls)
+                    yield method
 
     # -- starting points -----------------------------------------------------------------------------------
 
@@ -214,114 +211,11 @@ class FileAnalysis:
 
     def _start(self, function: FunctionInfo, cls: ClassInfo | None) -> State:
         """Return the state in which a function, or a method of an instance of `cls`, begins without a known caller."""
-        state = self._base.over() if cls is None else self._instance(cls).over()
+        state = self._base.over() if cls is None else self._instances.state_of(cls).over()
         if state.grad.state == ON:
             # a switch thrown at the top level holds inside functions too; otherwise the callers decide
             state.grad = Grad(ENTRY, None)
         return state
-
-    def _self(self, cls: ClassInfo) -> int:
-        return self._machine.number(("self", cls))
-
-    def _instance(self, cls: ClassInfo) -> State:
-        """Return the state that `__init__`, and the methods which set up attributes, leave an instance in."""
-        if cls not in self._instances:
-            self._instances[cls] = self._base.copy()
-            self._instances[cls] = self._build_instance(cls)
-        return self._instances[cls]
-
-    def _build_instance(self, cls: ClassInfo) -> State:
-        machine = self._machine
-        state = self._base.over()
-        oid = self._self(cls)
-        module = machine.classes.is_module(cls)
-        depends = machine.classes.dependence(cls) if module else None
-        state.heap[oid] = Obj(
-            MODEL if module else INSTANCE,
-            cls,
-            "self",
-            None,
-            cls.name,
-            ENTRY_MODES if module else UNKNOWN_MODES,
-            UNKNOWN_WEIGHTS,
-            {},
-            depends.answer if depends else "unknown",
-            depends.detail if depends else "",
-            module,
-        )
-        me = Value(refs=frozenset({oid}))
-
-        def construct() -> None:
-            init = machine.project.method(cls, "__init__") or machine.project.method(cls, "__post_init__")
-            if init is not None and init.node is not None:
-                machine.frames.append(Frame(machine.module_frame(cls.module), cls.module.body, None, ()))
-                initialise(machine, cls, me, unknown_arguments(machine, init, state, me), init.node, state)
-                machine.frames.pop()
-
-        self._muted(construct)
-        if module:  # what `__init__` leaves is not what the callers leave
-            state.heap[oid] = state.heap[oid]._replace(modes=ENTRY_MODES)
-            return state
-        built = state.heap[oid].attrs
-        others = built_by_alternatives(machine, cls, oid, state)
-        self._muted(lambda: self._set_up(cls, oid, state))
-        filled = state.heap[oid].attrs
-        for name, value in others.items():
-            if filled.get(name) != built.get(name):
-                others[name] = join(filled[name], value)
-        state.heap[oid] = state.heap[oid]._replace(attrs={**filled, **others})
-        return state
-
-    def _muted(self, run: Callable[[], None]) -> None:
-        """Run what is judged elsewhere, on a budget of its own."""
-        machine = self._machine
-        machine.recorder.muted += 1
-        try:
-            run()
-        except (Exhausted, RecursionError):
-            self.exhausted.append(machine.frames[0].function if machine.frames else self.module.body)
-        finally:
-            machine.begin()
-
-    def _set_up(self, cls: ClassInfo, oid: int, state: State) -> None:
-        """Take over the attributes that methods other than `__init__` give an instance before others use them."""
-        machine = self._machine
-        me = Value(refs=frozenset({oid}))
-        methods = methods_of(machine.project.ancestry(cls)[0])
-        for method in methods:
-            if method.name.startswith("__") or not sets_up(method):
-                continue
-            after = state.over()
-            machine.frames.append(Frame(machine.module_frame(method.module), method.module.body, None, ()))
-            value = FunctionValue(method, None, method.name, True)
-            value = decorate(machine, value, after) or value
-            machine.activate(value, me, unknown_arguments(machine, method, after, me), (), after)
-            machine.frames.pop()
-            before = state.heap[oid].attrs
-            attrs = after.heap[oid].attrs
-            fresh = {name: v for name, v in attrs.items() if fills(methods, method, name, before.get(name))}
-            if fresh:
-                adopt(state, after)
-                state.heap[oid] = state.heap[oid]._replace(attrs={**before, **fresh})
-
-    def _weaken(self, function: FunctionInfo, cls: ClassInfo, state: State) -> None:
-        """What another method may have changed between the constructor and this call, the callers know."""
-        family = self._machine.project.ancestry(cls)[0]
-        others = [m for c in family for m in c.methods.values() if m is not function and m.name != "__init__"]
-        if all(MODE_WORDS.isdisjoint(m.words) for m in others):
-            return
-        ended = any(map(may_end_training, others))
-        seen: set[int] = set()
-        queue = [self._self(cls)]
-        while queue:
-            oid = queue.pop()
-            if oid in seen or state.heap.find(oid) is None:
-                continue
-            seen.add(oid)
-            obj = state.heap[oid]
-            if (ended or kinds(obj.modes) != {TRAIN}) and (obj.kind == MODEL or obj.modes != UNKNOWN_MODES):
-                state.heap[oid] = obj._replace(modes=obj.modes | ENTRY_MODES)
-            queue += [inner for value in obj.attrs.values() for inner in value.refs]
 
     def _run_root(self, function: FunctionInfo, parent: int | None, state: State, cls: ClassInfo | None = None) -> None:
         machine = self._machine
@@ -331,8 +225,8 @@ class FileAnalysis:
         if cls is not None and function.is_classmethod:
             receiver = Value(symbols=(ClassValue(cls, cls.name),))
         elif cls is not None and not function.is_static:
-            self._weaken(function, cls, state)
-            receiver = Value(refs=frozenset({self._self(cls)}))
+            self._instances.weaken(function, cls, state)
+            receiver = Value(refs=frozenset({self._instances.number(cls)}))
         callee = FunctionValue(function, parent, function.name, True)
         covered = len(machine.covered)
         try:

@@ -97,11 +97,18 @@ def _result(
 
 def is_left_to_heirs(function: FunctionInfo) -> bool:
     """Tell whether a method does nothing but say that a class which inherits it has to define it."""
-    if function.cls is None or "NotImplementedError" not in function.words or function.node is None:
+    abstract = "abstractmethod" in function.decorators
+    if function.cls is None or not (abstract or "NotImplementedError" in function.words) or function.node is None:
         return False
-    return isinstance(function.node.body[-1], ast.Raise) and all(
+    *before, last = function.node.body
+    says = isinstance(last, ast.Raise) or (abstract and _does_nothing(last))
+    return says and all(map(_does_nothing, before))
+
+
+def _does_nothing(statement: ast.stmt) -> bool:
+    """Tell whether a statement is `pass`, `...` or a docstring."""
+    return isinstance(statement, ast.Pass) or (
         isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
-        for statement in function.node.body[:-1]
     )
 
 

@@ -123,11 +123,11 @@ def fills(methods: Iterable[FunctionInfo], method: FunctionInfo, name: str, befo
         return False
     if before is None and _is_named_for_it(method):
         return True
-    return [m for m in methods if m.name != "__init__" and name in _assigned_to_self(m)] == [method]
+    return [m for m in methods if m.name != "__init__" and name in assigned_to_self(m)] == [method]
 
 
-def _assigned_to_self(method: FunctionInfo) -> set[str]:
-    """Return the attributes that a method assigns something other than None."""
+def assigned_to_self(method: FunctionInfo, empty: bool = False) -> set[str]:
+    """Return the attributes that a method assigns something other than None, or those that it sets to None."""
     emptied = {
         id(target)
         for node in walk_own(method)
@@ -138,7 +138,7 @@ def _assigned_to_self(method: FunctionInfo) -> set[str]:
         node.attr
         for node in walk_own(method)
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and _names_self(node.value, method)
-        if id(node) not in emptied
+        if (id(node) in emptied) == empty
     }
 
 

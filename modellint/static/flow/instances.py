@@ -1,0 +1,155 @@
+"""Instances as methods find them without a known caller: what constructors, and methods that set up, leave."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from modellint.static.flow.alternatives import adopt, built_by_alternatives
+from modellint.static.flow.binding import unknown_arguments
+from modellint.static.flow.construct import initialise
+from modellint.static.flow.decorators import decorate
+from modellint.static.flow.frames import Frame
+from modellint.static.flow.heirs import left_empty
+from modellint.static.flow.machine import Exhausted, Machine
+from modellint.static.flow.startup import MODE_WORDS, fills, may_end_training, methods_of, sets_up
+from modellint.static.flow.state import State
+from modellint.static.flow.values import (
+    ENTRY_MODES,
+    INSTANCE,
+    MODEL,
+    TRAIN,
+    UNKNOWN_MODES,
+    UNKNOWN_WEIGHTS,
+    FunctionValue,
+    Obj,
+    Value,
+    join,
+    kinds,
+)
+from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo
+
+
+class Instances:
+    """The instances of one file's analysis, one for each class; `base` is the state that the top level leaves."""
+
+    def __init__(
+        self, machine: Machine, module: ModuleInfo, base: Callable[[], State], exhausted: list[FunctionInfo]
+    ) -> None:
+        self._machine = machine
+        self._module = module
+        self._base = base
+        self._exhausted = exhausted
+        self._made: dict[ClassInfo, State] = {}
+
+    def number(self, cls: ClassInfo) -> int:
+        """Return the number of the instance of `cls`."""
+        return self._machine.number(("self", cls))
+
+    def clear(self) -> None:
+        """Forget all instances."""
+        self._made.clear()
+
+    def state_of(self, cls: ClassInfo) -> State:
+        """Return the state that `__init__`, and the methods which set up attributes, leave an instance in."""
+        if cls not in self._made:
+            self._made[cls] = self._base().copy()
+            self._made[cls] = self._build(cls)
+        return self._made[cls]
+
+    def _build(self, cls: ClassInfo) -> State:
+        machine = self._machine
+        state = self._base().over()
+        oid = self.number(cls)
+        module = machine.classes.is_module(cls)
+        depends = machine.classes.dependence(cls) if module else None
+        state.heap[oid] = Obj(
+            MODEL if module else INSTANCE,
+            cls,
+            "self",
+            None,
+            cls.name,
+            ENTRY_MODES if module else UNKNOWN_MODES,
+            UNKNOWN_WEIGHTS,
+            {},
+            depends.answer if depends else "unknown",
+            depends.detail if depends else "",
+            module,
+        )
+        self._muted(lambda: self._construct(cls, oid, state))
+        if module:  # what `__init__` leaves is not what the callers leave
+            state.heap[oid] = state.heap[oid]._replace(modes=ENTRY_MODES)
+        else:
+            state.heap[oid] = state.heap[oid]._replace(attrs=self._filled(cls, oid, state))
+        return state
+
+    def _construct(self, cls: ClassInfo, oid: int, state: State) -> None:
+        machine, me = self._machine, Value(refs=frozenset({oid}))
+        init = machine.project.method(cls, "__init__") or machine.project.method(cls, "__post_init__")
+        if init is not None and init.node is not None:
+            machine.frames.append(Frame(machine.module_frame(cls.module), cls.module.body, None, ()))
+            initialise(machine, cls, me, unknown_arguments(machine, init, state, me), init.node, state)
+            machine.frames.pop()
+
+    def _filled(self, cls: ClassInfo, oid: int, state: State) -> dict[str, Value]:
+        """Return the attributes of an instance after other constructors, and methods that set up, have filled them."""
+        machine = self._machine
+        built = state.heap[oid].attrs
+        others = built_by_alternatives(machine, cls, oid, state)
+        self._muted(lambda: self._set_up(cls, oid, state))
+        attrs = dict(state.heap[oid].attrs)
+        for name, value in others.items():
+            attrs[name] = value if attrs.get(name) == built.get(name) else join(attrs[name], value)
+        for name in left_empty(methods_of(machine.project.ancestry(cls)[0]), attrs):
+            attrs[name] = machine.opaque(state, ("left empty", cls, name), name, ENTRY_MODES)
+        return attrs
+
+    def _muted(self, run: Callable[[], None]) -> None:
+        """Run what is judged elsewhere, on a budget of its own."""
+        machine = self._machine
+        machine.recorder.muted += 1
+        try:
+            run()
+        except (Exhausted, RecursionError):
+            self._exhausted.append(machine.frames[0].function if machine.frames else self._module.body)
+        finally:
+            machine.begin()
+
+    def _set_up(self, cls: ClassInfo, oid: int, state: State) -> None:
+        """Take over the attributes that methods other than `__init__` give an instance before others use them."""
+        machine = self._machine
+        me = Value(refs=frozenset({oid}))
+        methods = methods_of(machine.project.ancestry(cls)[0])
+        for method in methods:
+            if method.name.startswith("__") or not sets_up(method):
+                continue
+            after = state.over()
+            machine.frames.append(Frame(machine.module_frame(method.module), method.module.body, None, ()))
+            value = FunctionValue(method, None, method.name, True)
+            value = decorate(machine, value, after) or value
+            machine.activate(value, me, unknown_arguments(machine, method, after, me), (), after)
+            machine.frames.pop()
+            before = state.heap[oid].attrs
+            attrs = after.heap[oid].attrs
+            fresh = {name: v for name, v in attrs.items() if fills(methods, method, name, before.get(name))}
+            if fresh:
+                adopt(state, after)
+                state.heap[oid] = state.heap[oid]._replace(attrs={**before, **fresh})
+
+    def weaken(self, function: FunctionInfo, cls: ClassInfo, state: State) -> None:
+        """What another method may have changed between the constructor and this call, the callers know."""
+        family = self._machine.project.ancestry(cls)[0]
+        others = [m for c in family for m in c.methods.values() if m is not function and m.name != "__init__"]
+        if all(MODE_WORDS.isdisjoint(m.words) for m in others):
+            return
+        ended = any(map(may_end_training, others))
+        seen: set[int] = set()
+        queue = [self.number(cls)]
+        while queue:
+            oid = queue.pop()
+            if oid in seen or state.heap.find(oid) is None:
+                continue
+            seen.add(oid)
+            obj = state.heap[oid]
+            if (ended or kinds(obj.modes) != {TRAIN}) and (obj.kind == MODEL or obj.modes != UNKNOWN_MODES):
+                state.heap[oid] = obj._replace(modes=obj.modes | ENTRY_MODES)
+            queue += [inner for value in obj.attrs.values() for inner in value.refs]
