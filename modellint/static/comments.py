@@ -30,7 +30,7 @@ def says_mode_is_meant(function: FunctionInfo, row: int) -> bool:
 _JUST_ABOVE = 3
 
 
-def says(module: ModuleInfo, node: ast.expr | ast.stmt, pattern: str) -> bool:
+def says(module: ModuleInfo, node: ast.expr | ast.stmt, pattern: str | re.Pattern[str]) -> bool:
     """Tell whether `pattern` is found in a comment in the rows of `node`, or in the three above it."""
     rows = module.text.splitlines()[max(0, node.lineno - 1 - _JUST_ABOVE) : node.end_lineno]
     return any(re.search(pattern, comment) for _, mark, comment in (row.partition("#") for row in rows) if mark)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 from modellint.diagnostic import Confidence
@@ -122,12 +123,15 @@ def _switches(node: ast.AST) -> bool:
 
 
 def _was_built_so(case: Case) -> bool:
-    """Tell whether the constructor of an object called eval(), and who calls the method that trains is not in sight."""
+    """Tell whether who built a model called eval(), and who calls the method that trains is not in sight."""
     cls = case.event.root.cls
     if cls is None or any(TRAIN in kinds(snapshot.modes) for snapshot in case.event.snapshots):
         return False
     family = case.context.project.ancestry(cls)[0]
     makers = [method for base in family for method in base.methods.values() if method.name == "__init__"]
+    born = case.snapshot.obj.born
+    module = case.context.project.load(Path(born.path), case.context.module.path, "calls") if born is not None else None
+    makers += [function for function in (module.functions if module is not None else ()) if holds(function, born)]
     return all(any(holds(maker, site) for maker in makers) for site in case.causes)
 
 
@@ -138,7 +142,7 @@ DOUBTS = (
     ),
     Doubt("ML101", "a part of a module, left as it was, that has no known mode", _is_part_without_a_known_mode, 0, 3),
     Doubt("ML103", "nothing in the class tells of a mode", _has_no_known_mode, 2, 6),
-    Doubt("ML103", "a constructor called eval(), who trains is out of sight", _was_built_so, 0, 7),
+    Doubt("ML103", "who built the model called eval(), who trains is out of sight", _was_built_so, 0, 8),
     Doubt("ML201", "a method that nobody in sight calls, without eval()", _is_readied_out_of_sight, 0, 3),
     Doubt("ML201", "an `except` repeats what its `try` did under no_grad", _is_second_try, 0, 7),
 )

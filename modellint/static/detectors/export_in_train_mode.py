@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from modellint.catalog import ActiveRule
@@ -9,9 +10,12 @@ from modellint.diagnostic import Confidence, Severity
 from modellint.static.context import FileContext, Finding
 from modellint.static.dependence import NO
 from modellint.static.evidence import wrong_call
-from modellint.static.flow.events import EXPORT
+from modellint.static.flow.events import EXPORT, Event
+from modellint.static.flow.frames import site_of
+from modellint.static.guards import own
 from modellint.static.hidden import is_filled_later
 from modellint.static.merge import merged
+from modellint.static.naming import speaks_of_inference
 from modellint.static.purpose import is_test_code
 from modellint.static.sites import Place, places
 from modellint.static.snapshots import in_eval, in_train, open_mode
@@ -34,6 +38,7 @@ def _judge(place: Place, exporters: set[str], trained: set[int], context: FileCo
         e
         for e in place.events
         if e.key.detail in exporters and not is_test_code(e) and "add_graph" not in e.function.callees
+        if not _is_to_be_trained(e)
     ]  # a graph drawn for a log is not shipped
     bad = [(e, s) for e in events for s in e.snapshots if in_train(s) and not is_filled_later(s.obj, context.classes)]
     good = [e for e in events if all(in_eval(s) for s in e.snapshots)]
@@ -54,3 +59,13 @@ def _judge(place: Place, exporters: set[str], trained: set[int], context: FileCo
     related = tuple((f.site, f"in training mode since {f.how}") for f in snapshot.modes if f.site is not None)
     severity = Severity.INFO if snapshot.obj.depends == NO else None
     return Finding(site, {"exporter": event.text}, severity=severity, related=related)
+
+
+def _is_to_be_trained(event: Event) -> bool:
+    """Tell whether what is traced is kept, by its name, for training: `training_model = torch.jit.trace(...)`."""
+    return any(
+        speaks_of_inference(ast.unparse(target)) is False
+        for node in own(event.function, ast.Assign)
+        if site_of(event.function.module, node.value) == event.site
+        for target in node.targets
+    )

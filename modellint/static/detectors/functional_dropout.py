@@ -20,6 +20,7 @@ from modellint.static.guards import (
     value_tied_to_mode,
     values_of,
 )
+from modellint.static.naming import is_test_module
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import called_name, parameters
 from modellint.static.project.names import last_name
@@ -34,6 +35,8 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     weight-ok: true where a parameter as input is no defect, required: true where `training` has to be given};
     `keywords` lists keyword arguments which are a dropout probability wherever they are passed inside a forward.
     """
+    if is_test_module(context.module):
+        return  # an operator, and what becomes of it
     functions: Mapping[str, Mapping[str, Any]] = rule.rule.detector_options["functions"]
     keywords: list[str] = rule.rule.detector_options["keywords"]
     names = {name.rsplit(".", 1)[-1] for name in functions}
@@ -209,15 +212,16 @@ def _called_in_training_only(scope: FunctionInfo) -> bool:
 
 
 def _callers_tie(context: FileContext, scope: FunctionInfo, chance: ast.expr) -> bool:
-    """Tell whether a probability is an argument that every caller in the file makes follow the mode."""
-    names = [argument.arg for argument, _ in parameters(scope)]
-    if scope.cls is not None or not isinstance(chance, ast.Name) or chance.id not in names:
+    """Tell whether a probability is an argument that every caller in the file, or the class, makes follow the mode."""
+    names = [argument.arg for argument, _ in parameters(scope) if argument.arg != scope.self_name]
+    if not isinstance(chance, ast.Name) or chance.id not in names or scope.name == "forward":
         return False
+    callers = context.scopes if scope.cls is None else scope.cls.methods.values()
     calls = [
         (caller, call)
-        for caller in context.scopes
+        for caller in callers
         for call in caller.calls_of(scope.name)
-        if isinstance(call.func, ast.Name)
+        if isinstance(call.func, ast.Name if scope.cls is None else ast.Attribute)
     ]
     given = [(caller, _argument(call, chance.id, names.index(chance.id))) for caller, call in calls]
     off = any(a.arg == chance.id and isinstance(d, ast.Constant) and not d.value for a, d in parameters(scope))

@@ -14,6 +14,7 @@ from modellint.static.flow.events import ACCUMULATE, Event
 from modellint.static.guards import own
 from modellint.static.merge import merged
 from modellint.static.naming import snake
+from modellint.static.purpose import is_test_code
 from modellint.static.sites import places
 
 
@@ -25,7 +26,9 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             continue
         for event in place.events:
             source = event.source
-            if source is None or not (source.training or any(s.obj.proven for s in source.snapshots)):
+            if source is None or is_test_code(event):
+                continue
+            if not source.training and not any(s.obj.proven for s in source.snapshots):
                 continue
             collected = event.key.detail == "collected"
             if {"returned", "passed"} & event.uses and not (source.training and _trains_here(event)):

@@ -223,7 +223,7 @@ def annotated_modules(method: FunctionInfo) -> set[str]:
         text = ast.unparse(argument.annotation).strip("'\"") if argument.annotation is not None else ""
         if text in MODULE:
             found.add(argument.arg)
-        elif "nn.Module]" in text:
+        elif _LIST_OF_MODULES.search(text):
             lists.add(argument.arg)
     for node in walk_own(method):
         if isinstance(node, (ast.For, ast.comprehension)) and isinstance(node.iter, ast.Name) and node.iter.id in lists:

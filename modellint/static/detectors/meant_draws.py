@@ -37,7 +37,7 @@ def _chooses(method: FunctionInfo, call: ast.Call) -> bool:
     return last_name(call.func) in _CHOICES or "argsort" in around
 
 
-_NAMED = re.compile(r"teacher|forcing|ground_?truth|\bgt_|dither", re.I)
+_NAMED = re.compile(r"teacher|forcing|ground_?truth|\bgt_|sampling_(prob|rat)|dither", re.I)
 
 
 def _is_named(method: FunctionInfo, call: ast.Call) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import re
 from collections.abc import Iterable, Iterator
@@ -16,6 +17,7 @@ from modellint.static.evidence import PREDICTS, as_trained, is_inference, wrong_
 from modellint.static.flow.events import FORWARD, Event, Snapshot
 from modellint.static.flow.libraries import JUST_BUILT, SAVED_WHOLE
 from modellint.static.flow.values import ENTRY, EVAL, MIXED, OFF, TRAIN, Modes, Site, kinds
+from modellint.static.guards import own
 from modellint.static.hidden import hides_children
 from modellint.static.left_open import (
     is_begun_elsewhere,
@@ -44,7 +46,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
     unclear = False
     for event in place.events:
         relevant = [s for s in event.snapshots if is_inference(event, s) and not _follows_owner(event, s, context)]
-        relevant = [s for s in relevant if not _is_function(s, context)]
+        relevant = [s for s in relevant if not _is_function(s, context) and not _gathers_statistics(event)]
         wrong = [s for s in relevant if in_train(s) or as_trained(event, s) or _on_some(event, s.modes, context)]
         if wrong:
             bad.append((event, wrong[0]))
@@ -92,6 +94,14 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
     confidence = weighed("ML101", confidence, Case(event, snapshot, context))
     finding = _finding(event, snapshot, place.site, confidence, context)
     yield _cause(event, snapshot), _with_callers(finding, [event for event, _ in bad])
+
+
+def _gathers_statistics(event: Event) -> bool:
+    """Tell whether the running statistics of batch norms are begun anew in the function: training mode fills them."""
+    if "reset_running_stats" in event.function.callees:
+        return True
+    stored = (node for node in own(event.function, ast.Attribute) if isinstance(node.ctx, ast.Store))
+    return any(node.attr == "running_mean" for node in stored)
 
 
 def _is_out_of_sight(snapshot: Snapshot) -> bool:

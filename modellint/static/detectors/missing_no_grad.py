@@ -246,7 +246,10 @@ def _all_under_switch(method: FunctionInfo, context: FileContext, depth: int) ->
 
 
 def _calls_by_name(method: FunctionInfo, context: FileContext) -> list[tuple[FunctionInfo, ast.Call]]:
-    """Return the calls of anything's method of that name, of a function those of that name."""
+    """Return the calls of anything's method of that name, of a function those of that name.
+
+    Not those of another class's own method, which objects of its own kind are asked for.
+    """
     project, mine, name = context.project, context.module.path, method.name
     word = f".{name}(" if method.cls is not None else f"{name}("
     paths = [path for path in project.mentioning(word, mine, "calls") if not is_test_file(path)]
@@ -256,8 +259,16 @@ def _calls_by_name(method: FunctionInfo, context: FileContext) -> list[tuple[Fun
         for module in modules
         for scope in (module.body, *module.functions)
         for call in scope.calls_of(name)
-        if method.cls is None or isinstance(call.func, ast.Attribute)
+        if method.cls is None or (isinstance(call.func, ast.Attribute) and not _is_of_another(call.func, scope, method))
     ]
+
+
+def _is_of_another(func: ast.Attribute, scope: FunctionInfo, method: FunctionInfo) -> bool:
+    """Tell whether `self.name` is a method of a class that has its own of that name."""
+    cls = scope.cls
+    if cls is None or cls is method.cls or not _is_name(func.value) or func.value.id != scope.self_name:
+        return False
+    return method.name in cls.methods
 
 
 def _may_switch_itself(event: Event, context: FileContext) -> bool:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import re
 from collections.abc import Iterator
 
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
+from modellint.static.comments import says
 from modellint.static.context import FileContext, Finding
 from modellint.static.detectors.containers import (
     PLAIN,
@@ -24,6 +26,7 @@ from modellint.static.detectors.containers import (
 )
 from modellint.static.detectors.makers import Makers, annotated_modules, calls_elements, class_body
 from modellint.static.guards import own, walk_own
+from modellint.static.naming import is_test_module
 from modellint.static.narrowing import asked_for_modules, attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import parameters
@@ -34,9 +37,15 @@ _REGISTERS = frozenset({"add_module", "register_module", "setattr", "__setattr__
 _CONTAINERS = frozenset({"ModuleList", "ModuleDict", "Sequential"})
 _GROWS = frozenset({"append", "extend", "insert", "update", "appendleft", "setdefault"})
 
+_MEANT = re.compile(
+    r"(\b(not|never|no|avoid\w*|without|prevent\w*|hide\w*|instead of)\b|n't\b).*(\bregist|ModuleList|ModuleDict)", re.I
+)
+
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     """Report where a torch module stores modules with weights, or modules that depend on the mode, unregistered."""
+    if is_test_module(context.module):
+        return  # what stands for a module there is never trained or saved
     for cls in context.module_classes():
         reader = _ClassReader(context, cls)
         if not reader.registers_by_hand and not _only_shows(context, cls):
@@ -71,9 +80,15 @@ class _ClassReader:
         """Return what some ModuleList, ModuleDict or Sequential takes in, and what the class itself moves, by name."""
         found: set[str] = set()
         for method in self.cls.methods.values():
-            found |= self._taken_in(method)
+            found |= self._taken_in(method) | self._said_to_be_hidden(method)
             found.update(poured_over(method, found))
         return found
+
+    def _said_to_be_hidden(self, method: FunctionInfo) -> set[str]:
+        """Return the containers beside which a comment says that torch is not to register what they hold."""
+        stores = own(method, ast.Assign, ast.AnnAssign)
+        told = [node for node in stores if says(self.context.module, node, _MEANT)]
+        return {ast.unparse(target) for node in told for target in targets_of(node)}
 
     def _taken_in(self, method: FunctionInfo) -> set[str]:
         """Return what one method moves, or gives to a container or to another module, by name."""
