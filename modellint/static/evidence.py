@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from modellint.static.flow.events import CallSite, Event, Snapshot
 from modellint.static.flow.frames import call_at
 from modellint.static.flow.values import OFF, RANDOM, UNKNOWN_MODES
+from modellint.static.flow.vocabulary import OTHER_FRAMEWORKS
+from modellint.static.guards import own
 from modellint.static.naming import snake, speaks_of_inference
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.purpose import (
@@ -95,10 +97,24 @@ def is_no_model(event: Event, snapshot: Snapshot) -> bool:
         return True
     if isinstance(snapshot.obj.cls, ClassInfo):
         return False
+    if _is_of_another_framework(event.function):
+        return True
     if event.key.detail == "run":
         call = call_at(event.function, event.site)
         return call is not None and len(call.args) > 1 and _is_none(call.args[0])
     return _TRANSFORM.search(event.text) is not None
+
+
+_OF_TORCH = frozenset({"torch", "cuda", "no_grad", "backward", "device"})
+
+
+def _is_of_another_framework(function: FunctionInfo) -> bool:
+    """Tell whether a function computes with TensorFlow, say, by the name it is imported under, and not with torch."""
+    others = {name for name, made in function.module.imports.items() if made.module.split(".")[0] in OTHER_FRAMEWORKS}
+    if not others:
+        return False
+    used = {node.id for node in own(function, ast.Name)} | function.callees
+    return not others.isdisjoint(used) and _OF_TORCH.isdisjoint(used)
 
 
 def _is_none(node: ast.expr) -> bool:

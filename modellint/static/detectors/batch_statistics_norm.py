@@ -23,7 +23,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     """
     layers = set(rule.rule.detector_options["layers"])
     position: int = rule.rule.detector_options["position"]
-    if is_test_module(context.module):
+    if is_test_module(context.module) or _learns_to_learn(context):
         return
     for scope in context.scopes:
         if scope.cls is not None and _TRAINS_ONLY.search(scope.cls.name):
@@ -39,6 +39,14 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 layer = next((base for base in _bases(context, scope, call) if base in layers), None)
             if layer is not None and layer in layers and _is_off(context, scope, call, position + first):
                 yield Finding(context.site(call), {"layer": layer.rsplit(".", 1)[-1]})
+
+
+_META = frozenset({"torchmeta", "higher", "learn2learn"})
+
+
+def _learns_to_learn(context: FileContext) -> bool:
+    """Tell whether a file uses a library for meta-learning: statistics of other tasks would be wrong there."""
+    return any(made.module.split(".")[0] in _META for made in context.module.imports.values())
 
 
 def _bases(context: FileContext, scope: FunctionInfo, call: ast.Call) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from modellint.static.detectors.latent_draws import held_by
-from modellint.static.guards import conditions, path_to, walk_own
+from modellint.static.guards import conditions, own, path_to, walk_own
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.names import last_name
 from modellint.static.project.trees import walk
@@ -28,6 +28,8 @@ def is_meant(cls: ClassInfo, method: FunctionInfo, call: ast.Call) -> bool:
         or _announces_draws(cls, method)
         or _replaces(method, call)
         or _is_asked_for(cls, method, call)
+        or _corrects_gradients(method)
+        or _can_be_put_to_zero(cls, method, call)
     )
 
 
@@ -116,3 +118,22 @@ def _conditions(cls: ClassInfo, method: FunctionInfo, call: ast.Call) -> Iterato
     for caller in cls.methods.values():
         for calling in caller.calls_of(method.name):
             yield from conditions(caller, calling)
+
+
+def _corrects_gradients(method: FunctionInfo) -> bool:
+    """Tell whether a method applies a function with a gradient of its own: values go through it as they are."""
+    owners = (call.func.value for call in method.calls_of("apply") if isinstance(call.func, ast.Attribute))
+    return any((last_name(owner) or "").endswith("Function") for owner in owners)
+
+
+def _can_be_put_to_zero(cls: ClassInfo, method: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether another method puts the chance of a draw to zero: `embedder.rate = 0.0` before it generates."""
+    chances = {node.attr for node in walk(call) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)}
+    return any(
+        isinstance(target, ast.Attribute) and target.attr in chances
+        for other in cls.methods.values()
+        if other is not method and other.name != "__init__"
+        for node in own(other, ast.Assign)
+        if isinstance(node.value, ast.Constant) and node.value.value == 0
+        for target in node.targets
+    )

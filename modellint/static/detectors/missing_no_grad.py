@@ -17,7 +17,7 @@ from modellint.static.family import runs_without_gradients, under_switch
 from modellint.static.flow.events import FORWARD, Event, Snapshot
 from modellint.static.flow.frames import call_at
 from modellint.static.flow.values import ENTRY, EVAL, ON, UNKNOWN_MODES, Site, kinds
-from modellint.static.guards import walk_own
+from modellint.static.guards import bindings, walk_own
 from modellint.static.handed_over import is_handed_over
 from modellint.static.left_open import (
     is_held_by_something,
@@ -27,7 +27,7 @@ from modellint.static.left_open import (
 )
 from modellint.static.merge import merged
 from modellint.static.naming import is_test_file, speaks_of_inference
-from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project import ClassInfo, FunctionInfo, Project
 from modellint.static.project.names import last_name
 from modellint.static.purpose import (
     acts_by_name,
@@ -259,16 +259,22 @@ def _calls_by_name(method: FunctionInfo, context: FileContext) -> list[tuple[Fun
         for module in modules
         for scope in (module.body, *module.functions)
         for call in scope.calls_of(name)
-        if method.cls is None or (isinstance(call.func, ast.Attribute) and not _is_of_another(call.func, scope, method))
+        if method.cls is None
+        or (isinstance(call.func, ast.Attribute) and not _is_of_another(call.func, scope, method, project))
     ]
 
 
-def _is_of_another(func: ast.Attribute, scope: FunctionInfo, method: FunctionInfo) -> bool:
-    """Tell whether `self.name` is a method of a class that has its own of that name."""
-    cls = scope.cls
-    if cls is None or cls is method.cls or not _is_name(func.value) or func.value.id != scope.self_name:
+def _is_of_another(func: ast.expr, scope: FunctionInfo, method: FunctionInfo, project: Project) -> bool:
+    """Tell whether `self.name`, or `net.name` of a `net` that is made there, is another class's own method."""
+    if not isinstance(func, ast.Attribute) or not _is_name(func.value):
         return False
-    return method.name in cls.methods
+    if func.value.id == scope.self_name:
+        classes = [scope.cls]
+    else:
+        makers = [v.func for name, v in bindings(scope) if name == func.value.id and isinstance(v, ast.Call)]
+        symbols = [project.resolve_in(scope, m.value if isinstance(m, ast.Attribute) else m) for m in makers]
+        classes = [s.target for s in symbols if s is not None and isinstance(s.target, ClassInfo)]
+    return any(cls is not None and cls is not method.cls and method.name in cls.methods for cls in classes)
 
 
 def _may_switch_itself(event: Event, context: FileContext) -> bool:

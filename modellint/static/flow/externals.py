@@ -38,6 +38,7 @@ from modellint.static.flow.values import (
     join_all,
     only_constant,
 )
+from modellint.static.project import ClassInfo
 
 Handler: TypeAlias = Callable[[Machine, Args, ast.Call, State], Value]
 EXPORTS = frozenset(
@@ -209,10 +210,25 @@ def _getattr(machine: Machine, args: Args, node: ast.Call, state: State) -> Valu
         chosen = member_by_name(machine, args.positional[0], state) if args.positional else NOTHING
         if chosen.symbols:
             return chosen
-        held = _every_attribute(args.positional[0], state) if args.positional else NOTHING
+        seen = bool(args.positional) and not _has_unseen_methods(machine, args.positional[0], state)
+        held = _every_attribute(args.positional[0], state) if seen else NOTHING
         return held if held.refs else machine.out_of_sight(node, args, state)
     made = ast.copy_location(ast.Attribute(node.args[0], known[0], ast.Load()), node)
     return machine.eval(made, state)
+
+
+_PLAIN_BASES = frozenset({"object", "abc.ABC", "typing.Generic", "typing.Protocol"})
+
+
+def _has_unseen_methods(machine: Machine, value: Value, state: State) -> bool:
+    """Tell whether a name may pick a method that an object, no module, inherits from out of sight: an interpreter's."""
+    classes = [state.heap[oid].cls for oid in value.refs]
+    return any(
+        isinstance(cls, ClassInfo)
+        and not machine.classes.is_module(cls)
+        and not _PLAIN_BASES.issuperset(machine.project.ancestry(cls)[1])
+        for cls in classes
+    )
 
 
 def _every_attribute(value: Value, state: State) -> Value:
@@ -282,15 +298,19 @@ def _nothing(machine: Machine, args: Args, node: ast.Call, state: State) -> Valu
     return Value(taint=args.taint)
 
 
-def _are_modules(args: Args, state: State) -> bool:
-    """Tell whether `isinstance(model, nn.Module)` holds for certain."""
+def _isinstance(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
+    """Return whether what is for certain a model is an `nn.Module`, and that it is no dict or list."""
     if len(args.positional) != 2:
-        return False
+        return NOTHING
     asked, classes = args.positional
-    module = {symbol.dotted for symbol in classes.symbols if isinstance(symbol, External)} == {"torch.nn.Module"}
     objects = [state.heap[oid] for oid in asked.refs]
     known = bool(objects) and all(obj.kind == MODEL and obj.proven and obj.how for obj in objects)
-    return known and module and len(classes.symbols) == 1 and asked.consts is None
+    if not known or asked.consts is not None:
+        return NOTHING
+    if isinstance(node.args[1], ast.Name) and node.args[1].id in ("dict", "list", "tuple", "str"):
+        return constant(False)
+    module = {symbol.dotted for symbol in classes.symbols if isinstance(symbol, External)} == {"torch.nn.Module"}
+    return constant(True) if module and len(classes.symbols) == 1 else NOTHING
 
 
 _BUILTINS: dict[str, Handler] = {
@@ -317,7 +337,7 @@ _BUILTINS: dict[str, Handler] = {
     "round": _number,
     "len": lambda m, a, n, s: NOTHING,
     "range": _nothing,
-    "isinstance": lambda m, a, n, s: constant(True) if _are_modules(a, s) else NOTHING,
+    "isinstance": _isinstance,
     "hasattr": lambda m, a, n, s: NOTHING,
     "callable": lambda m, a, n, s: NOTHING,
     "sum": lambda m, a, n, s: Value(taint=join_all(a.positional).taint),
