@@ -210,24 +210,21 @@ def _getattr(machine: Machine, args: Args, node: ast.Call, state: State) -> Valu
         chosen = member_by_name(machine, args.positional[0], state) if args.positional else NOTHING
         if chosen.symbols:
             return chosen
-        seen = bool(args.positional) and not _has_unseen_methods(machine, args.positional[0], state)
+        seen = bool(args.positional) and not _runs_graphs(machine, args.positional[0], state)
         held = _every_attribute(args.positional[0], state) if seen else NOTHING
         return held if held.refs else machine.out_of_sight(node, args, state)
     made = ast.copy_location(ast.Attribute(node.args[0], known[0], ast.Load()), node)
     return machine.eval(made, state)
 
 
-_PLAIN_BASES = frozenset({"object", "abc.ABC", "typing.Generic", "typing.Protocol"})
-
-
-def _has_unseen_methods(machine: Machine, value: Value, state: State) -> bool:
-    """Tell whether a name may pick a method that an object, no module, inherits from out of sight: an interpreter's."""
-    classes = [state.heap[oid].cls for oid in value.refs]
+def _runs_graphs(machine: Machine, value: Value, state: State) -> bool:
+    """Tell whether an object is one of torch's interpreters, which pick a method by the name of an operation."""
+    classes = (state.heap[oid].cls for oid in value.refs)
     return any(
-        isinstance(cls, ClassInfo)
-        and not machine.classes.is_module(cls)
-        and not _PLAIN_BASES.issuperset(machine.project.ancestry(cls)[1])
+        base.startswith("torch.fx.")
         for cls in classes
+        if isinstance(cls, ClassInfo)
+        for base in machine.project.ancestry(cls)[1]
     )
 
 

@@ -74,7 +74,9 @@ SILENT = {
     "a model that is no dict": TRAINER.format(kind="dict", mark=""),
 }
 FOUND = {
-    "an attribute, by its name": INTERPRETER.format(imported="", base="", mark="  # ML201"),
+    "an attribute, by its name": INTERPRETER.format(
+        imported="from sklearn.base import BaseEstimator", base="(BaseEstimator)", mark="  # ML201"
+    ),
     "a model of torch beside something else": FROZEN.format(framework="tables", mark="  # ML201"),
     "a model that may be of another kind": TRAINER.format(kind="Ensemble", mark="  # ML103"),
 }
