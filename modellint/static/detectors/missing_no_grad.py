@@ -231,8 +231,12 @@ def _called_without_gradients(event: Event, context: FileContext) -> bool:
 
     A call in a method that is itself called so only counts, too: a model is asked by a task, the task by a runner.
     """
-    return event.root.cls is not None and _all_under_switch(event.root, context, 0)
+    is_told = event.root.cls is not None and event.root.name not in _OF_CONTAINERS
+    return is_told and _all_under_switch(event.root, context, 0)
 
+
+_OF_CONTAINERS = frozenset("add append extend get insert pop put push update".split())
+"""Methods that sets, lists, queues and meters have, too: a call by that name says nothing of a model."""
 
 _DEEPEST = 2
 

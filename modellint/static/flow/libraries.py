@@ -305,6 +305,8 @@ def act(
         results = results.with_taint(data.result_of(machine, number, args, state).taint)
     if results.taint or effect.runs == "inference":
         return results.with_taint(args.taint)
+    if effect == Effect():
+        return results  # it only looks at the model
     return machine.out_of_sight(node, args, state)
 
 

@@ -25,6 +25,7 @@ from modellint.static.flow.values import (
     OPAQUE,
     UNKNOWN_MODES,
     Args,
+    BoundMethod,
     Children,
     ClassValue,
     FunctionValue,
@@ -93,6 +94,8 @@ def call_method(machine: Machine, receiver: Value, name: str, args: Args, node: 
             if name == "requires_grad_" and only_constant(args.get("requires_grad", 0) or NOTHING) == (False,):
                 state.heap[symbol.owner] = state.heap[symbol.owner]._replace(frozen=True)
             results.append(receiver)
+        elif isinstance(symbol, BoundMethod) and name.endswith("_"):
+            results.append(receiver)  # `p.data.mul_(0.9)` is `p.data`
     for oid in receiver.refs:
         results.append(call_on(machine, oid, name, args, node, state))
     if not results:

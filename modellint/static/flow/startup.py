@@ -9,9 +9,10 @@ from modellint.static.flow.binding import unknown_arguments
 from modellint.static.flow.frames import Frame
 from modellint.static.flow.machine import Exhausted, Machine
 from modellint.static.flow.state import State, VariableKey
-from modellint.static.flow.values import CONTAINER, ENTRY_MODES, MODEL, NONE, FunctionValue, Value
+from modellint.static.flow.values import CONTAINER, ENTRY_MODES, MODEL, NONE, OPAQUE, FunctionValue, Value
 from modellint.static.guards import walk_own
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo
+from modellint.static.project.names import dotted_name
 
 _FILLS = frozenset({"load_state_dict", "from_pretrained", "create_model", "load", "hub", "jit", "eval"})
 MODE_WORDS = frozenset({"eval", "train", "set_training_mode"})
@@ -30,7 +31,11 @@ def start_up(machine: Machine, module: ModuleInfo, base: State) -> None:
             for name in set(_filled(function)):
                 if _is_empty(base, (home, name)):
                     fillers.setdefault(name, []).append(function)
-    for name, functions in fillers.items():
+            for text in set(_filled_attributes(function)):
+                if _lacks(base, home, text):
+                    fillers.setdefault(text, []).append(function)
+    for text, functions in fillers.items():
+        name = text.split(".", 1)[0]
         if len(functions) > 1 or functions[0] in machine.called:
             continue
         after = base.over()
@@ -55,6 +60,28 @@ def _filled(function: FunctionInfo) -> Iterator[str]:
         elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Name):
             if node.value.id not in function.stores:
                 yield node.value.id
+
+
+def _filled_attributes(function: FunctionInfo) -> Iterator[str]:
+    """Yield the attributes of globals that a function assigns: `app.model`, `app.state.model`."""
+    for node in walk_own(function):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            text = dotted_name(node)
+            if text is not None and text.split(".", 1)[0] not in function.stores:
+                yield text
+
+
+def _lacks(state: State, home: int, text: str) -> bool:
+    """Tell whether a global is an object out of sight, such as a server, that was not given that attribute so far."""
+    name, *path = text.split(".")
+    value = state.variables.find((home, name))
+    objects = [state.heap[oid] for oid in value.refs] if value is not None else []
+    while path and objects and all(obj.kind == OPAQUE for obj in objects):
+        held = [obj.attrs[path[0]] for obj in objects if path[0] in obj.attrs]
+        if not held:
+            return True
+        path, objects = path[1:], [state.heap[oid] for inner in held for oid in inner.refs]
+    return False
 
 
 def _is_empty(state: State, key: VariableKey) -> bool:

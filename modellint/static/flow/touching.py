@@ -41,8 +41,8 @@ _LOOKS_ONLY = re.compile(
 _PARAMETER = re.compile(r"^(data|weight|bias)$|_(weight|bias)$")
 """Attributes that hold weights."""
 
-WRITES = frozenset({"copy_", "set_", "set_data", "lerp_", "swap_tensors"})
-"""Methods of a tensor that give it other values than an initialisation does."""
+WRITES = frozenset("copy_ set_ set_data lerp_ swap_tensors add_ sub_ addcmul_ addcdiv_".split())
+"""Methods of a tensor that give it other values than an initialisation does; a mere factor (`mul_`) is part of one."""
 
 _PURE = frozenset({RANDOM})
 
