@@ -192,6 +192,10 @@ class Reading:
 
     def _call(self, node: ast.Call) -> None:
         func = node.func
+        if last_name(func) == "getattr" and node.args:
+            looked_in = self._project.resolve_in(self._function, node.args[0])
+            if looked_in is not None and self._knowledge.is_library(looked_in.dotted):
+                raise Loud  # `getattr(models, arch)()`
         if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Call) and last_name(func.value) == "super":
             self._super(node, func.attr)
             return
