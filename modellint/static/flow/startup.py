@@ -10,6 +10,7 @@ from modellint.static.flow.frames import Frame
 from modellint.static.flow.machine import Exhausted, Machine
 from modellint.static.flow.state import State, VariableKey
 from modellint.static.flow.values import CONTAINER, ENTRY_MODES, MODEL, NONE, OPAQUE, FunctionValue, Value
+from modellint.static.flow.vocabulary import MODEL_NAME
 from modellint.static.guards import walk_own
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo
 from modellint.static.project.names import dotted_name
@@ -48,6 +49,8 @@ def start_up(machine: Machine, module: ModuleInfo, base: State) -> None:
             continue
         finally:
             machine.begin()
+        if name != text and not _holds_model(after, home, text):
+            continue  # `args.model = "resnet18"`
         others = [f for f in module.functions if f is not functions[0] and not MODE_WORDS.isdisjoint(f.words)]
         _take_over(base, after, (home, name), bool(others))
 
@@ -63,9 +66,12 @@ def _filled(function: FunctionInfo) -> Iterator[str]:
 
 
 def _filled_attributes(function: FunctionInfo) -> Iterator[str]:
-    """Yield the attributes of globals that a function assigns: `app.model`, `app.state.model`."""
+    """Yield the attributes of globals that a function assigns and that are named for a model: `app.state.net`.
+
+    Most others are options, which one function sets for the rest of the program: those are not followed.
+    """
     for node in walk_own(function):
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and MODEL_NAME.match(node.attr):
             text = dotted_name(node)
             if text is not None and text.split(".", 1)[0] not in function.stores:
                 yield text
@@ -82,6 +88,16 @@ def _lacks(state: State, home: int, text: str) -> bool:
             return True
         path, objects = path[1:], [state.heap[oid] for inner in held for oid in inner.refs]
     return False
+
+
+def _holds_model(state: State, home: int, text: str) -> bool:
+    """Tell whether the attribute that `text` names is a model."""
+    name, *path = text.split(".")
+    value = state.variables.find((home, name))
+    objects = [state.heap[oid] for oid in value.refs] if value is not None else []
+    for part in path:
+        objects = [state.heap[oid] for obj in objects if part in obj.attrs for oid in obj.attrs[part].refs]
+    return any(obj.kind == MODEL for obj in objects)
 
 
 def _is_empty(state: State, key: VariableKey) -> bool:
