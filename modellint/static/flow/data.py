@@ -73,6 +73,17 @@ def result_of(machine: Machine, number: int | None, args: Args, state: State) ->
     return Value(taint=(taint - {CUT}) | {number})
 
 
+def holds_graph(value: Value, state: State, depth: int = 0) -> bool:
+    """Tell whether a value, or something in the list or object that it may be, was computed and not cut off since."""
+    if value.taint and CUT not in value.taint:
+        return True
+    held = (item for oid in value.refs if (obj := state.heap.find(oid)) is not None for item in obj.attrs.values())
+    return depth < _MAX_DEPTH and any(holds_graph(item, state, depth + 1) for item in held)
+
+
+_MAX_DEPTH = 3
+
+
 def backward(machine: Machine, taint: frozenset[int]) -> None:
     """A gradient is computed from `taint`; if it is not in sight what from, from any forward of this analysis.
 

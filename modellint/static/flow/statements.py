@@ -7,12 +7,13 @@ import ast
 from modellint.static.flow.assignments import ASSIGNMENTS
 from modellint.static.flow.conditions import condition_key, implied, narrow, truth, truth_of
 from modellint.static.flow.contexts import run_with
+from modellint.static.flow.data import holds_graph
 from modellint.static.flow.definitions import DEFINITIONS
 from modellint.static.flow.loops import LOOPS
 from modellint.static.flow.machine import Machine, Statements
 from modellint.static.flow.state import State, join_states, settle
 from modellint.static.flow.targets import delete
-from modellint.static.flow.values import CUT, MODEL, NONE, NOTHING, SavedMode, Value
+from modellint.static.flow.values import MODEL, NONE, NOTHING, SavedMode, Value
 from modellint.static.project.names import last_name
 
 
@@ -147,7 +148,7 @@ def _with(machine: Machine, node: ast.With | ast.AsyncWith, state: State) -> lis
 def _return(machine: Machine, node: ast.Return, state: State) -> list[State]:
     value = NONE if node.value is None else machine.eval(node.value, state)
     machine.recorder.use(value.taint, "returned")
-    if not machine.frame.chain and (CUT not in value.taint or value.refs):  # what a caller in sight gets, is seen there
+    if not machine.frame.chain and holds_graph(value, state):  # what a caller in sight gets, is seen there
         machine.recorder.use(value.taint, "returned with its graph")
     machine.frame.returns.append((value, state))
     return []
