@@ -218,6 +218,13 @@ def from_other_files(context: FileContext) -> list[Event]:
     return context.outside_events
 
 
+def unchecked_callers(context: FileContext, functions: Iterable[FunctionInfo]) -> Iterator[list[Event]]:
+    """Yield what was seen in each file that calls one of `functions` and is not checked itself."""
+    for path, names in _callers(context, functions).items():
+        if not context.is_checked(str(path)):
+            yield context.callers_in(path, frozenset(names))
+
+
 def _callers(context: FileContext, functions: Iterable[FunctionInfo]) -> dict[Path, set[str]]:
     """Return the files that mention one of `functions` and the file they are defined in, with the names mentioned."""
     wanted: dict[Path, set[str]] = defaultdict(set)

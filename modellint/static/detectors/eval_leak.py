@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from modellint.catalog import ActiveRule
@@ -14,55 +15,89 @@ from modellint.static.confidence import Case, weighed
 from modellint.static.context import FileContext, Finding
 from modellint.static.dependence import NO
 from modellint.static.flow.events import EVAL_AGAIN, FORWARD, CallSite, Event
-from modellint.static.flow.frames import call_at
+from modellint.static.flow.frames import call_at, holds
 from modellint.static.flow.values import ENTRY, EVAL, TRAIN, ModeFact, Modes, Site, kinds
 from modellint.static.guards import assignments, conditions, walk_own
 from modellint.static.merge import merged
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.trees import walk
 from modellint.static.purpose import functions_around
-from modellint.static.sites import Place, from_other_files, places
+from modellint.static.sites import Place, from_other_files, in_order, places, unchecked_callers
 
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     """Report training forwards that an evaluation's eval() reaches, of models that also train in training mode."""
-    evaluated = {
-        (event.key.oid, fact)
-        for event in [*context.flow.events, *from_other_files(context)]
-        if event.key.kind == FORWARD and not event.training
-        for snapshot in event.snapshots
-        for fact in snapshot.modes
-        if _left_in_eval(fact)
-    }
+    everything = [*context.flow.events, *from_other_files(context)]
     found = []
     for place in places(context, FORWARD):
-        for event in place.events:
-            if not event.training or not _steps(event) or _readied_by_a_method(event, context):
-                continue
-            if all(snapshot.obj.depends == NO for snapshot in event.snapshots):
-                continue
-            left = (f for f in _leaked(event, place, evaluated) if not _in_the_last_turn(event, f, context))
-            facts = {f.site: f for f in left if f.site is not None and not _put_back(f, context)}
-            if not facts:
-                continue
-            pure = any(kinds(s.modes) == {EVAL} for s in event.snapshots)
-            looks = Confidence.CERTAIN if pure and not event.key.chain else Confidence.LIKELY
+        for event, facts in _leaks(place.events, everything, context):
             site = min(facts)
             finding = Finding(
                 place.site,
                 {"model": event.text, "line": site.row},
-                weighed("ML103", looks, Case(event, event.snapshots[0], context, tuple(facts))),
+                weighed("ML103", _looks(event), Case(event, event.snapshots[0], context, tuple(facts))),
                 related=(
                     (site, "put into evaluation mode here, and never back"),
                     *(
                         (step.site, f"by {step.callee.qualname}, called here")
-                        for step in _steps_to(event, facts[site], context)
+                        for step in _steps_to(event, facts[site], context.flow.events)
                     ),
                 ),
             )
             found.append(((event.function, facts[site]), finding))
     yield from merged(found)
+    yield from _left_to_trainers(context)
     yield from _closed_with_eval(context)
+
+
+def _leaks(
+    events: Iterable[Event], everything: Iterable[Event], context: FileContext
+) -> Iterator[tuple[Event, dict[Site, ModeFact]]]:
+    """Yield the training forwards among the `events` of a place, with the eval() calls that leak into each."""
+    events, everything = list(events), list(everything)
+    evaluated = {
+        (event.key.oid, fact)
+        for event in everything
+        if event.key.kind == FORWARD and not event.training
+        for snapshot in event.snapshots
+        for fact in snapshot.modes
+        if _left_in_eval(fact)
+    }
+    for event in events:
+        if not event.training or not _steps(event) or _readied_by_a_method(event, context):
+            continue
+        if all(snapshot.obj.depends == NO for snapshot in event.snapshots):
+            continue
+        left = (f for f in _leaked(event, events, evaluated) if not _in_the_last_turn(event, f, everything))
+        facts = {f.site: f for f in left if f.site is not None and not _put_back(f, context)}
+        if facts:
+            yield event, facts
+
+
+def _looks(event: Event) -> Confidence:
+    pure = any(kinds(s.modes) == {EVAL} for s in event.snapshots)
+    return Confidence.CERTAIN if pure and not event.key.chain else Confidence.LIKELY
+
+
+def _left_to_trainers(context: FileContext) -> Iterator[Finding]:
+    """Report the eval() of a function of this file that leaks into training in a file which is not checked itself."""
+    evaluating = {
+        event.root
+        for event in context.flow.events
+        if any(holds(event.root, fact.site) for s in event.snapshots for fact in s.modes)  # equivalent: saves the look
+    }
+    found: dict[Site, Finding] = {}
+    for everything in unchecked_callers(context, evaluating):
+        trained: dict[Site, list[Event]] = defaultdict(list)
+        for event in everything:
+            trained[event.site].append(event)
+        for events in trained.values():
+            for event, facts in _leaks(in_order(events), everything, context):
+                confidence = weighed("ML103", _looks(event), Case(event, event.snapshots[0], context, tuple(facts)))
+                message = f"eval() is never undone: `{event.text}` trains in evaluation mode from then on"
+                related = ((event.site, "trained here"),)
+                found |= {site: Finding(site, {}, confidence, None, message, related) for site in facts}
+    yield from found.values()
 
 
 def _steps(event: Event) -> bool:
@@ -115,9 +150,9 @@ def _readied_by_a_method(event: Event, context: FileContext) -> bool:
     return any(method is not None and "train" in method.callees for method in methods)
 
 
-def _in_the_last_turn(event: Event, fact: ModeFact, context: FileContext) -> bool:
+def _in_the_last_turn(event: Event, fact: ModeFact, events: Iterable[Event]) -> bool:
     """Tell whether an evaluation ends a loop that trains: `if i == len(loader) - 1:`, nothing trains behind it."""
-    begun = [fact.site, *(step.site for step in _steps_to(event, fact, context))]
+    begun = [fact.site, *(step.site for step in _steps_to(event, fact, events))]
     rows = {site.row for site in begun if site is not None and site.path == event.site.path}
     within = [call for call in event.function.calls if call.lineno in rows]
     return any(_is_last(test) and holds for call in within for test, holds in conditions(event.function, call))
@@ -156,10 +191,10 @@ _ASKS_FOR_TRAINING = re.compile(r"""\w\(.*["']\w*train\w*["']""")
 """A call that is told to train by the name of a hook: `self.call("on_model_train")`."""
 
 
-def _steps_to(event: Event, fact: ModeFact, context: FileContext) -> list[CallSite]:
+def _steps_to(event: Event, fact: ModeFact, events: Iterable[Event]) -> list[CallSite]:
     """Return the calls that lead from the training function into the evaluation which left `fact` behind."""
     depth = len(event.key.chain)
-    for other in context.flow.events:
+    for other in events:
         chain = other.key.chain
         if not other.training and len(chain) > depth and chain[:depth] == event.key.chain:
             if any(fact in snapshot.modes for snapshot in other.snapshots):
@@ -212,9 +247,9 @@ def _left_in_eval(fact: ModeFact) -> bool:
     return fact.mode == EVAL and fact.site is not None and not fact.how.endswith((".from_pretrained()", ".load()"))
 
 
-def _leaked(event: Event, place: Place, evaluated: set[tuple[int, ModeFact]]) -> list[ModeFact]:
+def _leaked(event: Event, events: Iterable[Event], evaluated: set[tuple[int, ModeFact]]) -> list[ModeFact]:
     """Return the eval() calls whose effect arrives at a training forward that also runs in another mode."""
-    ways = [other for other in place.events if _comes_before(other, event)]
+    ways = [other for other in events if _comes_before(other, event)]
     every = {fact for way in ways for snapshot in way.snapshots for fact in _told_apart(snapshot.modes)}
     if not {fact.mode for fact in every} & {TRAIN, ENTRY}:
         return []  # always in evaluation mode: frozen on purpose
