@@ -90,7 +90,8 @@ def _left_to_trainers(context: FileContext) -> Iterator[Finding]:
     for everything in unchecked_callers(context, evaluating):
         trained: dict[Site, list[Event]] = defaultdict(list)
         for event in everything:
-            trained[event.site].append(event)
+            if not context.is_checked(event.site.path):
+                trained[event.site].append(event)
         for events in trained.values():
             for event, facts in _leaks(in_order(events), everything, context):
                 confidence = weighed("ML103", _looks(event), Case(event, event.snapshots[0], context, tuple(facts)))

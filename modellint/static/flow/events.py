@@ -245,12 +245,14 @@ class Recorder:
     def __init__(self) -> None:
         self.muted = 0
         self.noted = 0
+        self.effects = 0  # counts what was noted, what was trained on or kept, and the calls that changed a model
         self.events: list[Event] = []
         self._numbers: dict[EventKey, int] = {}
 
     def note(self, key: EventKey, function: FunctionInfo, text: str, snapshot: Snapshot) -> int | None:
         """Record that `key` happened; return its number, None while muted."""
         self.noted += 1
+        self.effects += 1
         if self.muted:
             return None
         number = self._numbers.get(key)
@@ -306,12 +308,14 @@ class Recorder:
     def keep(self, taint: frozenset[int], place: ast.expr) -> None:
         """Record that results of `taint` were put into `place`, where that is an attribute: other methods find them."""
         if isinstance(place, ast.Attribute):
+            self.effects += bool(taint)
             for number in taint:
                 if number >= 0:
                     self.events[number].kept.add(place.attr)
 
     def mark_training(self, taint: frozenset[int], chain: tuple[CallSite, ...]) -> None:
         """Record that a gradient is computed from the results `taint`, in the function that `chain` leads to."""
+        self.effects += 1
         for number in taint:
             if number >= 0:
                 _differentiate(self.events[number], chain)

@@ -28,6 +28,7 @@ from modellint.static.flow.events import (
 )
 from modellint.static.flow.frames import Frame, site_of
 from modellint.static.flow.quiet import Quiet
+from modellint.static.flow.repeating import Repeated
 from modellint.static.flow.skipping import after_inert, is_left_to_heirs, tells_nothing, without_running
 from modellint.static.flow.state import State, join_states, settle
 from modellint.static.flow.toplevels import Globals, fill_in, run_module
@@ -37,6 +38,7 @@ from modellint.static.flow.values import (
     CUT,
     ELEMENT,
     FIRST_LEAF,
+    MODEL,
     NONE,
     NOTHING,
     OPAQUE,
@@ -121,6 +123,7 @@ class Machine:
         self.steps = 0
         self.limit = MAX_STEPS
         self._too_long: set[FunctionInfo] = set()
+        self._repeated = Repeated()
         self._expressions = expressions
         self._statements = statements
         self._caller = caller
@@ -282,7 +285,11 @@ class Machine:
                 return result
         caller = self.frame
         chain = (*caller.chain, CallSite(self.site(node), caller.function, function))
+        again = self._repeated.recall(chain, receiver, args, state)
+        if again is not None:
+            return again
         depth, limit, muted, covered = len(self.frames), self.limit, self.recorder.muted, len(self.covered)
+        effects = self.recorder.effects
         carried = carried_conditions(caller, function, receiver, node, state.path)
         covers = not carried and receiver is None and callee.frame is None and not muted
         covers = covers and function not in self.covered and tells_nothing(self, function, args, state)
@@ -292,6 +299,7 @@ class Machine:
             value = self.activate(callee, receiver, args, chain, state, carried)
             if covers:
                 self.covered[function] = None
+            self._repeated.learn(chain, self.recorder.effects > effects, value, state)
             return value
         except Exhausted:
             if self.steps > limit:
@@ -342,6 +350,7 @@ class Machine:
         self.steps, self.limit = 0, budget
         self.recorder.muted = 0
         self._too_long.clear()
+        self._repeated = Repeated()
 
     def activate(
         self,
@@ -397,6 +406,8 @@ class Machine:
         for key, value in after.variables.items():
             if keep_locals or key[0] != frame.id:
                 state.variables[key] = value
+        if any(obj.kind == MODEL for obj in after.heap.values()):
+            self.recorder.effects += 1
         state.heap.update(after.heap)
         state.path = {key: known for key, known in after.path.items() if key[0] != frame.id}
         state.grad = saved if switched is not None else after.grad
