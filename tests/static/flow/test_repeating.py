@@ -1,0 +1,99 @@
+"""Calls that a long function makes again and again: six times tell what they do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from modellint.static.flow.machine import Machine
+from modellint.static.flow.values import FunctionValue, Value
+from tests.static.conftest import Lint
+
+
+def helper(name: str, calls: str) -> str:
+    lines = "".join(f"    boxes = boxes.union(state.table, {n})\n" for n in range(9))
+    return f"\ndef {name}(outputs, boxes, state):\n{lines}    return {calls}(outputs, boxes, state)\n"
+
+
+HELPERS = "".join(helper(f"matched{n}", f"matched{n + 1}") for n in range(1, 6)) + helper("matched6", "pairs")
+TRAINS = """
+class Pairs:
+    def __init__(self):
+        self.distance = torch.nn.L1Loss()
+
+    def __call__(self, outputs, boxes, state):
+        return self.distance(outputs, boxes)
+
+pairs = Pairs()
+
+def validate(net, loader, boxes, state):
+    net.eval()
+    with torch.no_grad():
+        for x, y in loader:
+            outputs = net(x)
+            print(matched1(outputs, boxes, state).mean().item())
+
+def fit(net, loader, val_loader, optimizer, boxes, state, args):
+    for epoch in range(9):
+        net.train()
+        for step, (x, y) in enumerate(loader):
+            optimizer.zero_grad()
+            {forward}
+            {backward}
+            optimizer.step()
+            if args.verbose and state.logs:
+                print(step)
+            if args.validate:
+                for part in val_loader:
+                    if args.quick:
+                        validate(net, part, boxes, state)
+                        if args.keep:
+                            {after}
+                    if args.thorough:
+                        validate(net, part, boxes, state)
+                    if args.last:
+                        validate(net, part, boxes, state)
+                {after}
+            if args.debug and step > state.most:
+                break
+"""
+FORWARD = "loss = matched1(net(x), boxes, state)"
+
+
+def program(forward: str = FORWARD, backward: str = "loss.backward()", after: str = "pass") -> str:
+    return "import torch\n" + HELPERS + TRAINS.format(forward=forward, backward=backward, after=after)
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> Counter[Any]:
+    """How often each call, by the chain of calls to it, was run, for the functions that have no effect on models."""
+    activate, found = Machine.activate, Counter[Any]()
+
+    def noted(self: Machine, callee: FunctionValue, receiver: Any, args: Any, chain: Any, *rest: Any) -> Value:
+        if callee.function.name.startswith("matched"):
+            found[chain] += 1
+        return activate(self, callee, receiver, args, chain, *rest)
+
+    monkeypatch.setattr(Machine, "activate", noted)
+    return found
+
+
+def test_a_loop_that_puts_the_model_back(lint: Lint) -> None:
+    lint(program(after="net.train()"), rules=["ML101", "ML103", "ML201"])
+
+
+def test_training_that_a_helper_does_is_no_inference(lint: Lint) -> None:
+    helper = "\ndef learn(outputs, boxes, state):\n    matched1(outputs, boxes, state).backward()\n"
+    lint(program("outputs = net(x)", "learn(outputs, boxes, state)", "net.train()") + helper, rules=["ML101", "ML201"])
+
+
+def test_a_helper_that_switches_what_it_is_given(lint: Lint) -> None:
+    helper = "\ndef back(net):\n    net.train()\n"
+    lint(program(after="back(net)") + helper, rules=["ML103"])
+
+
+def test_a_leak_is_found_and_nothing_is_run_without_end(lint: Lint, runs: Counter[Any]) -> None:
+    lint(program(FORWARD + "  # ML103"), rules=["ML103"])
+    assert 3 < max(runs.values()) <= 6
