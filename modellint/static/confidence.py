@@ -47,6 +47,8 @@ class Doubt:
 
 def weighed(rule: str, confidence: Confidence, case: Case) -> Confidence:
     """Return how sure a finding of `rule` is that looks as sure as `confidence`."""
+    if rule == "ML103" and case.event.in_haste:
+        return Confidence.POSSIBLE  # one branch may have called eval(), and another one trains
     doubted = any(doubt.rule == rule and doubt.holds(case) for doubt in DOUBTS)
     return Confidence.POSSIBLE if doubted else confidence
 

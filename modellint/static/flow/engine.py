@@ -233,7 +233,7 @@ class FileAnalysis:
             callee = decorate(machine, callee, state) or callee
             args = unknown_arguments(machine, function, state, receiver)
             self._as_hook(function, args, receiver, state)
-            machine.activate(callee, receiver, args, (), state)
+            self._activate(callee, receiver, args, state)
             number = machine.number((function, ()))
         except (Exhausted, RecursionError):
             self.exhausted.append(function)
@@ -248,6 +248,19 @@ class FileAnalysis:
                 after = state.over()
                 after.grad = Grad(ENTRY, None)
                 self._run_root(inner, number, after)
+
+    def _activate(self, callee: FunctionValue, receiver: Value | None, args: Args, state: State) -> None:
+        """Run a starting point; once more in haste where it takes too long to keep its branches apart."""
+        machine = self._machine
+        covered = len(machine.covered)
+        try:
+            machine.activate(callee, receiver, args, (), state)
+        except Exhausted:
+            machine.recorder.abandon((), callee.function)
+            machine.uncover(covered)
+            machine.begin()
+            with machine.hurrying():
+                machine.activate(callee, receiver, args, (), state)
 
     def _as_hook(self, function: FunctionInfo, args: Args, receiver: Value | None, state: State) -> None:
         """Begin a method that a library calls by itself in the state in which the library calls it."""

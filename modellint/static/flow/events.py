@@ -126,7 +126,7 @@ class Event:
     whose result one is trained, `trained_from`: the way to the function that asks for the gradient. `leaves` are the
     places where inputs were made to require a gradient, `loops` the loops around it, outermost first, `inputs` the
     variables that the model is given, `kept` the attributes that the result was put into, `source` the forward whose
-    result is added up. `asks_evaluation`: an argument says so.
+    result is added up. `asks_evaluation`: an argument says so. `in_haste`: branches around it were joined early.
     """
 
     key: EventKey
@@ -145,6 +145,7 @@ class Event:
     within_step: bool = False
     trained_from: tuple[CallSite, ...] | None = None
     abandoned: bool = False
+    in_haste: bool = False
     source: Event | None = None
     loops: tuple[Loop, ...] = ()
     inputs: frozenset[str] = frozenset()
@@ -245,6 +246,7 @@ class Recorder:
     def __init__(self) -> None:
         self.muted = 0
         self.noted = 0
+        self.in_haste = False  # whether branches are joined early, as there were too many to keep apart
         self.effects = 0  # counts what was noted, what was trained on or kept, and the calls that changed a model
         self.events: list[Event] = []
         self._numbers: dict[EventKey, int] = {}
@@ -259,6 +261,8 @@ class Recorder:
         if number is None:
             number = self._numbers[key] = len(self.events)
             self.events.append(Event(key, function, text))
+        if self.in_haste:
+            self.events[number].abandoned, self.events[number].in_haste = False, True
         snapshots = self.events[number].snapshots
         if snapshot not in snapshots:
             snapshots.append(snapshot)

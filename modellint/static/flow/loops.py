@@ -8,12 +8,9 @@ from typing import Any
 
 from modellint.static.flow.conditions import truth
 from modellint.static.flow.machine import Machine, Statements
-from modellint.static.flow.state import State, agree, settle
+from modellint.static.flow.state import State, agree
 from modellint.static.flow.targets import assign, elements, iterate
 from modellint.static.flow.values import Value
-
-_MAX_LAPS = 3
-"""Passes over a loop; the effect of a mode change is stable after the second."""
 
 
 def _for(machine: Machine, node: ast.For | ast.AsyncFor, state: State) -> list[State]:
@@ -40,11 +37,11 @@ def _unrolled(machine: Machine, node: ast.For | ast.AsyncFor, items: list[Value]
             frame.unrolled = (*saved, (f"{node.lineno}:{index}", next(iter(item.consts or ()))))
         for current in states:
             assign(machine, node.target, item, current)
-        states = settle(machine.block(node.body, states) + frame.continues)
+        states = machine.settle(machine.block(node.body, states) + frame.continues)
         frame.unrolled = saved
     ends = machine.block(node.orelse, states) + frame.breaks
     frame.breaks, frame.continues = outer_breaks, outer_continues
-    return settle(ends)
+    return machine.settle(ends)
 
 
 def _while(machine: Machine, node: ast.While, state: State) -> list[State]:
@@ -76,12 +73,12 @@ def _laps(
     outer_loops = machine.enter_loop(loop)
     states, begun = [state], [state.copy()]
     try:
-        for lap in range(_MAX_LAPS):
+        for lap in range(machine.laps):
             frame.lap = outer_lap + lap
             frame.continues = []
             for current in states:
                 begin(current)
-            states = settle(machine.block(loop.body, states) + frame.continues)
+            states = machine.settle(machine.block(loop.body, states) + frame.continues)
             if not states or all(any(agree(seen, s) for seen in begun) for s in states):
                 break
             begun += [s.copy() for s in states]
@@ -91,8 +88,8 @@ def _laps(
     breaks = frame.breaks
     frame.breaks, frame.continues = outer_breaks, outer_continues
     if endless:
-        return settle(breaks)
-    return settle(machine.block(loop.orelse, states) + breaks)
+        return machine.settle(breaks)
+    return machine.settle(machine.block(loop.orelse, states) + breaks)
 
 
 LOOPS: Statements = {

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 from modellint.static.classes import Classes
@@ -30,7 +31,7 @@ from modellint.static.flow.frames import Frame, site_of
 from modellint.static.flow.quiet import Quiet
 from modellint.static.flow.repeating import Repeated
 from modellint.static.flow.skipping import after_inert, is_left_to_heirs, tells_nothing, without_running
-from modellint.static.flow.state import State, join_states, settle
+from modellint.static.flow.state import MAX_SPLIT, State, join_states, settle
 from modellint.static.flow.toplevels import Globals, fill_in, run_module
 from modellint.static.flow.touching import may_write, touch_given
 from modellint.static.flow.values import (
@@ -66,6 +67,9 @@ MAX_STEPS = 12_000
 
 CALL_SHARE = 2
 """A call gets this part of what its caller has left; what it cannot finish counts as out of sight."""
+
+SPLIT_IN_HASTE = 1
+"""How many states are kept apart where there would be too many to keep all that usually are."""
 
 MIN_CALL_STEPS = 150
 
@@ -122,6 +126,7 @@ class Machine:
         self._loop_facts: dict[ast.AST, Loop] = {}
         self.steps = 0
         self.limit = MAX_STEPS
+        self.in_haste = False
         self._too_long: set[FunctionInfo] = set()
         self._repeated = Repeated()
         self._expressions = expressions
@@ -239,8 +244,26 @@ class Machine:
                 after: list[State] = []
                 for state in states:
                     after += handler(self, statement, state)
-                states = settle(after)
+                states = self.settle(after)
         return states
+
+    def settle(self, states: list[State]) -> list[State]:
+        """Join states that say the same about modes, and all of them where there are too many."""
+        return settle(states, SPLIT_IN_HASTE if self.in_haste else MAX_SPLIT)
+
+    @contextmanager
+    def hurrying(self) -> Iterator[None]:
+        """Join branches early, and run loops less often, inside the block."""
+        self.in_haste = self.recorder.in_haste = True
+        try:
+            yield
+        finally:
+            self.in_haste = self.recorder.in_haste = False
+
+    @property
+    def laps(self) -> int:
+        """Passes over a loop at most; the effect of a mode change is stable after the second."""
+        return 2 if self.in_haste else 3
 
     def note(self, kind: str, node: ast.AST, oid: int, state: State, text: str, detail: str = "") -> int | None:
         """Record an event about the object `oid`; return its number, None where nothing is recorded."""

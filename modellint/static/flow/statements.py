@@ -11,7 +11,7 @@ from modellint.static.flow.data import holds_graph
 from modellint.static.flow.definitions import DEFINITIONS
 from modellint.static.flow.loops import LOOPS
 from modellint.static.flow.machine import Machine, Statements
-from modellint.static.flow.state import State, join_states, settle
+from modellint.static.flow.state import State, join_states
 from modellint.static.flow.targets import delete
 from modellint.static.flow.values import MODEL, NONE, NOTHING, SavedMode, Value
 from modellint.static.project.names import last_name
@@ -87,7 +87,7 @@ def _branch(
     narrow(machine, test, True, holds)
     narrow(machine, test, False, fails)
     then, otherwise = machine.block(body, [holds]), machine.block(orelse, [fails])
-    ends = [join_states(then + otherwise)] if key is None and then and otherwise else settle(then + otherwise)
+    ends = [join_states(then + otherwise)] if key is None and then and otherwise else machine.settle(then + otherwise)
     # what lies below may change from here on: every state that goes on gets it as it is now
     for index in range(marks[0], len(frame.returns)):
         value, left = frame.returns[index]

@@ -97,3 +97,42 @@ def test_a_helper_that_switches_what_it_is_given(lint: Lint) -> None:
 def test_a_leak_is_found_and_nothing_is_run_without_end(lint: Lint, runs: Counter[Any]) -> None:
     lint(program(FORWARD + "  # ML103"), rules=["ML103"])
     assert 3 < max(runs.values()) <= 6
+
+
+LONG = """
+import torch
+
+def fit(net, loader, val_loader, optimizer, loss_fn, log, args):
+    for epoch in range(args.epochs):
+        net.train()
+        for x, y in loader:
+            optimizer.zero_grad()
+            loss_fn(net(x), y).backward()
+            optimizer.step()
+            for part in val_loader:
+{switches}
+                {ready}
+                print(net(part).argmax(1).tolist()){mark}
+                log.flush()
+            {after}
+"""
+
+
+def long(ready: str, mark: str = "", after: str = "net.train()") -> str:
+    """Return a function with more branches in its loops than can be kept apart."""
+    indent, lines = " " * 16, list[str]()
+    for number in range(240):
+        lines += [f"if args.option_{number}:", "    net.eval()", f"    log.add({number})", "else:", "    net.train()"]
+    return LONG.format(switches="\n".join(indent + line for line in lines), ready=ready, mark=mark, after=after)
+
+
+def test_a_long_function_that_is_right(lint: Lint) -> None:
+    lint(long("net.eval(); torch.set_grad_enabled(False)"), rules=["ML101", "ML103", "ML201"])
+
+
+def test_branches_that_were_joined_early_leak_nothing_for_certain(lint: Lint) -> None:
+    lint(long("pass", after="pass"), rules=["ML103"])
+
+
+def test_a_long_function_is_run_in_haste(lint: Lint) -> None:
+    lint(long("net.eval()", "  # ML201"), rules=["ML201"])
