@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import lru_cache
 
 from modellint.static.project import FunctionInfo, ModuleInfo
 
@@ -16,6 +17,11 @@ _MEANT = re.compile(
 _ABOVE = 12
 
 
+@lru_cache(maxsize=1)
+def _rows(text: str) -> list[str]:
+    return text.splitlines()
+
+
 def says_mode_is_meant(function: FunctionInfo, row: int) -> bool:
     """Tell whether a comment in `function`, on `row` or a dozen rows above it, says that training mode is meant.
 
@@ -23,7 +29,7 @@ def says_mode_is_meant(function: FunctionInfo, row: int) -> bool:
     """
     node = function.node
     first = max(node.lineno if node is not None else 1, row - _ABOVE)
-    rows = function.module.text.splitlines()[first - 1 : row]
+    rows = _rows(function.module.text)[first - 1 : row]
     return any("#" in text and _MEANT.search(text) for text in rows)
 
 
@@ -32,5 +38,5 @@ _JUST_ABOVE = 3
 
 def says(module: ModuleInfo, node: ast.expr | ast.stmt, pattern: str | re.Pattern[str]) -> bool:
     """Tell whether `pattern` is found in a comment in the rows of `node`, or in the three above it."""
-    rows = module.text.splitlines()[max(0, node.lineno - 1 - _JUST_ABOVE) : node.end_lineno]
+    rows = _rows(module.text)[max(0, node.lineno - 1 - _JUST_ABOVE) : node.end_lineno]
     return any(re.search(pattern, comment) for _, mark, comment in (row.partition("#") for row in rows) if mark)

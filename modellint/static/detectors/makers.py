@@ -14,6 +14,7 @@ from modellint.static.naming import MOVES
 from modellint.static.narrowing import MODULE, attribute_of, bound_to
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import parameters
+from modellint.static.project.trees import walk
 
 _HAND_BACK = MOVES | {"train", "apply"}
 
@@ -246,14 +247,10 @@ _ACTIVATIONS = frozenset(
 )
 
 
-def class_body(scope: FunctionInfo, name: str) -> Iterator[ast.Assign]:
-    """Yield the assignments in the body of the class `name` that is defined in `scope`."""
-    left: list[ast.AST] = list(scope.body)
-    while left:
-        node = left.pop()
-        if isinstance(node, ast.ClassDef) and node.name == name:
-            yield from (statement for statement in node.body if isinstance(statement, ast.Assign))
-        for block in ("body", "orelse", "finalbody", "handlers"):  # a class stands in blocks, never in an expression
-            inner = getattr(node, block, ())
-            if isinstance(inner, list) and not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                left += inner
+def class_body(cls: ClassInfo) -> Iterator[ast.Assign]:
+    """Yield the assignments in the body of a class."""
+    for top in cls.scope.body:
+        if top.lineno <= cls.row <= (top.end_lineno or 0):  # equivalent: only saves the look
+            for node in walk(top):
+                if isinstance(node, ast.ClassDef) and node.lineno == cls.row:
+                    yield from (statement for statement in node.body if isinstance(statement, ast.Assign))

@@ -128,7 +128,7 @@ class _ClassReader:
         scope = self.cls.scope
         init = self.context.project.method(self.cls, "__init__")
         template = {n.attr for n in walk_own(init) if isinstance(n, ast.Attribute)} if init is not None else set()
-        for node in class_body(scope, self.cls.name):
+        for node in class_body(self.cls):
             target = node.targets[0]
             if not isinstance(target, ast.Name) or target.id in template:
                 continue

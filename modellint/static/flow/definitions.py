@@ -73,7 +73,7 @@ def _register(
     state: State,
 ) -> None:
     """Run decorators that enter what they decorate into a registry: `@register("small")`, `@MODELS.register()`."""
-    for decorator in node.decorator_list if machine.frame.module.registers else ():
+    for decorator in node.decorator_list if node.decorator_list and machine.frame.module.registers else ():
         name = last_name(decorator)
         if name is not None and "regist" in name:
             call = ast.copy_location(ast.Call(decorator, [], []), decorator)
