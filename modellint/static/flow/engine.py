@@ -19,9 +19,7 @@ from modellint.static.flow.instances import Instances
 from modellint.static.flow.machine import CALL_SHARE, MAX_STEPS, Exhausted, Machine
 from modellint.static.flow.quiet import Quiet
 from modellint.static.flow.relevance import Relevance
-from modellint.static.flow.startup import (
-    start_up,
-)
+from modellint.static.flow.startup import start_up
 from modellint.static.flow.state import State, join_states
 from modellint.static.flow.statements import STATEMENTS
 from modellint.static.flow.values import (

@@ -46,11 +46,14 @@ class Repeated:
     def learn(self, chain: tuple[CallSite, ...], had_effect: bool, value: Value, state: State) -> None:
         """Take notice of what a call gave in this turn, after which the state is `state`."""
         known = self._calls.get(chain)
-        if had_effect:
+        turns = 1 if known is None else known.turns + 1
+        if had_effect or turns == 0:
             self._calls[chain] = _Call(-1, value, {})
-        elif known is None or known.turns >= 0:
-            turns = 1 if known is None else known.turns + 1
-            self._calls[chain] = _Call(turns, value, _held(value, state) if turns == _TURNS else {})
+            return
+        held = _held(value, state) if turns >= _TURNS else {}
+        # what is bound to objects, or closes over a frame, means something in its own state alone
+        bound = value.symbols or any(item.symbols for obj in held.values() for item in obj.attrs.values())
+        self._calls[chain] = _Call(-1, value, {}) if bound else _Call(turns, value, held)
 
 
 def _held(value: Value, state: State) -> dict[int, Obj]:

@@ -8,7 +8,20 @@ from typing import Any
 import pytest
 
 from modellint.static.flow.machine import Machine
-from modellint.static.flow.values import FunctionValue, Value
+from modellint.static.flow.repeating import Repeated
+from modellint.static.flow.state import State
+from modellint.static.flow.values import (
+    CONTAINER,
+    ON,
+    UNKNOWN_MODES,
+    UNKNOWN_WEIGHTS,
+    Args,
+    External,
+    FunctionValue,
+    Grad,
+    Obj,
+    Value,
+)
 from tests.static.conftest import Lint
 
 
@@ -136,3 +149,24 @@ def test_branches_that_were_joined_early_leak_nothing_for_certain(lint: Lint) ->
 
 def test_a_long_function_is_run_in_haste(lint: Lint) -> None:
     lint(long("net.eval()", "  # ML201"), rules=["ML201"])
+
+
+@pytest.mark.parametrize("turns", [6, 7, 20])
+def test_what_is_given_once_more_holds_what_is_in_it(turns: int) -> None:
+    def item(how: str, **attrs: Value) -> Obj:
+        return Obj(CONTAINER, None, "", None, how, UNKNOWN_MODES, UNKNOWN_WEIGHTS, attrs)
+
+    run, other, calls = State.empty(Grad(ON, None)), State.empty(Grad(ON, None)), Repeated()
+    run.heap[1], run.heap[2] = item("pair", left=Value(refs=frozenset({2}))), item("list")
+    for _ in range(turns):
+        calls.learn((), False, Value(refs=frozenset({1})), run)
+    assert calls.recall((), None, Args(), other) == Value(refs=frozenset({1}))
+    assert dict(other.heap) == dict(run.heap)
+
+
+@pytest.mark.parametrize("value", [Value(), Value(symbols=(External("zoo.build"),))])
+def test_what_had_an_effect_or_gives_code_is_run_again(value: Value) -> None:
+    state, calls = State.empty(Grad(ON, None)), Repeated()
+    for turn in range(20):
+        calls.learn((), not value.symbols and turn == 3, value, state)
+    assert calls.recall((), None, Args(), state) is None
