@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from modellint.static.classes import Classes
 from modellint.static.flow.binding import unknown_arguments
@@ -38,6 +38,8 @@ from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo, Projec
 
 if TYPE_CHECKING:
     from modellint.static.flow.earlier import Memory
+
+T = TypeVar("T")
 
 
 class FileAnalysis:
@@ -187,15 +189,9 @@ class FileAnalysis:
 
     def _run_top_level(self) -> State:
         machine = self._machine
-        machine.begin(CALL_SHARE * MAX_STEPS)  # so that the `main` of a script gets as much as if it were run alone
-        state = State.empty(Grad(ON, None))
-        frame = Frame(machine.module_frame(self.module), self.module.body, None, ())
-        machine.frames.append(frame)
-        base = state
         try:
-            ends = machine.block(self.module.body.body, [state])
-            ends += [left for _, left in frame.returns]
-            base = join_states(ends) if ends else State.empty(Grad(ON, None))
+            # twice the steps, so that the `main` of a script gets as much as if it were run alone
+            base = self._persist(self.module.body, self._top_level, CALL_SHARE * MAX_STEPS)
         except (Exhausted, RecursionError):
             self.exhausted.append(self.module.body)
             machine.recorder.abandon((), self.module.body)
@@ -206,6 +202,14 @@ class FileAnalysis:
         base.path = {}
         start_up(machine, self.module, base)
         return base
+
+    def _top_level(self) -> State:
+        machine = self._machine
+        frame = Frame(machine.module_frame(self.module), self.module.body, None, ())
+        machine.frames.append(frame)
+        ends = machine.block(self.module.body.body, [State.empty(Grad(ON, None))])
+        ends += [left for _, left in frame.returns]
+        return join_states(ends) if ends else State.empty(Grad(ON, None))
 
     def _start(self, function: FunctionInfo, cls: ClassInfo | None) -> State:
         """Return the state in which a function, or a method of an instance of `cls`, begins without a known caller."""
@@ -231,7 +235,7 @@ class FileAnalysis:
             callee = decorate(machine, callee, state) or callee
             args = unknown_arguments(machine, function, state, receiver)
             self._as_hook(function, args, receiver, state)
-            self._activate(callee, receiver, args, state)
+            self._persist(function, lambda: machine.activate(callee, receiver, args, (), state))
             number = machine.number((function, ()))
         except (Exhausted, RecursionError):
             self.exhausted.append(function)
@@ -247,18 +251,23 @@ class FileAnalysis:
                 after.grad = Grad(ENTRY, None)
                 self._run_root(inner, number, after)
 
-    def _activate(self, callee: FunctionValue, receiver: Value | None, args: Args, state: State) -> None:
-        """Run a starting point; once more in haste where it takes too long to keep its branches apart."""
+    def _persist(self, function: FunctionInfo, run: Callable[[], T], steps: int = MAX_STEPS) -> T:
+        """Run a starting point; once more in haste where it takes too long to keep its branches apart.
+
+        Raises:
+            Exhausted: It takes too long in haste, too.
+        """
         machine = self._machine
         covered = len(machine.covered)
+        machine.begin(steps)
         try:
-            machine.activate(callee, receiver, args, (), state)
+            return run()
         except Exhausted:
-            machine.recorder.abandon((), callee.function)
+            machine.recorder.abandon((), function)
             machine.uncover(covered)
-            machine.begin()
+            machine.begin(steps)
             with machine.hurrying():
-                machine.activate(callee, receiver, args, (), state)
+                return run()
 
     def _as_hook(self, function: FunctionInfo, args: Args, receiver: Value | None, state: State) -> None:
         """Begin a method that a library calls by itself in the state in which the library calls it."""

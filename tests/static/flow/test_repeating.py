@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from typing import Any
 
@@ -131,10 +132,10 @@ def fit(net, loader, val_loader, optimizer, loss_fn, log, args):
 """
 
 
-def long(ready: str, mark: str = "", after: str = "net.train()") -> str:
+def long(ready: str, mark: str = "", after: str = "net.train()", options: int = 240) -> str:
     """Return a function with more branches in its loops than can be kept apart."""
     indent, lines = " " * 16, list[str]()
-    for number in range(240):
+    for number in range(options):
         lines += [f"if args.option_{number}:", "    net.eval()", f"    log.add({number})", "else:", "    net.train()"]
     return LONG.format(switches="\n".join(indent + line for line in lines), ready=ready, mark=mark, after=after)
 
@@ -170,3 +171,19 @@ def test_what_had_an_effect_or_gives_code_is_run_again(value: Value) -> None:
     for turn in range(20):
         calls.learn((), not value.symbols and turn == 3, value, state)
     assert calls.recall((), None, Args(), state) is None
+
+
+def script(ready: str, mark: str = "") -> str:
+    """Return the body of a long function as a script: with its parameters made at the top level."""
+    _, _, body = long(ready, mark, options=600).partition("optimizer, loss_fn, log, args):\n")
+    head = "import torch, torchvision, setup\nnet = torchvision.models.resnet18()\n"
+    names = "loader, val_loader, optimizer, loss_fn, log, args"
+    return head + f"{names} = setup.everything(net)\n" + textwrap.dedent(body)
+
+
+def test_a_long_script_that_is_right(lint: Lint) -> None:
+    lint(script("net.eval(); torch.set_grad_enabled(False)"), rules=["ML101", "ML103", "ML201"])
+
+
+def test_a_long_script_is_run_in_haste(lint: Lint) -> None:
+    lint(script("net.eval()", "  # ML201"), rules=["ML201"])
