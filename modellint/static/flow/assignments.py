@@ -11,11 +11,15 @@ from modellint.static.flow.state import State
 from modellint.static.flow.targets import assign
 from modellint.static.flow.values import join
 from modellint.static.project import FunctionInfo
+from modellint.static.project.names import imported_by_text
 from modellint.static.project.trees import walk
 
 
 def _assign(machine: Machine, node: ast.Assign, state: State) -> list[State]:
     value = machine.eval(node.value, state)
+    imported = imported_by_text(node) if machine.frame.function.is_body else None
+    if imported is not None and imported[0] in machine.frame.module.imports:
+        return [state]  # the name is looked up where it is read, as after an `import`
     if machine.frame.loops and _adds_to_itself(node):
         added = machine.eval(node.value.right, state)  # type: ignore[attr-defined]
         value = value.with_taint(data.accumulated(machine, node, ast.unparse(node.targets[0]), added, state))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from modellint.static.guards import own, walk_own
 from modellint.static.knowledge import Knowledge
@@ -38,6 +39,40 @@ def _calls_what_it_picks(function: FunctionInfo) -> bool:
         for node in own(function, ast.Assign)
         for target in node.targets
     )
+
+
+def factories(function: FunctionInfo) -> frozenset[str]:
+    """Return what a function calls and uses the result of as a module: `net = model(config); net.parameters()`.
+
+    A class that is handed in has the name of a model; the methods of an object share what it keeps.
+    """
+    known: frozenset[str] | None = function.memo.get(factories)
+    if known is None:
+        known = function.memo[factories] = frozenset(_factories(function))
+    return known
+
+
+def _factories(function: FunctionInfo) -> Iterator[str]:
+    beside = function.cls.methods.values() if function.cls is not None else ()
+    asked = _asked_as_modules(function) | {
+        text for method in beside for text in _asked_as_modules(method) if text.startswith("self.")
+    }
+    for node in own(function, ast.Assign) if asked else ():
+        if not asked.isdisjoint(map(ast.unparse, node.targets)):
+            for call in ast.walk(node.value):
+                if isinstance(call, ast.Call) and isinstance(call.func, (ast.Name, ast.Attribute)):
+                    yield ast.unparse(call.func)
+
+
+def _asked_as_modules(function: FunctionInfo) -> set[str]:
+    """Return the names and attributes of which a function calls a method that nothing but a module has."""
+    if _OF_MODULES.isdisjoint(function.callees):
+        return set()
+    called = [call.func for call in function.calls]
+    return {ast.unparse(f.value) for f in called if isinstance(f, ast.Attribute) and f.attr in _OF_MODULES}
+
+
+_OF_MODULES = frozenset("parameters named_parameters modules load_state_dict train eval".split())
 
 
 def _hands_on(function: FunctionInfo) -> bool:

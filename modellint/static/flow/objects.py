@@ -11,6 +11,7 @@ from modellint.static.flow.events import FORWARD
 from modellint.static.flow.forwards import class_of, forward, grad_within, looks_like_model, written
 from modellint.static.flow.frames import holds
 from modellint.static.flow.machine import Machine
+from modellint.static.flow.making import factories
 from modellint.static.flow.modulemethods import builtin
 from modellint.static.flow.state import State
 from modellint.static.flow.targets import part_of
@@ -49,7 +50,8 @@ def call_object(machine: Machine, oid: int, args: Args, node: ast.Call, state: S
     """Evaluate `object(...)`."""
     obj = state.heap[oid]
     if obj.kind == MODEL or (obj.kind == OPAQUE and looks_like_model(obj) and not obj.part):
-        return forward(machine, oid, args, node, state)
+        if obj.cls is not None or obj.proven or ast.unparse(node.func) not in factories(machine.frame.function):
+            return forward(machine, oid, args, node, state)
     if obj.kind == INSTANCE and isinstance(obj.cls, str):
         return runner_method(machine, oid, "__call__", args, node, state)
     if oid in machine.owners and obj.kind == OPAQUE:  # `f = model.encode_image; f(x)`

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 
 def last_name(node: ast.expr) -> str | None:
@@ -26,3 +27,27 @@ def dotted_name(node: ast.expr) -> str | None:
         return None
     parts.append(node.id)
     return ".".join(reversed(parts))
+
+
+def imported_by_text(node: ast.Assign) -> tuple[str, str] | None:
+    """Return the name that is bound to a module, or to what is in it, and its dotted name, None for other statements.
+
+    `nn = safe_import("torch.nn")`, `nn, has_nn = optional_import("torch.nn")`, `torch = pytest.importorskip("torch")`.
+    """
+    call = node.value
+    if not isinstance(call, ast.Call) or not call.args or len(node.targets) != 1:
+        return None
+    target, given, by = node.targets[0], call.args[0], last_name(call)
+    if isinstance(target, ast.Tuple) and target.elts:
+        target = target.elts[0]
+    if not isinstance(target, ast.Name) or not isinstance(given, ast.Constant) or by is None:
+        return None
+    dotted = given.value
+    if not isinstance(dotted, str) or not _IMPORTS.fullmatch(by) or not _DOTTED.fullmatch(dotted):
+        return None
+    within = next((k.value.value for k in call.keywords if k.arg == "name" and isinstance(k.value, ast.Constant)), None)
+    return target.id, f"{dotted}.{within}" if within else dotted
+
+
+_IMPORTS = re.compile(r"(\w*_)?import|import_(module|optional\w*)|importorskip|_?(lazy|optional|safe|try)_import_\w+")
+_DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")

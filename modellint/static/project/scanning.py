@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from modellint.static.project.facts import ClassInfo, FunctionInfo, Import, ModuleInfo
-from modellint.static.project.names import dotted_name, last_name
+from modellint.static.project.names import dotted_name, imported_by_text, last_name
 from modellint.static.project.trees import FUNCTIONS, FunctionNode
 
 WORDS = frozenset(
@@ -67,6 +67,10 @@ def scan(path: Path, text: str, tree: ast.Module, shared: dict[frozenset[str], f
     _scan(gathered, tree.body, module.body, None)
     for statement in tree.body:
         if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+            imported = imported_by_text(statement)
+            if imported is not None:
+                home, _, name = imported[1].rpartition(".")
+                module.imports[imported[0]] = Import(home, 0, name) if home else Import(name, 0, None)
             target, value = statement.targets[0], statement.value
             if isinstance(target, ast.Name) and isinstance(value, (ast.Attribute, ast.Name)):
                 dotted = dotted_name(value)
