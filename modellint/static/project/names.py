@@ -45,8 +45,8 @@ def imported_by_text(node: ast.Assign) -> tuple[str, str] | None:
     dotted = given.value
     if not isinstance(dotted, str) or not _IMPORTS.fullmatch(by) or not _DOTTED.fullmatch(dotted):
         return None
-    within = next((k.value.value for k in call.keywords if k.arg == "name" and isinstance(k.value, ast.Constant)), None)
-    return target.id, f"{dotted}.{within}" if within else dotted
+    within = [k.value.value for k in call.keywords if k.arg == "name" and isinstance(k.value, ast.Constant)]
+    return target.id, ".".join([dotted, *(name for name in within if isinstance(name, str) and name)])
 
 
 _IMPORTS = re.compile(r"(\w*_)?import|import_(module|optional\w*)|importorskip|_?(lazy|optional|safe|try)_import_\w+")
