@@ -122,11 +122,12 @@ class Event:
     result: `training` (it reached a gradient), `feeds_training` (computed without a graph, for a loss), `uses` (what
     else), `result_dropped`. `model_trained`: the same model is trained somewhere in the analysis, `trained_before`:
     and that came first, `trained_as_given`: by the same root, in the mode that callers, or a factory out of sight,
-    left; `beside_training`: a model is trained in the same turn of the same loop, `within_step`: below a call on
-    whose result one is trained, `trained_from`: the way to the function that asks for the gradient. `leaves` are the
-    places where inputs were made to require a gradient, `loops` the loops around it, outermost first, `inputs` the
-    variables that the model is given, `kept` the attributes that the result was put into, `source` the forward whose
-    result is added up. `asks_evaluation`: an argument says so. `in_haste`: branches around it were joined early.
+    left; `root_trains`: its root differentiates something under autograd as callers left it; `beside_training`: a
+    model is trained in the same turn of the same loop, `within_step`: below a call on whose result one is trained,
+    `trained_from`: the way to the function that asks for the gradient. `leaves` are the places where inputs were made
+    to require a gradient, `loops` the loops around it, outermost first, `inputs` the variables that the model is
+    given, `kept` the attributes that the result was put into, `source` the forward whose result is added up.
+    `asks_evaluation`: an argument says so. `in_haste`: branches around it were joined early.
     """
 
     key: EventKey
@@ -141,6 +142,7 @@ class Event:
     model_trained: bool = False
     trained_before: bool = False
     trained_as_given: bool = False
+    root_trains: bool = False
     beside_training: bool = False
     within_step: bool = False
     trained_from: tuple[CallSite, ...] | None = None
@@ -184,6 +186,11 @@ def _around(event: Event) -> object:
 def _is_as_given(event: Event) -> bool:
     """Tell whether a forward runs in the mode that the callers of the root left, or a factory out of sight, alone."""
     return all(kinds(s.modes) == {ENTRY} or s.modes == UNKNOWN_MODES for s in event.snapshots)
+
+
+def _is_under_autograd_as_given(event: Event) -> bool:
+    """Tell whether a forward runs under autograd as the callers of the root left it."""
+    return any(s.grad.state == ENTRY for s in event.snapshots)
 
 
 _STAGE = re.compile(r"train|eval|test|val|phase|mode|split|stage|subset", re.I)
@@ -281,6 +288,7 @@ class Recorder:
                 _differentiate(event, event.key.chain)
         trained = {event.key.oid for event in self.events if event.training}
         as_given = {(event.root, event.key.oid) for event in self.events if event.training and _is_as_given(event)}
+        training = {event.root for event in self.events if event.training and _is_under_autograd_as_given(event)}
         beside: dict[object, list[Event]] = {}
         for event in self.events:
             if event.training:
@@ -293,6 +301,7 @@ class Recorder:
             if event.training:
                 so_far.add(event.key.oid)
             event.trained_as_given = (event.root, event.key.oid) in as_given
+            event.root_trains = event.root in training
             event.beside_training = any(not _apart(event, other) for other in beside.get(_around(event), ()))
             event.within_step = any(event.key.chain[:end] in steps for end in range(1, len(event.key.chain) + 1))
 
