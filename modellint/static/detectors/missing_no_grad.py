@@ -205,7 +205,7 @@ def _left_to_others(event: Event, context: FileContext) -> bool:
         return True
     if all(_comes_ready(snapshot) or is_held_by_something(event, snapshot) for snapshot in event.snapshots):
         return True
-    if event.root_trains or "backward" in event.root.callees:
+    if event.root_trains:
         return False  # nobody calls what trains without gradients
     return (
         is_handed_over(event.root, context.project)

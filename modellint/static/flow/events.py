@@ -122,12 +122,12 @@ class Event:
     result: `training` (it reached a gradient), `feeds_training` (computed without a graph, for a loss), `uses` (what
     else), `result_dropped`. `model_trained`: the same model is trained somewhere in the analysis, `trained_before`:
     and that came first, `trained_as_given`: by the same root, in the mode that callers, or a factory out of sight,
-    left; `root_trains`: its root differentiates something under autograd as callers left it; `beside_training`: a
-    model is trained in the same turn of the same loop, `within_step`: below a call on whose result one is trained,
-    `trained_from`: the way to the function that asks for the gradient. `leaves` are the places where inputs were made
-    to require a gradient, `loops` the loops around it, outermost first, `inputs` the variables that the model is
-    given, `kept` the attributes that the result was put into, `source` the forward whose result is added up.
-    `asks_evaluation`: an argument says so. `in_haste`: branches around it were joined early.
+    left; `root_trains`: its root differentiates something under autograd as callers left it, in the same run;
+    `beside_training`: a model is trained in the same turn of the same loop, `within_step`: below a call on whose
+    result one is trained, `trained_from`: the way to the function that asks for the gradient. `leaves` are the
+    places where inputs were made to require a gradient, `loops` the loops around it, outermost first, `inputs` the
+    variables that the model is given, `kept` the attributes that the result was put into, `source` the forward whose
+    result is added up. `asks_evaluation`: an argument says so. `in_haste`: branches around it were joined early.
     """
 
     key: EventKey
@@ -197,7 +197,7 @@ _STAGE = re.compile(r"train|eval|test|val|phase|mode|split|stage|subset", re.I)
 
 
 def _apart(event: Event, other: Event) -> bool:
-    """Tell whether two events never happen in one turn of a loop: a condition on the stage of the work parts them."""
+    """Tell whether two events never happen in one run: a condition on the stage of the work parts them."""
     passed = dict(other.key.path)
     return any(passed.get(key, holds) is not holds and _STAGE.search(key[1]) for key, holds in event.key.path)
 
@@ -288,11 +288,13 @@ class Recorder:
                 _differentiate(event, event.key.chain)
         trained = {event.key.oid for event in self.events if event.training}
         as_given = {(event.root, event.key.oid) for event in self.events if event.training and _is_as_given(event)}
-        training = {event.root for event in self.events if event.training and _is_under_autograd_as_given(event)}
+        training: dict[object, list[Event]] = {}
         beside: dict[object, list[Event]] = {}
         for event in self.events:
             if event.training:
                 beside.setdefault(_around(event), []).append(event)
+                if _is_under_autograd_as_given(event):
+                    training.setdefault(event.root, []).append(event)
         steps = {step for event in self.events if (step := _step_around(event)) is not None}
         so_far: set[int] = set()
         for event in self.events:
@@ -301,7 +303,7 @@ class Recorder:
             if event.training:
                 so_far.add(event.key.oid)
             event.trained_as_given = (event.root, event.key.oid) in as_given
-            event.root_trains = event.root in training
+            event.root_trains = any(not _apart(event, other) for other in training.get(event.root, ()))
             event.beside_training = any(not _apart(event, other) for other in beside.get(_around(event), ()))
             event.within_step = any(event.key.chain[:end] in steps for end in range(1, len(event.key.chain) + 1))
 
