@@ -5,19 +5,19 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import TypeGuard
 
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.classes import WITHOUT_LAYERS
 from modellint.static.confidence import Case, weighed
 from modellint.static.context import FileContext, Finding
+from modellint.static.cutting import is_only_detached
 from modellint.static.evidence import PREDICTS, SHOWN, as_trained, is_no_model, is_shape_check, wrong_call
 from modellint.static.family import runs_without_gradients, under_switch
 from modellint.static.flow.events import FORWARD, Event, Snapshot
 from modellint.static.flow.frames import call_at
 from modellint.static.flow.values import ENTRY, EVAL, ON, UNKNOWN_MODES, Site, kinds
-from modellint.static.guards import bindings, walk_own
+from modellint.static.guards import bindings
 from modellint.static.handed_over import is_handed_over
 from modellint.static.left_open import (
     is_held_by_something,
@@ -171,29 +171,8 @@ def _is_cut_off(event: Event, snapshot: Snapshot) -> bool:
     """
     if event.model_trained or speaks_of_inference(event.function.name) is False:
         return False
-    return kinds(snapshot.modes) == {ENTRY} and _only_detached(event)
-
-
-_ASKS_SHAPE = frozenset({"detach", "shape", "size", "dtype", "device"})
-
-
-def _only_detached(event: Event) -> bool:
-    """Tell whether a function asks nothing of the result of a forward but to be detached.
-
-    `net(x).detach()`; `y = net(x); y.detach()`.
-    """
-    call = call_at(event.function, event.site)
-    nodes = list(walk_own(event.function))
-    asked = {id(node.value): node.attr for node in nodes if isinstance(node, ast.Attribute)}
-    if asked.get(id(call)) == "detach":
-        return True
-    names = {t.id for n in nodes if isinstance(n, ast.Assign) and n.value is call for t in n.targets if _is_name(t)}
-    loads = [n for n in nodes if isinstance(n, ast.Name) and n.id in names and isinstance(n.ctx, ast.Load)]
-    return bool(loads) and all(asked.get(id(load)) in _ASKS_SHAPE for load in loads)
-
-
-def _is_name(node: ast.expr) -> TypeGuard[ast.Name]:
-    return isinstance(node, ast.Name)
+    call = call_at(event.function, event.site) if kinds(snapshot.modes) == {ENTRY} else None
+    return call is not None and is_only_detached(event.function, call)
 
 
 MAX_FILES = 12
@@ -270,7 +249,7 @@ def _calls_by_name(method: FunctionInfo, context: FileContext) -> list[tuple[Fun
 
 def _is_of_another(func: ast.expr, scope: FunctionInfo, method: FunctionInfo, project: Project) -> bool:
     """Tell whether `self.name`, or `net.name` of a `net` that is made there, is another class's own method."""
-    if not isinstance(func, ast.Attribute) or not _is_name(func.value):
+    if not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name):
         return False
     if func.value.id == scope.self_name:
         classes = [scope.cls]
@@ -310,7 +289,7 @@ def _asks_a_part(method: FunctionInfo) -> bool:
     """Tell whether a method of a model has parts of it compute: `self.scorer.score(x)`, `self.items().embed(x)`."""
     for call in method.calls:
         func = call.func
-        if isinstance(func, ast.Attribute) and _COMPUTES.search(func.attr) and not _is_name(func.value):
+        if isinstance(func, ast.Attribute) and _COMPUTES.search(func.attr) and not isinstance(func.value, ast.Name):
             return True
     return False
 

@@ -210,7 +210,7 @@ class Tagger(nn.Module):
             x = torch.tensor(window)
             {switch}
                 y = self(x)  # {mark}
-            rows.append(report(y.detach().to("cpu").numpy()))
+            rows.append(report({cut}))
             {more}
         return np.vstack(rows)
 """
@@ -240,7 +240,25 @@ class Tagger(nn.Module):
     ],
 )
 def test_all_that_is_wanted_of_a_forward_is_detached(name: str, switch: str, more: str, mark: str, lint: Lint) -> None:
-    lint(SLIDE.format(name=name, switch=switch, more=more, mark=mark), rules=["ML201"])
+    cut = 'y.detach().to("cpu").numpy()'
+    lint(SLIDE.format(name=name, switch=switch, cut=cut, more=more, mark=mark), rules=["ML201"])
+
+
+@pytest.mark.parametrize(
+    ("cut", "mark"),
+    [
+        ("y.softmax(1).detach().numpy()", "fine"),
+        ("y.cpu().softmax(1).data.numpy()", "fine"),
+        ("y.cpu().numpy()", "fine"),
+        ("y.cpu().data.numpy()", "ML201"),
+        ("y.squeeze(1).to('cpu').detach().numpy()", "ML201"),
+        ("y.data.numpy().reshape(y.shape[0], -1)", "ML201"),
+        ("(y.data, y.softmax(1))", "fine"),
+    ],
+)
+def test_a_result_that_is_moved_and_then_detached(cut: str, mark: str, lint: Lint) -> None:
+    program = SLIDE.format(name="slide", switch="if True:", cut=cut, more="pass", mark=mark)
+    lint(program, rules=["ML201"])
 
 
 CALLED = """
@@ -255,5 +273,5 @@ def main(windows, report):
 
 
 def test_a_caller_switches_autograd_off_around_what_is_detached(lint: Lint) -> None:
-    program = SLIDE.format(name="slide", switch="if True:", more="pass", mark="fine")
+    program = SLIDE.format(name="slide", switch="if True:", cut="y.detach().cpu()", more="pass", mark="fine")
     lint({"tagger.py": program, "main.py": CALLED}, rules=["ML201"])
