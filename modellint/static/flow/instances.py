@@ -11,12 +11,13 @@ from modellint.static.flow.decorators import decorate
 from modellint.static.flow.frames import Frame
 from modellint.static.flow.heirs import left_empty
 from modellint.static.flow.machine import Exhausted, Machine
-from modellint.static.flow.startup import MODE_WORDS, fills, may_end_training, methods_of, sets_up
+from modellint.static.flow.startup import MODE_WORDS, assigned_to_self, fills, may_end_training, methods_of, sets_up
 from modellint.static.flow.state import State
 from modellint.static.flow.values import (
     ENTRY_MODES,
     INSTANCE,
     MODEL,
+    NONE,
     TRAIN,
     UNKNOWN_MODES,
     UNKNOWN_WEIGHTS,
@@ -139,6 +140,7 @@ class Instances:
         """What another method may have changed between the constructor and this call, the callers know."""
         family = self._machine.project.ancestry(cls)[0]
         others = [m for c in family for m in c.methods.values() if m is not function and m.name != "__init__"]
+        self._forget_constants(function, others, self.number(cls), state)
         if all(MODE_WORDS.isdisjoint(m.words) for m in others):
             return
         ended = any(map(may_end_training, others))
@@ -153,3 +155,20 @@ class Instances:
             if (ended or kinds(obj.modes) != {TRAIN}) and (obj.kind == MODEL or obj.modes != UNKNOWN_MODES):
                 state.heap[oid] = obj._replace(modes=obj.modes | ENTRY_MODES)
             queue += [inner for value in obj.attrs.values() for inner in value.refs]
+
+    def _forget_constants(self, function: FunctionInfo, others: list[FunctionInfo], oid: int, state: State) -> None:
+        """Forget what the constructor set for the time being: `self.fitted = False`, `self.device = None`.
+
+        Methods that `function` calls do so in its run; what is None for good is set by somebody out of sight.
+        """
+        called = [m for m in (function, *others) if m is function or m.name in function.callees]
+        later = set[str]().union(*(assigned_to_self(m) for m in others if m not in called))
+        later.difference_update(*map(assigned_to_self, called))
+        attrs = state.heap[oid].attrs
+        passing = {
+            name: value._replace(consts=None)
+            for name, value in attrs.items()
+            if value.consts is not None and (name in later or value == NONE)
+        }
+        if passing:
+            state.heap[oid] = state.heap[oid]._replace(attrs={**attrs, **passing})
