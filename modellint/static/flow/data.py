@@ -128,7 +128,7 @@ def method(machine: Machine, receiver: Value, name: str, args: Args, node: ast.C
         machine.recorder.use(taint, "detached")
         taint |= {CUT}
     else:
-        escape(machine, node, args, state, name)
+        escape(machine, node, args, state, name, computes=bool(receiver.taint))
         if args.taint and not receiver.taint:
             taint = after_unknown(Value(taint=taint), node).taint
     run_callbacks(machine, name, args, node, state)
@@ -154,8 +154,11 @@ def _text_method(text: str, name: str, args: Args) -> Value:
     return Value(taint=args.taint)
 
 
-def escape(machine: Machine, node: ast.Call, args: Args, state: State, name: str = "") -> None:
-    """Arguments go to a function out of sight: a metric, or something that may change the models it is given."""
+def escape(machine: Machine, node: ast.Call, args: Args, state: State, name: str = "", computes: bool = False) -> None:
+    """Arguments go to a function out of sight: a metric, or something that may change the models it is given.
+
+    `computes`: it is the method of a tensor, or of a distribution, whose result is followed.
+    """
     func = node.func
     name = name or (func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else "")
     taint = args.taint
@@ -165,6 +168,8 @@ def escape(machine: Machine, node: ast.Call, args: Args, state: State, name: str
         machine.recorder.use(taint, "printed")
     if name == "backward":
         backward(machine, taint)
+    elif taint and computes:
+        machine.recorder.use(taint, "passed")
     elif taint:
         machine.recorder.pass_on(args)
     for value in args.every():
