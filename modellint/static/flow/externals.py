@@ -310,6 +310,11 @@ def _isinstance(machine: Machine, args: Args, node: ast.Call, state: State) -> V
     return constant(True) if module and len(classes.symbols) == 1 else NOTHING
 
 
+def _imported(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
+    """Return a module that is imported by a name at run time, which may be any: what it gives is out of sight."""
+    return Value(symbols=(External("<imported>"),))
+
+
 _BUILTINS: dict[str, Handler] = {
     "map": _map,
     "filter": lambda m, a, n, s: a.positional[1] if len(a.positional) > 1 else NOTHING,
@@ -324,6 +329,7 @@ _BUILTINS: dict[str, Handler] = {
     "set": _collect,
     "dict": _dict,
     "getattr": _getattr,
+    "__import__": _imported,
     "vars": _vars,
     "setattr": _setattr,
     "super": _super,
@@ -349,6 +355,7 @@ _FUNCTIONS: dict[str, Handler] = {
     "functools.wraps": _identity_maker,
     "functools.lru_cache": _identity_maker,
     "contextlib.nullcontext": _nullcontext,
+    "importlib.import_module": _imported,
     "types.SimpleNamespace": _namespace,
     "argparse.Namespace": _namespace,
     "torch.autograd.Variable": _variable,

@@ -87,7 +87,31 @@ SILENT = {
                 return self.net(x).argmax(1).tolist()
         """,
 }
+BY_NAME = """
+        import importlib
+        import sys
+        import torch
+
+        MODEL = {imported}
+
+        def main(args, loader):
+            net = MODEL.get_model(args.classes).cuda()
+            net.load_state_dict(torch.load(args.path, weights_only=True))
+            net = net.eval()
+            {switch}
+            for x in loader:
+                print(net(x).argmax(1).tolist())  # {mark}
+        """
+SILENT["a module that is imported by a name, without gradients"] = BY_NAME.format(
+    imported="importlib.import_module(sys.argv[1])", switch="torch.set_grad_enabled(False)", mark="fine"
+)
 FOUND = {
+    "a module that is imported by a name": BY_NAME.format(
+        imported="importlib.import_module(sys.argv[1])", switch="pass", mark="ML201"
+    ),
+    "a module that a builtin imports": BY_NAME.format(
+        imported="__import__('models.' + sys.argv[1])", switch="pass", mark="ML201"
+    ),
     "functional dropout": """
         from helpers import _safe_import
 
