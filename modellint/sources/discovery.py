@@ -13,7 +13,7 @@ SUFFIXES = (".py", ".ipynb", ".rs")
 # Folders that hold no source of the project itself; `exclude` adds to them.
 DEFAULT_EXCLUDES = frozenset(
     {
-        ".bzr", ".direnv", ".eggs", ".git", ".hg", ".hypothesis", ".ipynb_checkpoints", ".modellint_cache",
+        ".bzr", ".direnv", ".doctrees", ".eggs", ".git", ".hg", ".hypothesis", ".ipynb_checkpoints", ".modellint_cache",
         ".mypy_cache",
         ".nox", ".pyenv", ".pytest_cache", ".pytype", ".ruff_cache", ".svn", ".tox", ".venv", ".vscode",
         "__pycache__", "__pypackages__", "build", "dist", "node_modules", "site-packages", "venv",

@@ -17,12 +17,12 @@ from modellint.static.context import FileContext
 from modellint.static.dependence import UNKNOWN
 from modellint.static.flow.events import Event, Snapshot
 from modellint.static.flow.frames import call_at, holds
-from modellint.static.flow.libraries import SAVED_WHOLE
+from modellint.static.flow.libraries import JUST_BUILT, SAVED_WHOLE
 from modellint.static.flow.values import ENTRY, TRAIN, Site, kinds
 from modellint.static.guards import path_to
 from modellint.static.left_open import sees_to_it_itself
 from modellint.static.project import ClassInfo
-from modellint.static.snapshots import in_eval, in_train
+from modellint.static.snapshots import in_eval, in_train, put_into_training
 
 
 class Case(NamedTuple):
@@ -64,6 +64,18 @@ def _has_no_known_mode(case: Case) -> bool:
     )
 
 
+def _builds_what_has_no_known_mode(case: Case) -> bool:
+    """Tell whether classes are in sight that build parts out of sight, none of which is known to depend on the mode.
+
+    Of what they are given callers know more, and who writes train() thinks of a mode.
+    """
+    if put_into_training(case.snapshot):
+        return False
+    classes = case.context.classes
+    known = (s.obj.cls for s in case.event.snapshots if isinstance(s.obj.cls, ClassInfo))
+    return _has_no_known_mode(case) and not any(classes.dependence(cls).hangs_on for cls in known)
+
+
 _DEPEND = ("ropout", "atchNorm", "atch_norm", "torchvision", "timm", "transformers", "drop_path")
 """What a project names that has layers which depend on the mode, of its own or of a library of models."""
 
@@ -80,6 +92,22 @@ def _was_saved_where_nothing_has_a_mode(case: Case) -> bool:
     if not project.mentioning("nn.Module)", mine, "calls"):
         return False
     return not any(project.mentioning(word, mine, "calls") for word in _DEPEND)
+
+
+def _is_of_a_class_out_of_sight(case: Case) -> bool:
+    """Tell whether nothing is known of a model but that it was built, of one class. What a factory builds may be any."""
+    facts = case.snapshot.modes
+    return case.snapshot.obj.depends == UNKNOWN and all(
+        fact.how == JUST_BUILT and fact.site is not None and _names_a_class(case.context, fact.site) for fact in facts
+    )
+
+
+def _names_a_class(context: FileContext, site: Site) -> bool:
+    """Tell whether the call at `site` calls a class, or a method of one: `Net()`, `Net.from_checkpoint(path)`."""
+    module = context.project.load(Path(site.path), context.module.path, "calls")
+    scopes = (module.body, *module.functions) if module is not None else ()
+    calls = [call for scope in scopes if (call := call_at(scope, site)) is not None]
+    return any(name[:1].isupper() for call in calls for name in ast.unparse(call.func).split("."))
 
 
 def _is_part_without_a_known_mode(case: Case) -> bool:
@@ -142,9 +170,12 @@ DOUBTS = (
     Doubt(
         "ML101", "saved whole, where no file names what depends on a mode", _was_saved_where_nothing_has_a_mode, 0, 5
     ),
+    Doubt("ML101", "builds parts out of sight, of which nothing tells of a mode", _builds_what_has_no_known_mode, 0, 5),
+    Doubt("ML101", "of a class out of sight", _is_of_a_class_out_of_sight, 2, 8),
     Doubt("ML101", "a part of a module, left as it was, that has no known mode", _is_part_without_a_known_mode, 0, 3),
     Doubt("ML103", "nothing in the class tells of a mode", _has_no_known_mode, 2, 6),
     Doubt("ML103", "who built the model called eval(), who trains is out of sight", _was_built_so, 0, 8),
+    Doubt("ML109", "nothing in the class tells of a mode", _has_no_known_mode, 0, 1),
     Doubt("ML201", "a method that nobody in sight calls, without eval()", _is_readied_out_of_sight, 0, 3),
     Doubt("ML201", "an `except` repeats what its `try` did under no_grad", _is_second_try, 0, 7),
 )

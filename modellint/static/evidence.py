@@ -77,6 +77,8 @@ def is_inference(event: Event, snapshot: Snapshot) -> bool:
             return False  # a dummy forward: to build lazy layers, to warm up, to gather statistics
         if not event.uses and event.key.detail in _PLAIN and put_into_training(snapshot):
             return False  # nobody reads the result: batch norms gather their statistics anew
+        if not event.uses and snapshot.obj.weights == frozenset({RANDOM}) and not event.model_trained:
+            return False  # nor here, where nothing was loaded or learned: its time is taken
         return named or not _within_training(event)
     if "volatile" in event.uses:
         return True

@@ -63,7 +63,7 @@ def conditions(function: FunctionInfo, target: ast.AST) -> Iterator[tuple[ast.ex
             holds = isinstance(outer.op, ast.And)
             for value in outer.values[: outer.values.index(inner)]:
                 yield value, holds
-        for before in _statements_before(outer if outer is not None else function, inner):
+        for before in statements_before(outer if outer is not None else function, inner):
             if isinstance(before, ast.Assert):
                 yield before.test, True
             elif (
@@ -97,11 +97,12 @@ def never_reached(function: FunctionInfo, target: ast.AST) -> bool:
     return any(
         isinstance(before, (ast.Return, ast.Raise, ast.Continue, ast.Break))
         for outer, inner in zip([None, *path], path, strict=False)
-        for before in _statements_before(outer if outer is not None else function, inner)
+        for before in statements_before(outer if outer is not None else function, inner)
     )
 
 
-def _statements_before(outer: ast.AST | FunctionInfo, inner: ast.AST) -> list[ast.stmt]:
+def statements_before(outer: ast.AST | FunctionInfo, inner: ast.AST) -> list[ast.stmt]:
+    """Return the statements of the block of `outer` that holds `inner` that come before it."""
     blocks = (
         [outer.body]
         if isinstance(outer, FunctionInfo)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,6 +46,7 @@ def leaves_it_to_others(event: Event, snapshot: Snapshot, context: FileContext) 
         or is_held_by_something(event, snapshot)
         or _is_called_unseen(event, context)
         or root in context.unsearched
+        or _is_optional(event)
         or _is_loaded_in_eval(event, context)
         or is_handed_over(root, context.project)
         or any(parameter.arg == _LIGHTNING for parameter, _ in parameters(root))
@@ -88,6 +90,14 @@ def _is_called_unseen(event: Event, context: FileContext) -> bool:
 def _calls(path: Path, function: FunctionInfo, context: FileContext) -> bool:
     module = context.project.load(path, function.module.path, "calls")
     return module is not None and not is_test_module(module) and function.name in module.body.callees
+
+
+def _is_optional(event: Event) -> bool:
+    """Tell whether a model is an argument that is None by default, and nobody in sight gives one."""
+    return any(
+        argument.arg == event.text.split(".")[0] and isinstance(default, ast.Constant)
+        for argument, default in parameters(event.root)
+    )
 
 
 _SWITCHES = re.compile(r"^(eval|freeze)$|(^|_)mode(_|$)|set_eval|to_eval")

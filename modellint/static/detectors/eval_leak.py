@@ -17,7 +17,7 @@ from modellint.static.dependence import NO
 from modellint.static.flow.events import EVAL_AGAIN, FORWARD, CallSite, Event
 from modellint.static.flow.frames import call_at, holds
 from modellint.static.flow.values import ENTRY, EVAL, TRAIN, ModeFact, Modes, Site, kinds
-from modellint.static.guards import assignments, conditions, walk_own
+from modellint.static.guards import assignments, conditions, path_to, statements_before, walk_own
 from modellint.static.merge import merged
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.trees import walk
@@ -115,7 +115,7 @@ def _put_back(fact: ModeFact, context: FileContext) -> bool:
     """Tell whether the function with an eval() calls train(), too, or eval() is for what never trains.
 
     On the same object in the other branch of the same condition, for what is frozen stays so, or behind it, where a
-    mode was kept; by itself or else by a hook: `self.call("on_model_train")`.
+    mode was kept; by itself or else by a hook: `self.call("on_model_train")`; or right before a backward, alone.
     """
     module = context.project.load(Path(fact.site.path), context.module.path, "calls") if fact.site is not None else None
     for function in (module.body, *module.functions) if module is not None else ():
@@ -123,8 +123,20 @@ def _put_back(fact: ModeFact, context: FileContext) -> bool:
         if call is not None:
             branches = (node for node in walk_own(function) if isinstance(node, ast.If))
             untrained = any(_says_no_training(test, holds) for test, holds in conditions(function, call))
-            return untrained or any(_restores(function, branch, call) for branch in branches)
+            return (
+                untrained
+                or _is_behind_backward(function, call)
+                or any(_restores(function, branch, call) for branch in branches)
+            )
     return False
+
+
+def _is_behind_backward(function: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether train() and eval() stand around a backward and nothing else: forwards are meant to be without."""
+    path = path_to(function, call)
+    before = statements_before(path[-3] if len(path) > 2 else function, path[-2])
+    begins = ast.unparse(call.func).removesuffix("eval") + "train()"
+    return [ast.unparse(node) for node in before[-2:-1]] == [begins] and "backward(" in ast.unparse(before[-1])
 
 
 def _restores(function: FunctionInfo, branch: ast.If, call: ast.Call) -> bool:
@@ -208,7 +220,7 @@ def _closed_with_eval(context: FileContext) -> Iterator[Finding]:
     everything = [*context.flow.events, *from_other_files(context)]
     forwards = [e for e in everything if e.key.kind == FORWARD]
     for place in places(context, EVAL_AGAIN):
-        if place.outside or _trains_in_train_mode(place, forwards):
+        if place.outside or _trains_in_train_mode(place, forwards) or _trains_in_eval_mode(context):
             continue
         for event in place.events:
             mine = [f for f in forwards if f.function is event.function]
@@ -241,6 +253,11 @@ def _trains_in_train_mode(place: Place, forwards: list[Event]) -> bool:
     models = {event.key.oid for event in place.events}
     training = [s for e in forwards if e.training and e.key.oid in models for s in e.snapshots]
     return bool(training) and all(kinds(s.modes) == {TRAIN} for s in training)
+
+
+def _trains_in_eval_mode(context: FileContext) -> bool:
+    """Tell whether a function of the file calls eval() to train: what follows an evaluation there wants that mode."""
+    return any({"backward", "eval"} <= f.callees and "train" not in f.callees for f in context.module.functions)
 
 
 def _left_in_eval(fact: ModeFact) -> bool:

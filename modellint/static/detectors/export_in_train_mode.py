@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence, Severity
+from modellint.static.confidence import Case, weighed
 from modellint.static.context import FileContext, Finding
 from modellint.static.dependence import NO
 from modellint.static.evidence import wrong_call
@@ -58,7 +59,8 @@ def _judge(place: Place, exporters: set[str], trained: set[int], context: FileCo
         return None  # scripted for speed: the flag can still be changed
     related = tuple((f.site, f"in training mode since {f.how}") for f in snapshot.modes if f.site is not None)
     severity = Severity.INFO if snapshot.obj.depends == NO else None
-    return Finding(site, {"exporter": event.text}, severity=severity, related=related)
+    confidence = weighed("ML109", Confidence.CERTAIN, Case(event, snapshot, context))
+    return Finding(site, {"exporter": event.text}, confidence, severity, related=related)
 
 
 def _is_to_be_trained(event: Event) -> bool:

@@ -140,7 +140,7 @@ def _judge(context: FileContext, scope: FunctionInfo, call: ast.Call, entry: Map
         return
     if entry.get("weight-ok") and call.args and "weight" in ast.unparse(call.args[0]).lower():
         return  # weight standardisation looks at a parameter, never at the batch
-    if chance is not None and _follows_flag(scope, chance):
+    if chance is not None and _set_by_mode(scope, chance):
         return
     if entry["default"] and call.args and "noise" in ast.unparse(call.args[0]).lower():
         return  # noise thinned out, by a sampler
@@ -159,6 +159,7 @@ def _judge(context: FileContext, scope: FunctionInfo, call: ast.Call, entry: Map
     elif isinstance(training, ast.Constant):
         if training.value is True:
             asked = bool(entry.get("required")) and scope.cls is not None and not _on_purpose(context, scope)
+            asked = asked and not (chance is not None and _is_off_unless_given(scope, chance))
             deliberate = not asked and not _ties_elsewhere(scope, call)
             named = f"{written}(..., {entry.get('keyword', 'training')}=True)"
             yield _finding(context, call, named, Confidence.POSSIBLE if deliberate else Confidence.CERTAIN)
@@ -190,12 +191,12 @@ def _is_no_module(context: FileContext, cls: ClassInfo) -> bool:
     return not any(context.classes.is_module(heir) for heir in heirs)
 
 
-def _follows_flag(scope: FunctionInfo, chance: ast.expr) -> bool:
-    """Tell whether a probability is computed from `self.training`, at once or in a variable."""
-    if speaks_of_mode(scope, chance) and not isinstance(chance, ast.Name):
-        return True
-    values = values_of(scope, chance.id) if isinstance(chance, ast.Name) else []
-    return any(speaks_of_mode(scope, value) and not isinstance(value, ast.Name) for value in values)
+def _is_off_unless_given(scope: FunctionInfo, chance: ast.expr) -> bool:
+    """Tell whether a probability is an argument that is zero by default, as that of torch's own attention is."""
+    return isinstance(chance, ast.Name) and any(
+        argument.arg == chance.id and isinstance(default, ast.Constant) and not default.value
+        for argument, default in parameters(scope)
+    )
 
 
 def _called_in_training_only(scope: FunctionInfo) -> bool:

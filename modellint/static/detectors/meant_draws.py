@@ -7,9 +7,11 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
+from modellint.static.attributes import stored
 from modellint.static.detectors.latent_draws import held_by
 from modellint.static.guards import conditions, own, path_to, walk_own
 from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project.facts import parameters
 from modellint.static.project.names import last_name
 from modellint.static.project.trees import walk
 
@@ -30,6 +32,7 @@ def is_meant(cls: ClassInfo, method: FunctionInfo, call: ast.Call) -> bool:
         or _is_asked_for(cls, method, call)
         or _corrects_gradients(method)
         or _can_be_put_to_zero(cls, method, call)
+        or _is_off_by_default(cls, method, call)
     )
 
 
@@ -137,3 +140,18 @@ def _can_be_put_to_zero(cls: ClassInfo, method: FunctionInfo, call: ast.Call) ->
         if isinstance(node.value, ast.Constant) and node.value.value == 0
         for target in node.targets
     )
+
+
+def _is_off_by_default(cls: ClassInfo, method: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether an option of the constructor, by its default, keeps the module from drawing."""
+    init = cls.methods.get("__init__")
+    if init is None:
+        return False
+    defaults = {a.arg: d.value for a, d in parameters(init) if isinstance(d, ast.Constant)}
+    options = {n: defaults[v.id] for n, v in stored(init) if isinstance(v, ast.Name) and v.id in defaults}
+    for test, holds in conditions(method, call):
+        while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            test, holds = test.operand, not holds
+        if isinstance(test, ast.Attribute) and bool(options.get(test.attr, holds)) is not holds:
+            return True
+    return False

@@ -73,6 +73,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
                 continue
             sure = instead is None and not open_mode(snapshot)
             confidence = Confidence.CERTAIN if sure else Confidence.LIKELY
+            confidence = weighed("ML101", confidence, Case(event, snapshot, context))
             yield _cause(event, snapshot), _finding(event, snapshot, instead or call.site, confidence, context)
         return
     confidence = Confidence.CERTAIN

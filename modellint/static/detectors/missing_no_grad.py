@@ -25,6 +25,7 @@ from modellint.static.left_open import (
     sibling_switches_autograd_off,
     switched_for_training_alone,
 )
+from modellint.static.looked_at import is_compared, reads_graphs
 from modellint.static.merge import merged
 from modellint.static.naming import is_test_file, speaks_of_inference
 from modellint.static.project import ClassInfo, FunctionInfo, Project
@@ -93,7 +94,7 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
     named = means_inference(event)
     if volatile:
         return Confidence.CERTAIN
-    if is_test_code(event) or is_shape_check(event, snapshot):
+    if is_test_code(event) or is_shape_check(event, snapshot) or is_compared(event):
         return None
     by_its_class = _is_readied_by_its_class(event, snapshot)
     sets_eval = (in_eval(snapshot) or by_its_class) and any(fact.site is not None for fact in snapshot.modes)
@@ -191,6 +192,7 @@ def _left_to_others(event: Event, context: FileContext) -> bool:
         or runs_without_gradients(event.root, context.project)
         or _is_asked_by_a_library(event.root, context)
         or _called_without_gradients(event, context)
+        or reads_graphs(event.function.module)
     )
 
 

@@ -33,13 +33,16 @@ from modellint.static.project.facts import parameters
 from modellint.static.project.names import last_name
 from modellint.static.project.trees import walk
 
-_REGISTERS = frozenset({"add_module", "register_module", "setattr", "__setattr__"})
+_REGISTERS = frozenset({"add_module", "register_module", "register_parameter", "setattr", "__setattr__"})
 _CONTAINERS = frozenset({"ModuleList", "ModuleDict", "Sequential"})
 _GROWS = frozenset({"append", "extend", "insert", "update", "appendleft", "setdefault"})
 
 _MEANT = re.compile(
     r"(\b(not|never|no|avoid\w*|without|prevent\w*|hide\w*|instead of)\b|n't\b).*(\bregist|ModuleList|ModuleDict)", re.I
 )
+
+_APART = re.compile(r"non_?trainable|unregistered")
+"""How what is kept from torch on purpose is called."""
 
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
@@ -85,10 +88,13 @@ class _ClassReader:
         return found
 
     def _said_to_be_hidden(self, method: FunctionInfo) -> set[str]:
-        """Return the containers beside which a comment says that torch is not to register what they hold."""
-        stores = own(method, ast.Assign, ast.AnnAssign)
-        told = [node for node in stores if says(self.context.module, node, _MEANT)]
-        return {ast.unparse(target) for node in told for target in targets_of(node)}
+        """Return the containers whose name, or a comment beside them, says that torch is not to see what they hold."""
+        return {
+            ast.unparse(target)
+            for node in own(method, ast.Assign, ast.AnnAssign)
+            for target in targets_of(node)
+            if _APART.search(ast.unparse(target)) or says(self.context.module, node, _MEANT)
+        }
 
     def _taken_in(self, method: FunctionInfo) -> set[str]:
         """Return what one method moves, or gives to a container or to another module, by name."""

@@ -1,0 +1,30 @@
+"""What is looked at in the result of a forward where no inference is meant: its graph, or whether it equals another."""
+
+from __future__ import annotations
+
+import ast
+
+from modellint.static.flow.events import Event
+from modellint.static.flow.frames import site_of
+from modellint.static.guards import assignments, own
+from modellint.static.project import ModuleInfo
+from modellint.static.project.names import last_name
+from modellint.static.project.trees import walk
+
+_COMPARES = frozenset({"equal", "allclose", "isclose", "array_equal"})
+
+
+def is_compared(event: Event) -> bool:
+    """Tell whether an assertion compares what a forward gave with something else: code is tried out there."""
+    function = event.function
+    held = {name for name, value in assignments(function) if site_of(function.module, value) == event.site}
+    return any(
+        {node.id for node in walk(check) if isinstance(node, ast.Name)} & held
+        and any(last_name(node.func) in _COMPARES for node in walk(check) if isinstance(node, ast.Call))
+        for check in own(function, ast.Assert)
+    )
+
+
+def reads_graphs(module: ModuleInfo) -> bool:
+    """Tell whether a file asks results for the graph that autograd recorded: models are run there to get one."""
+    return any(node.attr == "grad_fn" for function in module.functions for node in own(function, ast.Attribute))
