@@ -95,7 +95,7 @@ def _was_saved_where_nothing_has_a_mode(case: Case) -> bool:
 
 
 def _is_of_a_class_out_of_sight(case: Case) -> bool:
-    """Tell whether nothing is known of a model but that it was built, of one class. What a factory builds may be any."""
+    """Tell whether all that is known of a model is that it was built, of one class (a factory may build any)."""
     facts = case.snapshot.modes
     return case.snapshot.obj.depends == UNKNOWN and all(
         fact.how == JUST_BUILT and fact.site is not None and _names_a_class(case.context, fact.site) for fact in facts
