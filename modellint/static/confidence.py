@@ -18,10 +18,11 @@ from modellint.static.dependence import UNKNOWN
 from modellint.static.flow.events import Event, Snapshot
 from modellint.static.flow.frames import call_at, holds
 from modellint.static.flow.libraries import JUST_BUILT, SAVED_WHOLE
-from modellint.static.flow.values import ENTRY, TRAIN, Site, kinds
+from modellint.static.flow.values import ENTRY, TRAIN, UNKNOWN_MODES, Site, kinds
 from modellint.static.guards import path_to
 from modellint.static.left_open import sees_to_it_itself
 from modellint.static.project import ClassInfo
+from modellint.static.project.names import dotted_name
 from modellint.static.snapshots import in_eval, in_train, put_into_training
 
 
@@ -96,10 +97,11 @@ def _was_saved_where_nothing_has_a_mode(case: Case) -> bool:
 
 def _is_of_a_class_out_of_sight(case: Case) -> bool:
     """Tell whether all that is known of a model is that it was built, of one class (a factory may build any)."""
-    facts = case.snapshot.modes
-    return case.snapshot.obj.depends == UNKNOWN and all(
-        fact.how == JUST_BUILT and fact.site is not None and _names_a_class(case.context, fact.site) for fact in facts
-    )
+    obj, modes = case.snapshot.obj, case.snapshot.modes
+    if obj.depends != UNKNOWN or obj.born is None:
+        return False
+    built = modes == UNKNOWN_MODES or all(fact.how == JUST_BUILT for fact in modes)
+    return built and _names_a_class(case.context, obj.born)
 
 
 def _names_a_class(context: FileContext, site: Site) -> bool:
@@ -107,7 +109,8 @@ def _names_a_class(context: FileContext, site: Site) -> bool:
     module = context.project.load(Path(site.path), context.module.path, "calls")
     scopes = (module.body, *module.functions) if module is not None else ()
     calls = [call for scope in scopes if (call := call_at(scope, site)) is not None]
-    return any(name[:1].isupper() for call in calls for name in ast.unparse(call.func).split("."))
+    names = [(dotted_name(call.func) or "").split(".") for call in calls]
+    return any(name[-1][:1].isupper() or (name[-2:-1] and name[-2][:1].isupper()) for name in names)
 
 
 def _is_part_without_a_known_mode(case: Case) -> bool:
@@ -171,11 +174,11 @@ DOUBTS = (
         "ML101", "saved whole, where no file names what depends on a mode", _was_saved_where_nothing_has_a_mode, 0, 5
     ),
     Doubt("ML101", "builds parts out of sight, of which nothing tells of a mode", _builds_what_has_no_known_mode, 0, 5),
-    Doubt("ML101", "of a class out of sight", _is_of_a_class_out_of_sight, 2, 8),
+    Doubt("ML101", "of a class out of sight", _is_of_a_class_out_of_sight, 2, 11),
     Doubt("ML101", "a part of a module, left as it was, that has no known mode", _is_part_without_a_known_mode, 0, 3),
     Doubt("ML103", "nothing in the class tells of a mode", _has_no_known_mode, 2, 6),
     Doubt("ML103", "who built the model called eval(), who trains is out of sight", _was_built_so, 0, 8),
-    Doubt("ML109", "nothing in the class tells of a mode", _has_no_known_mode, 0, 1),
+    Doubt("ML109", "builds parts out of sight, of which nothing tells of a mode", _builds_what_has_no_known_mode, 0, 1),
     Doubt("ML201", "a method that nobody in sight calls, without eval()", _is_readied_out_of_sight, 0, 3),
     Doubt("ML201", "an `except` repeats what its `try` did under no_grad", _is_second_try, 0, 7),
 )

@@ -480,11 +480,16 @@ FROZEN = """
 
 def test_a_function_whose_callers_give_it_no_model_is_silent(lint: Lint) -> None:
     caller = "from degradation import degrade\n\ndef load(image):\n    return degrade(image, camera_model=None)\n"
-    lint({"degradation.py": DEGRADED, "data.py": caller}, rules=RULES)
+    lint({"degradation.py": DEGRADED.replace("camera_model=None", "camera_model"), "data.py": caller}, rules=RULES)
 
 
-def test_the_same_function_without_any_caller_is_found(lint: Lint) -> None:
-    lint({"degradation.py": DEGRADED.replace("forward(image)", "forward(image)  # ML101")}, rules=RULES)
+def test_the_same_function_without_any_caller_is_fine_where_the_model_is_an_option(lint: Lint) -> None:
+    lint({"degradation.py": DEGRADED}, rules=RULES)
+
+
+def test_the_same_function_without_any_caller_is_found_where_it_has_to_be_given_a_model(lint: Lint) -> None:
+    given = DEGRADED.replace("camera_model=None", "camera_model")
+    lint({"degradation.py": given.replace("forward(image)", "forward(image)  # ML101")}, rules=RULES)
 
 
 def test_what_is_never_reached_leaves_no_mode(lint: Lint) -> None:
