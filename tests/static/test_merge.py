@@ -33,3 +33,9 @@ def test_of_several_causes_at_one_place_the_surest_is_told() -> None:
     unsure = Finding(HERE, {"how": "by another caller"}, Confidence.POSSIBLE)
     for order in permutations([("one", unsure), ("two", Finding(HERE)), ("three", unsure)]):
         assert list(merged(order)) == [Finding(HERE)]
+
+
+def test_a_place_that_is_only_possible_is_related_to_a_surer_one_below() -> None:
+    for order in permutations([Finding(HERE, confidence=Confidence.POSSIBLE), Finding(BELOW)]):
+        (found,) = merged(("cause", finding) for finding in order)
+        assert (found.site, found.related) == (BELOW, ((HERE, "the same here"),))
