@@ -174,7 +174,7 @@ DOUBTS = (
         "ML101", "saved whole, where no file names what depends on a mode", _was_saved_where_nothing_has_a_mode, 0, 5
     ),
     Doubt("ML101", "builds parts out of sight, of which nothing tells of a mode", _builds_what_has_no_known_mode, 0, 5),
-    Doubt("ML101", "of a class out of sight", _is_of_a_class_out_of_sight, 2, 11),
+    Doubt("ML101", "of a class out of sight", _is_of_a_class_out_of_sight, 0, 3),
     Doubt("ML101", "a part of a module, left as it was, that has no known mode", _is_part_without_a_known_mode, 0, 3),
     Doubt("ML103", "nothing in the class tells of a mode", _has_no_known_mode, 2, 6),
     Doubt("ML103", "who built the model called eval(), who trains is out of sight", _was_built_so, 0, 8),
