@@ -145,7 +145,7 @@ class _Parts(dict[type[ast.AST], tuple[str, ...]]):
     def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
         named = kind.__name__ == "TypeAlias"  # everywhere else a name is a text
         parts = [name for name in kind._fields if name not in _ATOMS and (name != "name" or named)]
-        self[kind] = () if kind in (ast.Constant, ast.Global, ast.Nonlocal) else tuple(parts)
+        self[kind] = () if kind in (ast.Constant, ast.Global, ast.MatchSingleton, ast.Nonlocal) else tuple(parts)
         return self[kind]
 
 

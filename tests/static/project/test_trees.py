@@ -264,6 +264,7 @@ def f(a, /, b: int = 1, *c, d=None, e, **g) -> {**a, 1: 2}:
         raise error from None
     match a:
         case {"k": [1, *rest], **more} | Point(x=0, y=None) as p if p: pass
+        case None | True: pass
         case _: return f"{a!r:>{b}}"
     return lambda *, k=1: (yield from (await z for z in (a := b)))
 class C(B, metaclass=M):
