@@ -119,7 +119,7 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
         return Confidence.LIKELY  # whoever detaches what an evaluation gives has got a graph, whatever the mode
     if named and predicts and cut_off and event.model_trained and "backward" not in event.root.callees:
         return Confidence.LIKELY
-    if predicts and _is_cut_off(event, snapshot):
+    if predicts and (_is_cut_off(event, snapshot) or (cut_off and _is_seen_whole(event, snapshot))):
         return Confidence.LIKELY
     if acts_by_name(event) and numbers_only:
         return Confidence.LIKELY  # an environment takes no graph
@@ -163,6 +163,14 @@ def _is_readied_by_its_class(event: Event, snapshot: Snapshot) -> bool:
 
 _WITH_GRAPH = frozenset({"returned with its graph", "passed with its graph"})
 """What became of a result that others may yet differentiate."""
+
+
+def _is_seen_whole(event: Event, snapshot: Snapshot) -> bool:
+    """Tell whether a script runs what it has trained, under autograd and apart from training.
+
+    Nobody but the script itself could differentiate the result.
+    """
+    return event.model_trained and not event.beside_training and snapshot.grad.state == ON
 
 
 def _is_cut_off(event: Event, snapshot: Snapshot) -> bool:
