@@ -321,8 +321,11 @@ class Recorder:
                 self.use(value.taint, "passed with its graph")
 
     def keep(self, taint: frozenset[int], place: ast.expr) -> None:
-        """Record that results of `taint` were put into `place`, where that is an attribute: other methods find them."""
-        if isinstance(place, ast.Attribute):
+        """Record that results of `taint` were put into `place`, where that is an attribute: other methods find them.
+
+        What has left the graph is of no consequence there.
+        """
+        if isinstance(place, ast.Attribute) and CUT not in taint:
             self.effects += bool(taint)
             for number in taint:
                 if number >= 0:
