@@ -162,8 +162,8 @@ class Instances:
         Methods that `function` calls do so in its run; what is None for good is set by somebody out of sight.
         """
         called = [m for m in (function, *others) if m is function or m.name in function.callees]
-        later = set[str]().union(*(assigned_to_self(m) for m in others if m not in called))
-        later.difference_update(*map(assigned_to_self, called))
+        now = frozenset[str]().union(*map(assigned_to_self, called))
+        later = frozenset[str]().union(*map(assigned_to_self, others)) - now
         attrs = state.heap[oid].attrs
         passing = {
             name: value._replace(consts=None)

@@ -41,15 +41,15 @@ def _calls_what_it_picks(function: FunctionInfo) -> bool:
     )
 
 
-def factories(function: FunctionInfo) -> frozenset[str]:
-    """Return what a function calls and uses the result of as a module: `net = model(config); net.parameters()`.
+def is_factory(function: FunctionInfo, callee: ast.expr) -> bool:
+    """Tell whether a function uses what `callee` gives as a module: `net = model(config); net.parameters()`.
 
     A class that is handed in has the name of a model; the methods of an object share what it keeps.
     """
-    known: frozenset[str] | None = function.memo.get(factories)
+    known: frozenset[str] | None = function.memo.get(is_factory)
     if known is None:
-        known = function.memo[factories] = frozenset(_factories(function))
-    return known
+        known = function.memo[is_factory] = frozenset(_factories(function))
+    return bool(known) and ast.unparse(callee) in known
 
 
 def _factories(function: FunctionInfo) -> Iterator[str]:

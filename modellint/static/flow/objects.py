@@ -11,7 +11,7 @@ from modellint.static.flow.events import FORWARD
 from modellint.static.flow.forwards import class_of, forward, grad_within, looks_like_model, written
 from modellint.static.flow.frames import holds
 from modellint.static.flow.machine import Machine
-from modellint.static.flow.making import factories
+from modellint.static.flow.making import is_factory
 from modellint.static.flow.modulemethods import builtin
 from modellint.static.flow.state import State
 from modellint.static.flow.targets import part_of
@@ -50,7 +50,7 @@ def call_object(machine: Machine, oid: int, args: Args, node: ast.Call, state: S
     """Evaluate `object(...)`."""
     obj = state.heap[oid]
     if obj.kind == MODEL or (obj.kind == OPAQUE and looks_like_model(obj) and not obj.part):
-        if obj.cls is not None or obj.proven or ast.unparse(node.func) not in factories(machine.frame.function):
+        if obj.cls is not None or obj.proven or not is_factory(machine.frame.function, node.func):
             return forward(machine, oid, args, node, state)
     if obj.kind == INSTANCE and isinstance(obj.cls, str):
         return runner_method(machine, oid, "__call__", args, node, state)

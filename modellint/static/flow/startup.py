@@ -11,7 +11,7 @@ from modellint.static.flow.machine import Exhausted, Machine
 from modellint.static.flow.state import State, VariableKey
 from modellint.static.flow.values import CONTAINER, ENTRY_MODES, MODEL, NONE, OPAQUE, FunctionValue, Value
 from modellint.static.flow.vocabulary import MODEL_NAME
-from modellint.static.guards import walk_own
+from modellint.static.guards import own, walk_own
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo
 from modellint.static.project.names import dotted_name
 
@@ -169,20 +169,26 @@ def fills(methods: Iterable[FunctionInfo], method: FunctionInfo, name: str, befo
     return [m for m in methods if m.name != "__init__" and name in assigned_to_self(m)] == [method]
 
 
-def assigned_to_self(method: FunctionInfo, empty: bool = False) -> set[str]:
+def assigned_to_self(method: FunctionInfo, empty: bool = False) -> frozenset[str]:
     """Return the attributes that a method assigns something other than None, or those that it sets to None."""
+    known: tuple[frozenset[str], frozenset[str]] | None = method.memo.get(assigned_to_self)
+    if known is None:
+        known = method.memo[assigned_to_self] = _assigned_to_self(method)
+    return known[empty]
+
+
+def _assigned_to_self(method: FunctionInfo) -> tuple[frozenset[str], frozenset[str]]:
     emptied = {
         id(target)
-        for node in walk_own(method)
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value is None
+        for node in own(method, ast.Assign)
+        if isinstance(node.value, ast.Constant) and node.value.value is None
         for target in node.targets
     }
-    return {
-        node.attr
-        for node in walk_own(method)
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and _names_self(node.value, method)
-        if (id(node) in emptied) == empty
-    }
+    stores = [n for n in own(method, ast.Attribute) if isinstance(n.ctx, ast.Store) and _names_self(n.value, method)]
+    return (
+        frozenset(node.attr for node in stores if id(node) not in emptied),
+        frozenset(node.attr for node in stores if id(node) in emptied),
+    )
 
 
 def _names_self(node: ast.expr, method: FunctionInfo) -> bool:
