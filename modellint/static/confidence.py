@@ -123,6 +123,8 @@ def _is_part_without_a_known_mode(case: Case) -> bool:
 
 def _may_see_to_it_itself(case: Case) -> bool:
     project, name = case.context.project, case.event.key.detail
+    if case.event.model_trained and put_into_training(case.snapshot):
+        return False  # the same code trains it and calls train(): a module of torch, whose methods keep the mode
     return sees_to_it_itself(case.event, case.snapshot) and not project.mentioning(
         f"def {name}(", case.context.module.path, "calls"
     )

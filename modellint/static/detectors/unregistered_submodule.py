@@ -65,6 +65,12 @@ def _only_shows(context: FileContext, cls: ClassInfo) -> bool:
     return all(isinstance(node, ast.Pass) for method in computing for node in method.body)
 
 
+def _names_one_parameter(call: ast.Call) -> bool:
+    """Tell whether a call registers one parameter by a fixed name, which says nothing of what a list holds."""
+    named = any(isinstance(name, ast.Constant) for name in call.args[:1])
+    return named and last_name(call) == "register_parameter"
+
+
 class _ClassReader:
     """Looks through the methods of one class."""
 
@@ -72,7 +78,7 @@ class _ClassReader:
         self.context = context
         self.cls = cls
         self.registers_by_hand = any(
-            last_name(call) in _REGISTERS and not sets_elsewhere(method, call)
+            last_name(call) in _REGISTERS and not sets_elsewhere(method, call) and not _names_one_parameter(call)
             for method in cls.methods.values()
             for call in method.calls
         )
