@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 
 from modellint.static.guards import own, walk_own
-from modellint.static.project import FunctionInfo, Project
+from modellint.static.project import ClassInfo, FunctionInfo, Project
 from modellint.static.project.facts import parameters
 from modellint.static.project.names import last_name
 
@@ -24,7 +25,7 @@ def is_handed_over(root: FunctionInfo, project: Project) -> bool:
     if any(_gives_away(method, root, project) for cls in family for method in cls.methods.values()):
         return True
     scopes = (root.module.body, *root.module.functions)
-    return any(_is_argument(scope, root.name) for scope in scopes) and not any(
+    return any(_is_argument(scope, root.name, family) for scope in scopes) and not any(
         _holds_data(scope, root.name) for scope in scopes
     )
 
@@ -36,10 +37,17 @@ def _holds_data(scope: FunctionInfo, name: str) -> bool:
     return any(isinstance(held, ast.Attribute) and held.attr == name for held in measured + taken_from)
 
 
-def _is_argument(scope: FunctionInfo, name: str) -> bool:
-    """Tell whether a call in `scope` is given some object's method of that name: `run(loader, self.labeler.label)`."""
+def _is_argument(scope: FunctionInfo, name: str, family: list[ClassInfo]) -> bool:
+    """Tell whether a call in `scope` is given a method of that name: `run(loader, self.labeler.label)`.
+
+    Some object's method, which may be of the `family`, not what a method of the family has of its own object.
+    """
     values = (value for call in scope.calls for value in (*call.args, *(keyword.value for keyword in call.keywords)))
-    return any(isinstance(value, ast.Attribute) and value.attr == name for value in values)
+    own_method = scope.cls in family
+    return any(
+        isinstance(value, ast.Attribute) and value.attr == name and not (own_method and _is_self(value.value, scope))
+        for value in values
+    )
 
 
 _STARTERS = re.compile(
@@ -52,23 +60,48 @@ _STARTS = frozenset({"launch", "notebook_launcher", "spawn", "start_processes"})
 
 
 def _gives_away(scope: FunctionInfo, function: FunctionInfo, project: Project) -> bool:
-    """Tell whether `scope` names `function` without calling it, for others than those who only start it."""
+    """Tell whether `scope` names `function` without calling it, for others than those who only start or wrap it."""
     if function.cls is None and _is_variable(scope, function.name):
         return False
-    called = {id(call.func) for call in scope.calls}
+    named = {id(node) for node in walk_own(scope) if _names(node, function, scope)}
+    if not named:  # equivalent: only saves the look at the calls
+        return False
     for call in scope.calls:
-        symbol = project.resolve_in(scope, call.func) if call.args or call.keywords else None
-        known = symbol is not None and _STARTERS.match(symbol.dotted) is not None
-        if known or last_name(call.func) in _STARTS:
-            called.update(id(value) for value in (*call.args, *(keyword.value for keyword in call.keywords)))
-    for node in walk_own(scope):
-        if function.cls is None:
-            named = isinstance(node, ast.Name) and node.id == function.name
-        else:
-            named = isinstance(node, ast.Attribute) and node.attr == function.name and _is_self(node.value, scope)
-        if named and id(node) not in called and isinstance(getattr(node, "ctx", None), ast.Load):
-            return True
-    return False
+        named.discard(id(call.func))
+        named.difference_update(map(id, _known_to_run(call, scope, project)))
+    return bool(named)
+
+
+def _names(node: ast.AST, function: FunctionInfo, scope: FunctionInfo) -> bool:
+    """Tell whether a node reads `function` as a value, by its name or as a method of the object at hand."""
+    if not isinstance(getattr(node, "ctx", None), ast.Load):
+        return False
+    if function.cls is None:
+        return isinstance(node, ast.Name) and node.id == function.name
+    return isinstance(node, ast.Attribute) and node.attr == function.name and _is_self(node.value, scope)
+
+
+def _known_to_run(call: ast.Call, scope: FunctionInfo, project: Project) -> Iterator[ast.expr]:
+    """Yield the arguments of a call that are only run there: started, or called by a function in sight."""
+    symbol = project.resolve_in(scope, call.func)
+    if last_name(call.func) in _STARTS or (symbol is not None and _STARTERS.match(symbol.dotted)):
+        yield from call.args
+        yield from (keyword.value for keyword in call.keywords)
+        return
+    callee = symbol.target if symbol is not None and isinstance(symbol.target, FunctionInfo) else None
+    hidden = 0  # parameters that the call does not fill: `self`
+    if isinstance(call.func, ast.Attribute) and _is_self(call.func.value, scope) and scope.cls is not None:
+        callee = project.method(scope.cls, call.func.attr)
+        hidden = 0 if callee is None or callee.is_static else 1
+    if callee is None or not _SWITCHES.isdisjoint(callee.words | scope.words):
+        return
+    names = [parameter.arg for parameter, _ in parameters(callee)][hidden:]
+    given = [*zip(names, call.args, strict=False), *((keyword.arg, keyword.value) for keyword in call.keywords)]
+    yield from (value for name, value in given if name in callee.callees)
+
+
+_SWITCHES = frozenset({"no_grad", "inference_mode", "set_grad_enabled", "enable_grad", "eval", "train"})
+"""What whoever runs a function may do to its model or to autograd first."""
 
 
 def _is_variable(scope: FunctionInfo, name: str) -> bool:

@@ -82,8 +82,9 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
 def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confidence | None:
     """Return how sure it is that this forward is inference and needs no graph; None without evidence."""
     volatile = "volatile" in event.uses  # no gradient was wanted from it, even where its numbers are trained on
-    if not volatile and (event.training or event.wants_gradient):
-        return None
+    differentiated = not volatile and (event.training or event.wants_gradient)
+    if differentiated and not (_PREDICTS.match(event.function.name) and _is_cut_at_once(event)):
+        return None  # what others train on has still left the graph before a method named predict() gives it
     if snapshot.obj.frozen or is_no_model(event, snapshot):
         return None
     predicts = not PREDICTS.isdisjoint(event.uses)
@@ -102,6 +103,8 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
     cut_off = "detached" in event.uses and numbers_only
     if sets_eval and cut_off:
         return Confidence.LIKELY
+    if differentiated:
+        return None
     if sets_eval and predicts:
         return Confidence.LIKELY if by_its_class else Confidence.CERTAIN
     if sets_eval and named and {"returned", "passed"} & event.uses:
@@ -180,7 +183,11 @@ def _is_cut_off(event: Event, snapshot: Snapshot) -> bool:
     """
     if event.model_trained or speaks_of_inference(event.function.name) is False:
         return False
-    call = call_at(event.function, event.site) if kinds(snapshot.modes) == {ENTRY} else None
+    return kinds(snapshot.modes) == {ENTRY} and _is_cut_at_once(event)
+
+
+def _is_cut_at_once(event: Event) -> bool:
+    call = call_at(event.function, event.site)
     return call is not None and is_only_detached(event.function, call)
 
 
@@ -318,6 +325,7 @@ def _is_asked_by_a_library(root: FunctionInfo, context: FileContext) -> bool:
 _STEP_OF_A_LOOP = re.compile(r"(^|_)(step|batch|epoch|iter|iteration)$|^on_")
 
 
+_PREDICTS = re.compile(r"^_?(predict|infer|inference|classify|detect|transcribe|translate|synthesi[sz]e)(_|$)")
 _EVALUATES = re.compile(r"^_?(test|eval(uate|uation)?|valid(ate|ation)?|predict)(_|$)")
 """Functions that run what was trained, in whatever mode, for numbers and predictions alone."""
 
@@ -342,9 +350,6 @@ def _for_callers(event: Event) -> bool:
     if _readies_itself(event):
         return False
     return _OFFERS.search(root.name) is not None or (root.cls is not None and "forward" in root.cls.methods)
-
-
-_PREDICTS = re.compile(r"^_?(predict|infer|inference|classify|detect|transcribe|translate|synthesi[sz]e)(_|$)")
 
 
 def _readies_itself(event: Event) -> bool:
