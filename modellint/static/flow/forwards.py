@@ -6,7 +6,7 @@ import ast
 import re
 
 from modellint.static.attributes import called_attributes
-from modellint.static.dependence import YES
+from modellint.static.dependence import NO, YES
 from modellint.static.flow import data
 from modellint.static.flow.decorators import decorated_grad
 from modellint.static.flow.events import FORWARD
@@ -15,6 +15,7 @@ from modellint.static.flow.newlayers import shown_with_parts
 from modellint.static.flow.state import State
 from modellint.static.flow.values import (
     EVAL,
+    LOADED,
     MIXED,
     MODEL,
     OFF,
@@ -66,7 +67,9 @@ def forward(machine: Machine, oid: int, args: Args, node: ast.Call, state: State
     if obj.kind == OPAQUE:
         state.heap[oid] = obj = obj._replace(kind=MODEL)
     if isinstance(obj.cls, str) and machine.knowledge.mode_free.get(obj.cls):
-        return Value(taint=args.taint)  # losses, activations, single layers
+        if LOADED not in obj.weights:
+            return Value(taint=args.taint)  # losses, activations, single layers
+        state.heap[oid] = obj = obj._replace(depends=NO)
     if isinstance(obj.cls, ClassInfo) and _MEASURES.search(obj.cls.name):
         return Value(taint=args.taint)
     if (

@@ -147,6 +147,7 @@ def load(
         depends.answer if depends else "unknown",
         depends.detail if depends else "",
         not whole,
+        effect.grad == OFF,
     )
     model = machine.allocate(node, state, obj, "loaded")
     return _places(machine, effect.returns, model, node, state)

@@ -247,6 +247,27 @@ SILENT = {
             model = AutoProcessor.from_pretrained("clip")
             return encoder(text), model(text)
     """,
+    "a loader that freezes what it loads": """
+        from dreamsim import dreamsim
+        from pytorch_fid.inception import InceptionV3
+
+        def distance(a, b):
+            net, preprocess = dreamsim(pretrained=True)
+            return net(preprocess(a), preprocess(b)).item()
+
+        def features(x):
+            net = InceptionV3([3]).eval()
+            return net(x)[0].cpu().numpy()
+    """,
+    "lavis is asked for evaluation mode": """
+        import torch
+        from lavis.models import load_model_and_preprocess
+
+        def match(image):
+            model, vis, text = load_model_and_preprocess("blip_itm", "base", is_eval=True)
+            with torch.no_grad():
+                return model(image).argmax(-1)
+    """,
 }
 
 FOUND = {
@@ -445,6 +466,62 @@ FOUND = {
         def predict(image):
             model, preprocess = clip.load("ViT-B/32")
             return model.encode_image(preprocess(image)).argmax(-1)  # ML201
+    """,
+    "what depends on no mode records autograd all the same": """
+        import esm
+
+        def predict(tokens):
+            model, alphabet = esm.pretrained.esm2_t33_650M_UR50D()
+            model.eval()
+            return model(tokens)["logits"].argmax(-1)  # ML201
+    """,
+    "esm2 has no dropout left": """
+        import esm
+        import torch
+
+        def predict(tokens):
+            model, alphabet = esm.pretrained.esm2_t33_650M_UR50D()
+            with torch.no_grad():
+                return model(tokens)["logits"].argmax(-1)  # ML101:info
+    """,
+    "the MSA transformer has dropout": """
+        import esm
+        import torch
+
+        def predict(tokens):
+            model, alphabet = esm.pretrained.esm_msa1b_t12_100M_UR50S()
+            with torch.no_grad():
+                return model(tokens)["logits"].argmax(-1)  # ML101
+    """,
+    "what is frozen has batch norms all the same": """
+        from pytorch_fid.inception import InceptionV3
+
+        def features(x):
+            net = InceptionV3([3])
+            return net(x)[0].cpu().numpy()  # ML101
+    """,
+    "what is frozen unless it is asked to learn": """
+        from pytorch_fid.inception import InceptionV3
+
+        def features(x):
+            net = InceptionV3([3], requires_grad=True).eval()
+            return net(x)[0].cpu().numpy()  # ML201
+    """,
+    "lavis is not asked for evaluation mode": """
+        import torch
+        from lavis.models import load_model_and_preprocess
+
+        def match(image):
+            model, vis, text = load_model_and_preprocess("blip_itm", "base")
+            with torch.no_grad():
+                return model(image).argmax(-1)  # ML101
+    """,
+    "facexlib calls eval(), which leaves autograd on": """
+        from facexlib.parsing import init_parsing_model
+
+        def parse(x):
+            net = init_parsing_model("bisenet")
+            return net(x)[0].argmax(1).cpu().numpy()  # ML201
     """,
 }
 
