@@ -20,6 +20,7 @@ from modellint.static.flow.values import (
     Value,
     join_all,
 )
+from modellint.static.flow.vocabulary import MODEL_NAME
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import parameters
 
@@ -39,7 +40,7 @@ def bind(machine: Machine, frame: Frame, args: Args, state: State) -> None:
         given.insert(0, frame.receiver)
     variables = state.variables
     for name, value in zip(names, given, strict=False):
-        variables[frame.id, name] = value
+        variables[frame.id, name] = value if value != NOTHING else _of_unknown_origin(machine, frame, name, state)
     keywords = dict(args.keywords)
     spread = args.starred
     for argument, default in parameters(function):
@@ -50,7 +51,8 @@ def bind(machine: Machine, frame: Frame, args: Args, state: State) -> None:
         elif argument is node.kwarg:
             variables[frame.id, name] = join_all(keywords.values()) if keywords else spread or NOTHING
         elif name in keywords:
-            variables[frame.id, name] = keywords.pop(name)
+            value = keywords.pop(name)
+            variables[frame.id, name] = value if value != NOTHING else _of_unknown_origin(machine, frame, name, state)
         elif name in names[: len(given)]:
             continue
         elif spread is not None:
@@ -58,9 +60,16 @@ def bind(machine: Machine, frame: Frame, args: Args, state: State) -> None:
         elif default is not None:
             variables[frame.id, name] = _default(machine, frame, default, state)
         else:
-            variables[frame.id, name] = machine.opaque(
-                state, ("parameter", function, frame.chain, name), name, UNKNOWN_MODES
-            )
+            variables[frame.id, name] = _opaque(machine, frame, name, state)
+
+
+def _of_unknown_origin(machine: Machine, frame: Frame, name: str, state: State) -> Value:
+    """Return a model of which nothing is known for a parameter that is called like one, else nothing."""
+    return _opaque(machine, frame, name, state) if MODEL_NAME.match(name) else NOTHING
+
+
+def _opaque(machine: Machine, frame: Frame, name: str, state: State) -> Value:
+    return machine.opaque(state, ("parameter", frame.function, frame.chain, name), name, UNKNOWN_MODES)
 
 
 def _collected(machine: Machine, frame: Frame, rest: list[Value], state: State) -> Value:

@@ -192,3 +192,48 @@ def test_what_train_puts_into_evaluation_mode_is_there(lint: Lint, train: str) -
 @pytest.mark.parametrize("train", ["super().train(mode)", "super().train(mode)\n        self.count = 0"])
 def test_what_train_hands_on_is_in_training_mode(lint: Lint, train: str) -> None:
     lint(FROZEN.format(train=train, mark="ML101"), rules=["ML101"])
+
+
+TABLE = """
+import torch
+import torch.nn as nn
+
+def {name}({parameter}, loader, held_out):
+    criterion = nn.CrossEntropyLoss()
+    optimizer = torch.optim.Adam({parameter}.parameters())
+    for x, y in loader:
+        optimizer.zero_grad()
+        criterion({parameter}(x), y).backward()
+        optimizer.step()
+    {ready}
+    right = 0
+    for x, y in held_out:
+        right += ({parameter}(x).data.argmax(1) == y).sum().item()  # {mark}
+    return right
+
+def compare(table, rates, a, b):
+    for {target} in {rows}:
+        print({name}({parameter}, a, b))
+"""
+
+
+@pytest.mark.parametrize(("parameter", "ready"), [("model", "model.eval()"), ("fit", "pass")])
+def test_a_model_out_of_a_table_that_is_readied_and_what_is_not_called_like_one(
+    lint: Lint, parameter: str, ready: str
+) -> None:
+    rows = {"target": f"i, ({parameter}, label)", "rows": "enumerate(table)"}
+    lint(TABLE.format(name="accuracy", parameter=parameter, ready=ready, mark="", **rows), rules=["ML101"])
+
+
+@pytest.mark.parametrize(
+    ("target", "rows"),
+    [
+        ("model, label", "table"),
+        ("i, (model, label)", "enumerate(table)"),
+        ("model, rate", "zip(table, rates)"),
+        ("label, model", "table.items()"),
+    ],
+)
+def test_a_model_out_of_a_table_is_a_model_where_it_is_handed_to(lint: Lint, target: str, rows: str) -> None:
+    program = TABLE.format(name="accuracy", parameter="model", ready="pass", mark="ML101", target=target, rows=rows)
+    lint(program, rules=["ML101"])
