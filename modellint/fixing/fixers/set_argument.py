@@ -12,7 +12,7 @@ from modellint.fixing.arguments import argument, has_stars, with_argument
 from modellint.fixing.document import Change, Document
 from modellint.fixing.names import own, targets, words
 
-_HELD_OUT = re.compile(r"test|val|eval|dev|pred|infer|holdout", re.I)
+_HELD_OUT = re.compile(r"test|val|eval|dev|pred|infer|h[oe]ld_?out", re.I)
 
 
 def fix(document: Document, finding: Diagnostic, rule: Rule) -> Change | None:
