@@ -13,7 +13,8 @@ def is_only_detached(function: FunctionInfo, call: ast.Call) -> bool:
 
     `net(x).detach()`; `y = net(x); return y.cpu().data.numpy()`; `last = net(x)[-1]; out[i] = last.detach()`.
     """
-    return _Reader(function).is_cut(call)
+    reader = _Reader(function)
+    return reader.is_cut(call) and reader.has_cut
 
 
 class _Reader:
@@ -29,11 +30,13 @@ class _Reader:
             if isinstance(name.ctx, ast.Load):
                 self._loads.setdefault(name.id, []).append(name)
         self._followed: set[str] = set()
+        self.has_cut = False  # whether something was detached on the way: `y = y[0]` alone leads in a circle
 
     def is_cut(self, node: ast.expr) -> bool:
         """Tell whether `node` is detached at once, or when it was moved, picked from, reshaped or given a name."""
         attribute = self._asked.get(id(node))
         if attribute is not None and attribute.attr in _CUTS:
+            self.has_cut = True
             return True
         if attribute is not None and attribute.attr in _MOVES:
             call = self._called.get(id(attribute))
@@ -45,8 +48,8 @@ class _Reader:
         return bool(targets) and all(isinstance(t, ast.Name) and self._is_name_cut(t.id) for t in targets)
 
     def _is_name_cut(self, name: str) -> bool:
-        """Tell whether all that is done with a variable cuts its graph or asks for its shape, and something does."""
-        if name in self._followed:  # `y = y[0]`
+        """Tell whether all that is done with a variable cuts its graph, comes back to it or asks for its shape."""
+        if name in self._followed:
             return True
         self._followed.add(name)
         loads = [load for load in self._loads.get(name, ()) if not self._is_asked_for_shape(load)]

@@ -42,12 +42,16 @@ def _is_argument(scope: FunctionInfo, name: str, family: list[ClassInfo]) -> boo
 
     Some object's method, which may be of the `family`, not what a method of the family has of its own object.
     """
-    values = (value for call in scope.calls for value in (*call.args, *(keyword.value for keyword in call.keywords)))
     own_method = scope.cls in family
     return any(
         isinstance(value, ast.Attribute) and value.attr == name and not (own_method and _is_self(value.value, scope))
-        for value in values
+        for call in scope.calls
+        for value in _arguments(call)
     )
+
+
+def _arguments(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
 
 
 _STARTERS = re.compile(
@@ -85,8 +89,7 @@ def _known_to_run(call: ast.Call, scope: FunctionInfo, project: Project) -> Iter
     """Yield the arguments of a call that are only run there: started, or called by a function in sight."""
     symbol = project.resolve_in(scope, call.func)
     if last_name(call.func) in _STARTS or (symbol is not None and _STARTERS.match(symbol.dotted)):
-        yield from call.args
-        yield from (keyword.value for keyword in call.keywords)
+        yield from _arguments(call)
         return
     callee = symbol.target if symbol is not None and isinstance(symbol.target, FunctionInfo) else None
     hidden = 0  # parameters that the call does not fill: `self`

@@ -13,7 +13,7 @@ from modellint.static.project import FunctionInfo
 from modellint.static.project.names import last_name
 from modellint.static.project.trees import walk
 
-NAME = re.compile(r"(^|_)(test|val|valid|validation|eval|evaluation|dev|(hold|held)_?out)\w*?(_|$)")
+NAME = re.compile(r"(^|_)(test|val|valid|validation|eval|evaluation|dev|h[oe]ld_?out)\w*?(_|$)")
 """Names of data for evaluation, and of what hands it out."""
 
 PHASE = re.compile(

@@ -40,7 +40,7 @@ def bind(machine: Machine, frame: Frame, args: Args, state: State) -> None:
         given.insert(0, frame.receiver)
     variables = state.variables
     for name, value in zip(names, given, strict=False):
-        variables[frame.id, name] = value if value != NOTHING else _of_unknown_origin(machine, frame, name, state)
+        variables[frame.id, name] = _taken(machine, frame, name, value, state)
     keywords = dict(args.keywords)
     spread = args.starred
     for argument, default in parameters(function):
@@ -51,8 +51,7 @@ def bind(machine: Machine, frame: Frame, args: Args, state: State) -> None:
         elif argument is node.kwarg:
             variables[frame.id, name] = join_all(keywords.values()) if keywords else spread or NOTHING
         elif name in keywords:
-            value = keywords.pop(name)
-            variables[frame.id, name] = value if value != NOTHING else _of_unknown_origin(machine, frame, name, state)
+            variables[frame.id, name] = _taken(machine, frame, name, keywords.pop(name), state)
         elif name in names[: len(given)]:
             continue
         elif spread is not None:
@@ -63,9 +62,9 @@ def bind(machine: Machine, frame: Frame, args: Args, state: State) -> None:
             variables[frame.id, name] = _opaque(machine, frame, name, state)
 
 
-def _of_unknown_origin(machine: Machine, frame: Frame, name: str, state: State) -> Value:
-    """Return a model of which nothing is known for a parameter that is called like one, else nothing."""
-    return _opaque(machine, frame, name, state) if MODEL_NAME.match(name) else NOTHING
+def _taken(machine: Machine, frame: Frame, name: str, value: Value, state: State) -> Value:
+    """Return what a parameter gets: a model of unknown origin if it is called like one and nothing is known of it."""
+    return _opaque(machine, frame, name, state) if value == NOTHING and MODEL_NAME.match(name) else value
 
 
 def _opaque(machine: Machine, frame: Frame, name: str, state: State) -> Value:

@@ -198,7 +198,7 @@ TABLE = """
 import torch
 import torch.nn as nn
 
-def {name}({parameter}, loader, held_out):
+def accuracy({parameter}, loader, held_out):
     criterion = nn.CrossEntropyLoss()
     optimizer = torch.optim.Adam({parameter}.parameters())
     for x, y in loader:
@@ -213,7 +213,7 @@ def {name}({parameter}, loader, held_out):
 
 def compare(table, rates, a, b):
     for {target} in {rows}:
-        print({name}({parameter}, a, b))
+        print(accuracy({parameter}, a, b))
 """
 
 
@@ -222,7 +222,7 @@ def test_a_model_out_of_a_table_that_is_readied_and_what_is_not_called_like_one(
     lint: Lint, parameter: str, ready: str
 ) -> None:
     rows = {"target": f"i, ({parameter}, label)", "rows": "enumerate(table)"}
-    lint(TABLE.format(name="accuracy", parameter=parameter, ready=ready, mark="", **rows), rules=["ML101"])
+    lint(TABLE.format(parameter=parameter, ready=ready, mark="", **rows), rules=["ML101"])
 
 
 @pytest.mark.parametrize(
@@ -235,5 +235,5 @@ def test_a_model_out_of_a_table_that_is_readied_and_what_is_not_called_like_one(
     ],
 )
 def test_a_model_out_of_a_table_is_a_model_where_it_is_handed_to(lint: Lint, target: str, rows: str) -> None:
-    program = TABLE.format(name="accuracy", parameter="model", ready="pass", mark="ML101", target=target, rows=rows)
+    program = TABLE.format(parameter="model", ready="pass", mark="ML101", target=target, rows=rows)
     lint(program, rules=["ML101"])

@@ -82,8 +82,6 @@ class Classifier:
             self.optimizer.step()
 """
 CUT = "detach().cpu().numpy()"
-
-
 EVAL = "self.model.eval()"
 
 
