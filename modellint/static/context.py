@@ -13,6 +13,7 @@ from modellint.diagnostic import Confidence, Severity
 from modellint.static.classes import Classes
 from modellint.static.datapath.consumption import Consumptions
 from modellint.static.datapath.evidence import is_forward
+from modellint.static.flow.asking import asks_callers
 from modellint.static.flow.callfacts import CallFacts
 from modellint.static.flow.engine import FileAnalysis
 from modellint.static.flow.events import FORWARD, Event
@@ -24,6 +25,7 @@ from modellint.static.knowledge import Knowledge
 from modellint.static.naming import is_test_module
 from modellint.static.origins import Resolver
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo, Project
+from modellint.static.project.callers import name_in_calls
 from modellint.static.project.trails import Purpose
 from modellint.static.weights import Weights
 
@@ -71,7 +73,7 @@ class Analyses:
         self._facts = CallFacts(project, classes, knowledge)
         self._is_checked = is_checked
         self._checked: dict[str, bool] = {}
-        self._known: dict[Path, FileAnalysis] = {}
+        self._known: dict[tuple[Path, frozenset[str] | None], FileAnalysis] = {}
         self._contexts: dict[Path, FileContext] = {}
         self.consumptions = Consumptions(Resolver(project))
 
@@ -93,7 +95,17 @@ class Analyses:
 
     def of(self, module: ModuleInfo) -> FileAnalysis:
         """Return the analysis of a file, with nothing run yet but its top level where it is a new one."""
-        known = self._known.pop(module.path, None)
+        return self._kept((module.path, None), module)
+
+    def of_callers(self, module: ModuleInfo, names: frozenset[str]) -> FileAnalysis:
+        """Return the analysis of those functions of a file that call one of `names`, which other files define.
+
+        It is another one than that of the file itself: each sees the same whichever was asked for first.
+        """
+        return self._kept((module.path, names), module)
+
+    def _kept(self, key: tuple[Path, frozenset[str] | None], module: ModuleInfo) -> FileAnalysis:
+        known = self._known.pop(key, None)
         if known is None or known.module is not module:
             mine = str(module.path)
             known = FileAnalysis(
@@ -104,9 +116,11 @@ class Analyses:
                 self._quiet,
                 self._facts,
                 lambda path: path == mine or self.is_checked(path),
-                self._memories.of(module) if self._memories is not None else None,
+                self._memories.of(module, key[1]) if self._memories is not None else None,
             )
-        self._known[module.path] = known
+            if key[1] is not None:
+                known.run_callers(key[1])
+        self._known[key] = known
         if len(self._known) > self.KEPT:
             del self._known[next(iter(self._known))]
         return known
@@ -131,7 +145,6 @@ class FileContext:
         self._analyses = analyses
         self.outside_events: list[Event] | None = None
         self.unsearched: set[FunctionInfo] = set()
-        self.callers_known = False
 
     def is_checked(self, path: str) -> bool:
         """Tell whether findings in the file `path` are reported in this run."""
@@ -139,12 +152,38 @@ class FileContext:
 
     @cached_property
     def flow(self) -> FileAnalysis:
-        """The flow analysis of this file."""
+        """The flow analysis of this file.
+
+        The functions that call what another checked file leaves to its callers are among those analysed: whichever of
+        the two files is checked first, both then know the same.
+        """
+        asked = self._own.owing_callees()
+        names = {name_in_calls(callee) for callee in asked if self._is_left_open(callee)}
+        if names:
+            _ = self.asking_callers  # what other files ask for, before there is more
+            self._own.run_callers(frozenset(names))
+        return self._own
+
+    @cached_property
+    def _own(self) -> FileAnalysis:
+        """The flow analysis of the functions that are judged in this file itself."""
         analysis = self._analyses.of(self.module)
         is_test = is_test_module(self.module) and _LOADING.isdisjoint(self.module.body.words)
         if not is_test and not self._is_of_another_library:
             analysis.run()  # test code shows no inference, unless it loads weights
         return analysis
+
+    @cached_property
+    def asking_callers(self) -> frozenset[FunctionInfo]:
+        """The functions that leave to callers what mode a model is in, or whether autograd is on."""
+        return frozenset(event.root for event in self._own.events if asks_callers(event))
+
+    def _is_left_open(self, callee: FunctionInfo) -> bool:
+        """Tell whether a function of another file that is checked leaves something to its callers."""
+        if not self.is_checked(str(callee.module.path)) or is_test_module(callee.module):
+            return False
+        other = self.neighbour(callee.module.path, "calls")
+        return other is not None and callee in other.asking_callers
 
     @property
     def _is_of_another_library(self) -> bool:
@@ -168,11 +207,7 @@ class FileContext:
     def callers_in(self, path: Path, names: frozenset[str]) -> list[Event]:
         """Return what was seen when the functions in the file `path` that call one of `names` were analysed."""
         module = self.project.load(path, self.module.path, "calls")
-        if module is None:
-            return []
-        analysis = self._analyses.of(module)
-        analysis.run_callers(names)
-        return analysis.events
+        return [] if module is None else self._analyses.of_callers(module, names).events
 
     @property
     def consumptions(self) -> Consumptions:

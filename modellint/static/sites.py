@@ -9,10 +9,11 @@ from pathlib import Path
 
 from modellint.static.context import FileContext
 from modellint.static.dependence import NO, UNKNOWN, YES
+from modellint.static.flow.asking import asks_callers, is_open, left_by_constructor, left_to_callers
 from modellint.static.flow.events import CallSite, Event
 from modellint.static.flow.forwards import written
-from modellint.static.flow.frames import call_at, holds
-from modellint.static.flow.values import ENTRY, TRAIN, UNKNOWN_MODES, Site, kinds
+from modellint.static.flow.frames import call_at
+from modellint.static.flow.values import Site
 from modellint.static.naming import is_test_file, is_test_module, may_be_script
 from modellint.static.project import FunctionInfo
 from modellint.static.project.callers import MAX_FILES, files_calling, name_in_calls
@@ -37,8 +38,7 @@ def places(context: FileContext, kind: str) -> Iterator[Place]:
     here: dict[Site, list[Event]] = defaultdict(list)
     elsewhere: dict[Site, list[Event]] = defaultdict(list)
     shared: dict[str, set[Site]] = defaultdict(set)
-    _run_callers_of_open(context)
-    for event in [*context.flow.events, *from_other_files(context)]:
+    for event in seen_in(context):
         if event.key.kind != kind:
             continue
         call = _call_of_shared_method(event, context)
@@ -98,25 +98,6 @@ def _call_of_shared_method(event: Event, context: FileContext) -> CallSite | Non
     return chain[-1] if shared else None
 
 
-def _run_callers_of_open(context: FileContext) -> None:
-    """Analyse the functions of this file that call what another checked file leaves to its callers.
-
-    Whichever of the two files is checked first, both then know the same.
-    """
-    if context.callers_known:
-        return
-    context.callers_known = True
-    names = set()
-    for callee in context.flow.owing_callees():
-        if not context.is_checked(str(callee.module.path)) or is_test_module(callee.module):
-            continue
-        other = context.neighbour(callee.module.path, "calls")
-        if other is not None and any(event.root is callee and _asks_callers(event) for event in other.flow.events):
-            names.add(name_in_calls(callee))
-    if names:
-        context.callers_in(context.module.path, frozenset(names))
-
-
 def _shared_places(context: FileContext, path: Path, sites: set[Site], kind: str) -> Iterator[Place]:
     """Yield places in another file that is checked, too, with the contexts of all callers.
 
@@ -126,7 +107,7 @@ def _shared_places(context: FileContext, path: Path, sites: set[Site], kind: str
     if other is None:
         return
     found: dict[Site, list[Event]] = defaultdict(list)
-    for event in [*other.flow.events, *from_other_files(other)]:
+    for event in seen_in(other):
         if event.key.kind == kind and event.site in sites:
             found[event.site].append(event)
     for site, events in sorted(found.items()):
@@ -146,11 +127,6 @@ def _order(event: Event) -> tuple[object, ...]:
     return known, calls, repr(key.unrolled), passed, event.text, key.detail, obj.born is not None, obj.born or ()
 
 
-def is_open(event: Event) -> bool:
-    """Tell whether what happened depends on what the callers of the analysed function left."""
-    return any(ENTRY in kinds(s.modes) for s in event.snapshots)
-
-
 def judged_at_callers(events: Iterable[Event]) -> Iterator[Event]:
     """Leave out what only the callers can tell wherever a caller is in sight that tells it.
 
@@ -162,9 +138,9 @@ def judged_at_callers(events: Iterable[Event]) -> Iterator[Event]:
     for event in listed:
         root = event.root
         if not root.is_body and root in called:
-            if _left_to_callers(event):
+            if left_to_callers(event):
                 continue
-            if _left_by_constructor(event) and any(_is_led_to(other, event) for other in listed):
+            if left_by_constructor(event) and any(_is_led_to(other, event) for other in listed):
                 continue
         yield event
 
@@ -177,28 +153,10 @@ def _is_led_to(other: Event, event: Event) -> bool:
     return made == {s.obj.born for s in other.snapshots}
 
 
-def _left_by_constructor(event: Event) -> bool:
-    """Tell whether a method runs a model in the training mode in which another one of its class made it."""
-    if event.root.cls is None:
-        return False
-    facts = [fact for s in event.snapshots for fact in s.modes]
-    return all(fact.mode == TRAIN and fact.site is not None and not holds(event.root, fact.site) for fact in facts)
-
-
-def _left_to_callers(event: Event) -> bool:
-    """Tell whether the mode or autograd is what the callers of the analysed function left.
-
-    Of a model whose class trains it, and of whose making nothing is known, they may show what mode that left it in.
-    """
-    if is_open(event) or any(s.grad.state == ENTRY for s in event.snapshots):
-        return True
-    trained = event.root.cls is not None and event.model_trained
-    return trained and any(s.modes == UNKNOWN_MODES for s in event.snapshots)
-
-
-def _asks_callers(event: Event) -> bool:
-    """Tell whether callers are looked for, as they may know more of what happened than the function itself shows."""
-    return not event.training and (_left_to_callers(event) or _left_by_constructor(event))
+def seen_in(context: FileContext) -> list[Event]:
+    """Return all that was seen of a file: from its own functions, and from the callers of what it leaves to them."""
+    outside = from_other_files(context)
+    return [*context.flow.events, *outside]
 
 
 def from_other_files(context: FileContext) -> list[Event]:
@@ -209,7 +167,7 @@ def from_other_files(context: FileContext) -> list[Event]:
     asked = {
         event.root
         for event in context.flow.events
-        if event.site.path == str(context.module.path) and not event.root.is_body and _asks_callers(event)
+        if event.site.path == str(context.module.path) and not event.root.is_body and asks_callers(event)
     }
     mine = str(context.module.path)
     for path, names in _callers(context, asked).items():

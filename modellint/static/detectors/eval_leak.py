@@ -22,12 +22,12 @@ from modellint.static.merge import merged
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.trees import walk
 from modellint.static.purpose import functions_around
-from modellint.static.sites import Place, from_other_files, in_order, places, unchecked_callers
+from modellint.static.sites import Place, in_order, places, seen_in, unchecked_callers
 
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     """Report training forwards that an evaluation's eval() reaches, of models that also train in training mode."""
-    everything = [*context.flow.events, *from_other_files(context)]
+    everything = seen_in(context)
     found = []
     for place in places(context, FORWARD):
         for event, facts in _leaks(place.events, everything, context):
@@ -217,7 +217,7 @@ def _steps_to(event: Event, fact: ModeFact, events: Iterable[Event]) -> list[Cal
 
 def _closed_with_eval(context: FileContext) -> Iterator[Finding]:
     """An evaluation that begins with eval() and ends with eval() where train() was meant."""
-    everything = [*context.flow.events, *from_other_files(context)]
+    everything = seen_in(context)
     forwards = [e for e in everything if e.key.kind == FORWARD]
     for place in places(context, EVAL_AGAIN):
         if place.outside or _trains_in_train_mode(place, forwards) or _trains_in_eval_mode(context):

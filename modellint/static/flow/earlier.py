@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 Definition: TypeAlias = "FunctionInfo | ClassInfo"
 Root: TypeAlias = "tuple[FunctionInfo, ClassInfo | None]"
+_Key: TypeAlias = "tuple[Path, frozenset[str] | None]"
 _WORD = re.compile(r"\w+")
 
 
@@ -311,26 +312,27 @@ class Memories:
     def __init__(self, project: Project) -> None:
         project.files.watch_edits()
         self._project = project
-        self._known: dict[Path, Memory] = {}
+        self._known: dict[_Key, Memory] = {}
 
     def follow(self) -> None:
         """Take notice of the edits since the last time."""
         edits = self._project.files.take_edits()
         for path, module, shifts in edits:
-            memory = self._known.get(path)
-            if memory is None or module is None or shifts is None:
-                self._known.pop(path, None)
-            else:
-                memory.follow(module, shifts)
+            for key in [key for key in self._known if key[0] == path]:
+                if module is None or shifts is None:
+                    del self._known[key]
+                else:
+                    self._known[key].follow(module, shifts)
         edited = {path for path, _, _ in edits}
-        self._known = {path: memory for path, memory in self._known.items() if edited == {path}} if edited else {}
+        self._known = {key: memory for key, memory in self._known.items() if edited == {key[0]}} if edited else {}
 
-    def of(self, module: ModuleInfo) -> Memory | None:
-        """Return what is known of a file; None where other files may lead back into it."""
-        memory = self._known.get(module.path)
+    def of(self, module: ModuleInfo, names: frozenset[str] | None = None) -> Memory | None:
+        """Return what is known of a file, or of its functions that call `names`; None where others may lead back."""
+        key = module.path, names
+        memory = self._known.get(key)
         if memory is None or memory.module is not module:
-            memory = self._known[module.path] = Memory(module)
+            memory = self._known[key] = Memory(module)
         if not module.registers and memory.stands_alone(self._project):
             return memory
-        del self._known[module.path]
+        del self._known[key]
         return None

@@ -99,7 +99,7 @@ class FileAnalysis:
         path = self.module.path
         return {
             callee
-            for function in self.module.functions
+            for function in (self.module.body, *self.module.functions)
             for callee in self._facts.callees(function)
             if callee.module.path != path and self._caller_relevance.owes(callee)
         }
