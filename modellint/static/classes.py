@@ -132,11 +132,12 @@ class Classes:
     def runs_forward(self, method: FunctionInfo) -> bool:
         """Tell whether a method of a torch module computes with its submodules, itself or through other methods."""
         if method not in self._forwards:
-            self._forwards[method] = False  # recursion adds nothing
-            self._forwards[method] = self._runs_forward(method)
+            methods = [method]
+            self._forwards[method] = any(self._computes(one, methods) for one in methods)
         return self._forwards[method]
 
-    def _runs_forward(self, method: FunctionInfo) -> bool:
+    def _computes(self, method: FunctionInfo, methods: list[FunctionInfo]) -> bool:
+        """Tell whether a method calls a submodule itself; `methods` gets the others of its object that it calls."""
         me, cls = method.self_name, method.cls
         if me is None or cls is None:
             return False
@@ -149,10 +150,10 @@ class Classes:
                 return True
             if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == me:
                 other = self.project.method(cls, func.attr)
-                if func.attr == "forward" or (other is not None and self.runs_forward(other)):
+                if func.attr == "forward" or (other is None and may_be_child(func.attr) and call.args):
                     return True
-                if other is None and may_be_child(func.attr) and call.args:
-                    return True
+                if other is not None and other not in methods:
+                    methods.append(other)
         return False
 
     def of_function(self, function: FunctionInfo, off: frozenset[str] = frozenset()) -> Dependence:

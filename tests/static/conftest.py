@@ -74,6 +74,9 @@ def lint(tmp_path: Path) -> Lint:
         checked = [path for path in paths if path.relative_to(root).as_posix() in wanted]
         subject = analyzer(root, checked, rules)
         found = [d for path in checked for d in subject.check(read_source(path))]
+        if len(checked) > 1:  # whichever process checks a file, and whatever it has checked before
+            alone = [d for path in checked for d in analyzer(root, checked, rules).check(read_source(path))]
+            assert alone == found
         shown = [d for d in found if possible or d.confidence is not Confidence.POSSIBLE]
         marked = {place: severity for place, severity in marks(project).items() if place[0] in wanted}
         got = {_place(d, root): d for d in shown}

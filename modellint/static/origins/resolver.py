@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from modellint.static.guards import conditions
 from modellint.static.origins.callers import activations_of
@@ -21,6 +22,8 @@ from modellint.static.origins.variables import of_name
 from modellint.static.project import ClassInfo, FunctionInfo, Project
 from modellint.static.project.names import last_name
 
+T = TypeVar("T")
+
 MAX_DEPTH = 24
 MAX_ORIGINS = 24
 MAX_NESTED = 12
@@ -28,8 +31,25 @@ MAX_STEPS = 1_500
 MAX_FUNCTIONS = 1_000
 
 
+@dataclass(frozen=True, slots=True)
+class _Answer(Generic[T]):
+    """What was found of `origin`, which is kept as it is asked for by its parts; `touched` as in `Resolver`.
+
+    `steps` and `nested` are what it takes to find it: steps of the budget, and questions inside each other.
+    """
+
+    origin: Origin
+    found: T
+    touched: frozenset[Path]
+    steps: int = 0
+    nested: int = 0
+
+
 class Resolver:
     """Answers for one project. Everything is worked out on demand, within a budget: what it ends stays out of sight.
+
+    An answer is the same whatever was asked before: one that is known costs the steps that it took to find it, and one
+    that the budget, or a circle, cut short holds for that question alone.
 
     `touched` gathers, for whoever asks, the files whose functions were asked for their callers, and the callers' files:
     all others follow from the names in these. What is remembered remembers its own.
@@ -41,13 +61,14 @@ class Resolver:
         self._conditions: dict[ast.AST, list[tuple[ast.expr, bool]]] = {}
         self._splits: dict[ast.expr, bool] = {}
         self.touched: set[Path] = set()
-        self._known: dict[object, tuple[Origin, list[Origin], frozenset[Path]]] = {}
+        self._known: dict[object, _Answer[list[Origin]]] = {}
         self._active: set[object] = set()
         self._asked: set[object] = set()
-        self._constants: dict[object, tuple[Origin, tuple[object] | None, frozenset[Path]]] = {}
-        self._inner: dict[object, tuple[Origin, list[Origin], frozenset[Path]]] = {}
+        self._constants: dict[object, _Answer[tuple[object] | None]] = {}
+        self._inner: dict[object, _Answer[list[Origin]]] = {}
         self._cuts = 0  # how often a circle or the budget ended something: what was found meanwhile may lack that
         self._steps = 0
+        self._reached = 0  # how many questions inside each other there were at most, since somebody looked
 
     def trim(self) -> bool:
         """Forget everything where much is remembered, which keeps trees in memory; tell whether that happened."""
@@ -83,18 +104,19 @@ class Resolver:
     def origins(self, origin: Origin) -> list[Origin]:
         """Return where the value of `origin` may come from; empty where that is out of sight."""
         key = (origin.scope, origin.key)
-        if key in self._known:
+        if not self._active and key in self._known:
             return self._again(self._known[key], origin)
         if key in self._active or len(self._active) >= MAX_NESTED:
             self._cuts += 1
             return []
         exact = (key, origin.activation.identity)
-        if exact in self._inner:
+        if exact in self._inner and self._affords(self._inner[exact]):
             return self._again(self._inner[exact], origin)
         if not self._active:
             self._steps = 0
-        cuts = self._cuts
+        cuts, steps, reached = self._cuts, self._steps, self._reached
         self._active.add(key)
+        self._reached = level = len(self._active)
         try:
             with self.gathering() as touched:
                 bare = replace(origin, names=frozenset(), unsure=False)
@@ -105,17 +127,28 @@ class Resolver:
                         break
         finally:
             self._active.discard(key)
-        made = origin, list(found.values()), frozenset(touched)
+            nested = self._reached - level + 1
+            self._reached = max(reached, self._reached)
+        made = _Answer(origin, list(found.values()), frozenset(touched), self._steps - steps, nested)
         if not self._active:
             self._known[key] = made
-        elif self._cuts == cuts:
+        if self._cuts == cuts:
             self._inner[exact] = made
         return self._again(made, origin)
 
-    def _again(self, made: tuple[Origin, list[Origin], frozenset[Path]], origin: Origin) -> list[Origin]:
+    def _affords(self, answer: _Answer[T]) -> bool:
+        """Tell whether what is known could be found here, too, within the budget, and take it off that if so."""
+        level = len(self._active)
+        if level and (self._steps + answer.steps > MAX_STEPS or level + answer.nested > MAX_NESTED):
+            return False
+        self._steps += answer.steps
+        self._reached = max(self._reached, level + answer.nested)
+        return True
+
+    def _again(self, made: _Answer[list[Origin]], origin: Origin) -> list[Origin]:
         """Return the origins that were found before, for `origin`."""
-        self.touched |= made[2]
-        return [one.along((), origin.names, origin.unsure) for one in made[1]]
+        self.touched |= made.touched
+        return [one.along((), origin.names, origin.unsure) for one in made.found]
 
     def follow(self, origin: Origin, depth: int, seen: frozenset[object]) -> Iterator[Origin]:
         """Yield where the value of `origin` comes from; `depth` and `seen` tell how this got here."""
@@ -279,19 +312,22 @@ class Resolver:
         if key in self._asked:  # `x = x or y` goes round in a circle
             self._cuts += 1
             return None
-        exact = (key, origin.activation.identity)
-        if exact in self._constants:
-            self.touched |= self._constants[exact][2]
-            return self._constants[exact][1]
-        cuts = self._cuts
+        exact = (key, origin.activation.identity, not self._active)
+        if exact in self._constants and self._affords(self._constants[exact]):
+            self.touched |= self._constants[exact].touched
+            return self._constants[exact].found
+        cuts, steps, reached = self._cuts, self._steps, self._reached
+        self._reached = level = len(self._active)
         self._asked.add(key)
         try:
             with self.gathering() as touched:
                 result = outcome(self, origin)
         finally:
             self._asked.discard(key)
+            nested = self._reached - level
+            self._reached = max(reached, self._reached)
         if self._cuts == cuts:
-            self._constants[exact] = origin, result, frozenset(touched)
+            self._constants[exact] = _Answer(origin, result, frozenset(touched), self._steps - steps, nested)
         return result
 
     def truth(self, origin: Origin) -> bool | None:
