@@ -124,7 +124,8 @@ def _order(event: Event) -> tuple[object, ...]:
     known = (YES, UNKNOWN, NO).index(obj.depends), not obj.detail
     calls = tuple(step.site for step in key.chain)
     passed = sorted((text, holds) for (_, text), holds in key.path)
-    return known, calls, repr(key.unrolled), passed, event.text, key.detail, obj.born is not None, obj.born or ()
+    made = obj.born is not None, obj.born or (), obj.how
+    return known, calls, repr(key.unrolled), passed, event.text, key.detail, made
 
 
 def judged_at_callers(events: Iterable[Event]) -> Iterator[Event]:

@@ -10,12 +10,14 @@ from textwrap import dedent
 import pytest
 
 from modellint.catalog import load_frameworks
+from modellint.sources import read_source
 from modellint.static.classes import Classes
 from modellint.static.knowledge import Knowledge
 from modellint.static.origins import Resolver, resolver
 from modellint.static.origins.values import EVERYWHERE, Origin
 from modellint.static.project import Project
 from modellint.static.project.parsed_files import ModuleInfo
+from tests.static.conftest import analyzer, write
 
 LENGTH = 6
 
@@ -86,3 +88,41 @@ def test_methods_that_call_each_other_run_what_one_of_them_runs(
     methods = [module.classes[0].methods[name] for name in ("first", "second", "third")]
     classes = Classes(project, Knowledge(load_frameworks()))
     assert [classes.runs_forward(method) for method in methods] == [True, True, True]
+
+
+def test_of_two_equal_causes_the_same_one_is_told(tmp_path: Path) -> None:
+    """The order of the objects that a name may stand for hung on how many objects there had been before."""
+    files = {
+        "app.py": """
+            import torch
+            from zoo import MODELS
+
+            def main(cfg, x):
+                model = MODELS[cfg.name]()
+                model.load_state_dict(torch.load(cfg.ckpt, weights_only=True))
+                with torch.no_grad():
+                    print(model(x).argmax(-1))
+            """,
+        "zoo.py": """
+            from torch import nn
+
+            class A(nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.fc = nn.Linear(3, 3)
+
+                def forward(self, x):
+                    return self.fc(x)
+
+            class B(A):
+                def __init__(self):
+                    super().__init__()
+                    self.fc = nn.Conv2d(3, 3, 1)
+
+            MODELS = {"a": A, "b": B}
+            """,
+    }
+    paths = write(tmp_path, files)
+    source = read_source(paths[0])
+    messages = {d.message for _ in range(20) for d in analyzer(tmp_path, paths, ["ML101"]).check(source)}
+    assert len(messages) == 1

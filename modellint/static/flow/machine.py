@@ -77,7 +77,9 @@ Expressions: TypeAlias = "Mapping[type, Callable[[Machine, Any, State], Value]]"
 Statements: TypeAlias = "Mapping[type, Callable[[Machine, Any, State], list[State]]]"
 
 
-_NUMBERS = itertools.count()  # shared, so that the objects of two analyses are never taken for each other
+# Where the numbers of each machine start: the objects of two analyses are never taken for each other. The starts have
+# the same low bits, and with them sets of numbers have the same order: what is seen first does not hang on chance.
+_STARTS = itertools.count(0, 1 << 40)
 
 
 LAMBDA = "<lambda>"
@@ -135,6 +137,7 @@ class Machine:
         self.is_inert = is_inert
         self.quiet = quiet
         self._numbers: dict[object, int] = {}
+        self._unused = itertools.count(next(_STARTS))
         self._passing: list[object] = []
         self.running_root = False
         self.conditions: dict[ast.expr, tuple[str | None, bool]] = {}
@@ -148,7 +151,7 @@ class Machine:
         """Return the number of `key`: the same each time a loop comes back to it."""
         number = self._numbers.get(key)
         if number is None:
-            number = self._numbers[key] = next(_NUMBERS)
+            number = self._numbers[key] = next(self._unused)
             if self.running_root:
                 self._passing.append(key)
         return number
