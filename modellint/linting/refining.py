@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,8 @@ from modellint.sources.suppressions import Suppression, find_suppressions
 
 _LARGEST = 10_000_000
 """Bytes; a finding may stand at a file of weights, which holds no comments."""
+_LINE = re.compile(r"\bline (\d+)\b(?! of )")
+"""A line of the finding's own file, in a message."""
 
 
 def visible(diagnostics: Iterable[Diagnostic], path: Path, settings: Settings) -> list[Diagnostic]:
@@ -47,10 +50,15 @@ def into_cells(diagnostic: Diagnostic, source: SourceFile, read: Read = from_dis
             old, position=Position(row, old.position.column), message=f"{old.message} (cell {other})", cell=other
         )
 
+    def line(match: re.Match[str]) -> str:
+        other, row = source.locate(int(match[1]))
+        return f"line {row}" if other == cell else f"line {row} of cell {other}"
+
     fix = diagnostic.fix
     return replace(
         diagnostic,
         cell=cell,
+        message=_LINE.sub(line, diagnostic.message),
         span=span(diagnostic.span),
         fix=fix and replace(fix, edits=tuple(_edit(edit, source) for edit in fix.edits)),
         related=tuple(map(related, diagnostic.related)),

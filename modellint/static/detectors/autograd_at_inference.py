@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from modellint.catalog import ActiveRule
@@ -27,7 +28,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             continue
         for snapshot in event.snapshots:
             switch = _switch(event, snapshot)
-            if switch is None or switch in needed:
+            if switch is None or switch in needed or _is_for_the_whole_file(switch, context):
                 continue
             confidence = Confidence.CERTAIN if not event.leaves else Confidence.LIKELY
             related = ((event.site, "the forward"),)
@@ -39,6 +40,12 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             )
             found.append(((place.site,), Finding(place.site, confidence=Confidence.LIKELY, message=message)))
     yield from merged(found)
+
+
+def _is_for_the_whole_file(switch: Site, context: FileContext) -> bool:
+    """Tell whether a switch stands alone at the top of a file that computes gradients somewhere: it is for these."""
+    alone = {context.site(s.value) for s in context.module.body.body if isinstance(s, ast.Expr)}
+    return switch in alone and "backward" in context.callees
 
 
 def _is_graph_unused(place: Place) -> bool:

@@ -34,7 +34,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             site = min(facts)
             finding = Finding(
                 place.site,
-                {"model": event.text, "line": site.row},
+                {"model": event.text, "line": site.line_seen_from(place.site.path)},
                 weighed("ML103", _looks(event), Case(event, event.snapshots[0], context, tuple(facts))),
                 related=(
                     (site, "put into evaluation mode here, and never back"),

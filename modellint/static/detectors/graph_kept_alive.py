@@ -77,7 +77,8 @@ _BACKWARD = re.compile(r"backward|step|optimi[sz]e|update|minimi[sz]e|train")
 
 _COUNT = re.compile(
     r"(^|_)(\w?acc|accs?|accuracy|accuracies|correct\w*|hits?|counts?|counter|num\w*|n|samples?|tokens?|tp|fp|tn|fn|offset|"
-    r"start|index|idx|pos|length|len|size|steps?|\w?f1|f1_\w+|auc|auroc|m?iou|bleu|rouge|wer|cer|recall|precision|\w?score)(_|$)"
+    r"start|index|idx|pos|length|len|size|steps?|rewards?|ret|returns?|"
+    r"\w?f1|f1_\w+|auc|auroc|m?iou|bleu|rouge|wer|cer|recall|precision|\w?score)(_|$)"
 )
 _LOSS = re.compile(r"(^|_)(\w*loss\w*|nll|kl\w*|mse|error|objective|penalty)(_|$)")
 

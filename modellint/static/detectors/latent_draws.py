@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from modellint.static.guards import assignments, bindings, path_to, values_of, walk_own
+from modellint.static.guards import assignments, bindings, own, path_to, values_of, walk_own
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import parameters
 from modellint.static.project.names import last_name
@@ -33,7 +33,7 @@ def draws_latent(method: FunctionInfo, call: ast.Call) -> bool:
     if name == "rsample" and isinstance(call.func, ast.Attribute):
         return _from_input(method, _as_built(method, call.func.value))
     if name in _BY_CHANCES and call.args:
-        return _is_computed(method, call.args[0])
+        return _is_computed(method, call.args[0]) or _follows_input(method, call.args[0])
     if name in _TAKES_BOTH and len(call.args) > 1:
         return _from_input(method, call.args[1])
     if _decides(method, call):
@@ -54,13 +54,46 @@ def _decides(method: FunctionInfo, call: ast.Call) -> bool:
     held = held_by(method, call)
     if any(_LEVEL.search(name) for name in held):
         return True
+    for sides in _comparisons(method):
+        drawn = [s for s in sides if any(n is call or (isinstance(n, ast.Name) and n.id in held) for n in walk(s))]
+        others = [side for side in sides if side not in drawn]
+        if len(drawn) == 1 and any(_is_computed(method, side) or _follows_input(method, side) for side in others):
+            return True
+    return False
+
+
+_COMPARES = frozenset({"lt", "le", "gt", "ge"})
+
+
+def _comparisons(method: FunctionInfo) -> Iterator[list[ast.expr]]:
+    """Yield the two sides of each comparison in a method: of `a < b`, and of `a.lt(b)`."""
     for node in walk_own(method):
         if isinstance(node, ast.Compare):
-            sides = [node.left, node.comparators[0]]
-            drawn = [s for s in sides if any(n is call or (isinstance(n, ast.Name) and n.id in held) for n in walk(s))]
-            if len(drawn) == 1 and any(_is_computed(method, side) for side in sides if side is not drawn[0]):
-                return True
-    return False
+            yield [node.left, node.comparators[0]]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _COMPARES:
+            yield [node.func.value, *node.args[:1]]
+
+
+def _follows_input(forward: FunctionInfo, chance: ast.expr) -> bool:
+    """Tell whether the input of a forward decides on a chance: a neuron that fires by its potential, a sampled bit."""
+    if forward.name != "forward":
+        return False
+    computed = {argument.arg for argument, _ in parameters(forward)} - {forward.self_name}
+    for statement in own(forward, ast.Assign, ast.AugAssign):
+        if not computed.isdisjoint(_read_in(statement.value)):
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            computed.update(map(ast.unparse, targets))
+    return not computed.isdisjoint(_read_in(chance))
+
+
+def _read_in(value: ast.expr) -> set[str]:
+    """Return the names and attributes in an expression, but those of which only the size is asked."""
+    sizes = {id(n.value) for n in walk(value) if isinstance(n, ast.Attribute) and n.attr in _SIZES}
+    read = (node for node in walk(value) if isinstance(node, (ast.Name, ast.Attribute)) and id(node) not in sizes)
+    return set(map(ast.unparse, read))
+
+
+_SIZES = frozenset({"shape", "size", "device", "dtype"})
 
 
 def _is_computed(method: FunctionInfo, chances: ast.expr) -> bool:

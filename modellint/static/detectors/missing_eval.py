@@ -267,7 +267,7 @@ def _finding(event: Event, snapshot: Snapshot, site: Site, confidence: Confidenc
     for fact in sorted(fact for fact in snapshot.modes if fact.site is not None):
         assert fact.site is not None
         if fact.mode == EVAL:
-            reason = f"eval() on line {fact.site.row} is for some machines only"
+            reason = f"eval() on line {fact.site.line_seen_from(site.path)} is for some machines only"
             related.append((fact.site, "not every machine comes here"))
             break
         if fact.how == SAVED_WHOLE:
@@ -277,11 +277,7 @@ def _finding(event: Event, snapshot: Snapshot, site: Site, confidence: Confidenc
             reason = "it was just built, hence in training mode, and nothing calls eval()"
             related.append((fact.site, JUST_BUILT))
         elif fact.how.startswith("train"):
-            reason = (
-                f"train() on line {fact.site.row} put it there"
-                if fact.site.path == site.path
-                else "train() put it there"
-            )
+            reason = f"train() on line {fact.site.line_seen_from(site.path)} put it there"
             related.append((fact.site, "put into training mode here"))
         elif fact.mode == MIXED:
             reason = f"{fact.how.removesuffix('()')} leaves parts of it in training mode and nothing calls eval()"

@@ -7,7 +7,6 @@ import fnmatch
 import re
 from collections.abc import Iterable, Iterator
 from functools import partial
-from pathlib import PurePath
 
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
@@ -250,9 +249,13 @@ def _finding(event: Event, snapshot: Snapshot, site: Site) -> Finding:
     assert obj.born is not None
     layer = new_layer(obj)
     built, how = (obj.born, obj.how) if layer is None else layer
-    line = str(built.row) if built.path == site.path else f"{built.row} of {PurePath(built.path).name}"
     related = [(built, "built here, with random weights"), (event.site, "the forward")]
     related += map(called_from, reversed(event.key.chain))
     surest = isinstance(obj.cls, str) and event.root.cls is None
     confidence = Confidence.CERTAIN if surest else Confidence.LIKELY
-    return Finding(site, {"model": event.text, "origin": how, "line": line}, confidence, related=tuple(related))
+    return Finding(
+        site,
+        {"model": event.text, "origin": how, "line": built.line_seen_from(site.path)},
+        confidence,
+        related=tuple(related),
+    )

@@ -92,7 +92,8 @@ class Exhausted(Exception):
 def _hands_over_code(args: Args) -> bool:
     """Tell whether a call is given something to call: what a helper cannot do by itself, that can."""
     return any(
-        isinstance(symbol, (FunctionValue, Partial)) or (isinstance(symbol, BoundMethod) and symbol.receiver.refs)
+        isinstance(symbol, (FunctionValue, Partial))
+        or (isinstance(symbol, BoundMethod) and (symbol.receiver.refs or symbol.name == "backward"))
         for value in args.every()
         for symbol in value.symbols
     )

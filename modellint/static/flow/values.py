@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import PurePath
 from typing import Any, NamedTuple, TypeAlias
 
 from modellint.static.project import ClassInfo, FunctionInfo, Symbol
@@ -28,6 +29,10 @@ class Site(NamedTuple):
     column: int
     end_row: int
     end_column: int
+
+    def line_seen_from(self, path: str) -> str:
+        """Return how a message of the file `path` calls the line: `12`, or `12 of other.py`."""
+        return str(self.row) if self.path == path else f"{self.row} of {PurePath(self.path).name}"
 
 
 class ModeFact(NamedTuple):
