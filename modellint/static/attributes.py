@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from modellint.static.guards import conditions
+from modellint.static.guards import conditions, own, path_to
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import parameters
 from modellint.static.project.names import last_name
@@ -52,6 +52,28 @@ _MODULE_METHODS = frozenset(
     "register_parameter requires_grad_ share_memory state_dict to to_empty train type xpu zero_grad".split()
 )
 """The public methods of torch.nn.Module (its documentation lists them)."""
+
+
+def computes_by_mode(method: FunctionInfo) -> bool:
+    """Tell whether what a method computes may follow `self.training`.
+
+    Where the mode only makes it raise, or picks a surrogate gradient, its results are the same in both modes.
+    """
+    if "training" not in method.words or method.name in ("__init__", "train", "eval"):
+        return False
+    asked = [node for node in own(method, ast.Attribute) if node.attr == "training"]
+    everywhere = [node for node in walk(method.node or ast.Pass()) if getattr(node, "attr", None) == "training"]
+    return len(asked) < len(everywhere) or not asked or any(_follows(path_to(method, node)) for node in asked)
+
+
+def _follows(path: list[ast.AST]) -> bool:
+    """Tell whether the innermost statement of a path that ends with `self.training` computes by it."""
+    statement = next(node for node in reversed(path) if isinstance(node, ast.stmt))
+    if isinstance(statement, ast.If):
+        return bool(statement.orelse) or not all(isinstance(inner, ast.Raise) for inner in statement.body)
+    if isinstance(statement, ast.Assign):
+        return not all("surrogate" in ast.unparse(target) for target in statement.targets)
+    return not isinstance(statement, (ast.Assert, ast.Raise))
 
 
 def kept_arguments(function: FunctionInfo, arguments: set[str]) -> Iterator[str]:

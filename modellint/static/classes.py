@@ -11,6 +11,7 @@ from modellint.static import given
 from modellint.static.attributes import (
     attributes_of,
     called_attributes,
+    computes_by_mode,
     kept_arguments,
     may_be_child,
     never_runs,
@@ -80,7 +81,7 @@ class Classes:
         called: set[str] = set()
         for owner in mine:
             for method in owner.methods.values():
-                if "training" in method.words and method.name not in ("__init__", "train", "eval"):
+                if computes_by_mode(method):
                     return Dependence(YES, f"{cls.name}.{method.name} asks for self.training")
                 found = self.of_function(method)
                 if found.answer == YES:
