@@ -84,9 +84,11 @@ class Classes:
                 if computes_by_mode(method):
                     return Dependence(YES, f"{cls.name}.{method.name} asks for self.training")
                 found = self.of_function(method)
-                if found.answer == YES:
+                if method is not init and owner.methods.get("__init__", init) is not init:
+                    found = Dependence(found.answer, found.detail, hints=found.hints)
+                if found.is_certain:
                     return found
-                answers.append(found if method is init else Dependence(found.answer, hints=found.hints))
+                answers.append(found)
                 known |= set(owner.methods) | self._attributes(method)
                 called |= called_attributes(method)
         if called - known:
@@ -170,14 +172,22 @@ class Classes:
             if off and given.is_asked_for(function, call, off):
                 continue
             found = self.of_call(call, function, arguments if builds else set())
+            if found.answer == NO:
+                continue
+            where = owner_of(function, call)
+            found = _placed(found, where)
             if found.answer == YES:
-                where = owner_of(function, call)
                 if where and never_runs(function, where):
                     continue
-                answers.append(Dependence(YES, found.detail + (f" in {where}" if where else "")))
-                break
-            if found.answer == UNKNOWN and (_may_build(function) or owner_of(function, call)):
-                answers.append(found if function.name == "__init__" else Dependence(UNKNOWN, hints=found.hints))
+                if found.is_certain:
+                    found = given.where_asked_for(found, function, call)
+                answers.append(found)
+                if found.is_certain:
+                    break
+            elif _may_build(function) or where:
+                if function.name != "__init__":
+                    found = found._replace(hangs_on=frozenset(option.parameter for option in found.options))
+                answers.append(found)
         if function.name == "__init__" and (kept := frozenset(kept_arguments(function, arguments))):
             answers.append(Dependence(UNKNOWN, "", kept))
         result = self._dependence[key] = given.joined(answers)
@@ -235,22 +245,21 @@ class Classes:
             chance = _argument(call, ("p", "dropout"), 0 if "Dropout" in name else None)
             if _is_zero(chance):
                 return Dependence(NO)
-            if scope is not None and given.open_amount(chance, scope):
-                return given.of_amount(chance, scope)
             number = f"(p={chance.value!r})" if isinstance(chance, ast.Constant) else ""
-            return Dependence(YES, f"{name}{number}")
+            if chance is None or scope is None:
+                return Dependence(YES, name + number)
+            return given.of_option(chance, scope, name + number)
         switches = self.knowledge.dependent_with.get(dotted)
         if switches is not None and name in _RECURRENT and _is_one(_argument(call, ("num_layers",), 2)):
             return Dependence(NO)  # dropout stands between layers
         if switches is not None:
             chances = [_argument(call, switch.names, switch.position) for switch in switches]
-            found = [
-                given.of_amount(chance, scope) if scope is not None else Dependence(YES)
+            layer = f"{name} dropout"
+            return given.joined(
+                given.of_option(chance, scope, layer) if scope is not None else Dependence(YES, layer)
                 for chance in chances
                 if chance is not None and not _is_zero(chance)
-            ]
-            answer = given.joined(found)
-            return answer._replace(detail=f"{name} dropout") if answer.answer == YES else answer
+            )
         if self.knowledge.mode_free.get(dotted):
             return Dependence(NO)
         if self.knowledge.loaders.get(dotted) or self.knowledge.module_bases.get(dotted):
@@ -267,6 +276,14 @@ class Classes:
 def first_part(dotted: str) -> str:
     """Return `a` for `a.b.c`."""
     return dotted.split(".", 1)[0]
+
+
+def _placed(found: Dependence, where: str | None) -> Dependence:
+    """Return `found` of a layer that is kept in the attribute `where`."""
+    if not where:
+        return found
+    options = frozenset(option._replace(layer=f"{option.layer} in {where}") for option in found.options)
+    return found._replace(detail=found.detail and f"{found.detail} in {where}", options=options)
 
 
 def _argument(call: ast.Call | None, names: tuple[str, ...], position: int | None) -> ast.expr | None:

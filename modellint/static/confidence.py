@@ -77,20 +77,20 @@ def _builds_what_has_no_known_mode(case: Case) -> bool:
     return _has_no_known_mode(case) and not any(classes.dependence(cls).hangs_on for cls in known)
 
 
-_DEPEND = ("ropout", "atchNorm", "atch_norm", "torchvision", "timm", "transformers", "drop_path")
+_DEPEND = ("ropout", "atchNorm", "atch_norm", "torchvision", "import timm", "from timm", "transformers", "drop_path")
 """What a project names that has layers which depend on the mode, of its own or of a library of models."""
 
 
-def _was_saved_where_nothing_has_a_mode(case: Case) -> bool:
-    """Tell whether a model was saved whole, and the project has modules of its own, none of which depends on the mode.
+def _comes_from_where_nothing_has_a_mode(case: Case) -> bool:
+    """Tell whether a model was made or saved whole out of sight, in a project with modules of which none has a mode.
 
-    What is saved whole can be loaded only where its class is.
+    What is saved whole can be loaded only where its class is; what a factory makes is mostly of the project, too.
     """
     facts = [fact for snapshot in case.event.snapshots for fact in snapshot.modes]
-    if any(fact.how != SAVED_WHOLE for fact in facts):
+    if any(fact.how not in (SAVED_WHOLE, JUST_BUILT) for fact in facts):
         return False
     project, mine = case.context.project, case.context.module.path
-    if not project.mentioning("nn.Module)", mine, "calls"):
+    if not project.mentioning("nn.Module", mine, "calls"):
         return False
     return not any(project.mentioning(word, mine, "calls") for word in _DEPEND)
 
@@ -172,9 +172,7 @@ def _was_built_so(case: Case) -> bool:
 
 DOUBTS = (
     Doubt("ML101", "a method of a class out of sight that does a whole task", _may_see_to_it_itself, 0, 3),
-    Doubt(
-        "ML101", "saved whole, where no file names what depends on a mode", _was_saved_where_nothing_has_a_mode, 0, 5
-    ),
+    Doubt("ML101", "of a project without a name that depends on a mode", _comes_from_where_nothing_has_a_mode, 0, 6),
     Doubt("ML101", "builds parts out of sight, of which nothing tells of a mode", _builds_what_has_no_known_mode, 0, 5),
     Doubt("ML101", "of a class out of sight", _is_of_a_class_out_of_sight, 0, 3),
     Doubt("ML101", "a part of a module, left as it was, that has no known mode", _is_part_without_a_known_mode, 0, 3),

@@ -1,4 +1,4 @@
-"""What the bases of a class do around a method of it: their templates call what it overrides."""
+"""What the methods of a class do for each other: templates of a base around what is overridden, a forward's helpers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from modellint.static.guards import path_to, walk_own
 from modellint.static.naming import speaks_of_inference
-from modellint.static.project import FunctionInfo, Project
+from modellint.static.project import ClassInfo, FunctionInfo, Project
 from modellint.static.project.names import last_name
 
 _SWITCHES = frozenset({"no_grad", "inference_mode"})
@@ -40,6 +40,20 @@ def _uses_through_self(method: FunctionInfo, project: Project) -> Iterator[tuple
                 named = isinstance(node, ast.Attribute) and node.attr == method.name and _is_self(node.value, caller)
                 if named or (method.name == "forward" and isinstance(node, ast.Call) and _is_self(node.func, caller)):
                     yield caller, node
+
+
+def differentiates(cls: ClassInfo, project: Project) -> bool:
+    """Tell whether the forward of `cls`, or a method of its own that it calls, asks for gradients: forces, say."""
+    forward = project.method(cls, "forward")
+    methods = [forward] if forward is not None else []
+    for method in methods:
+        for call in (*method.calls_of("grad"), *method.calls_of("backward")):
+            symbol = project.resolve_in(method, call.func)
+            if symbol is not None and symbol.dotted.startswith("torch.autograd."):
+                return True
+        others = (project.method(cls, name) for name in method.callees)
+        methods += [other for other in others if other is not None and other not in methods]
+    return False
 
 
 def _is_self(node: ast.expr, method: FunctionInfo) -> bool:

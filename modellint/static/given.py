@@ -6,8 +6,10 @@ import ast
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from modellint.static.dependence import NO, UNKNOWN, YES, Dependence
+from modellint.static.attributes import stored
+from modellint.static.dependence import NO, UNKNOWN, YES, Dependence, Option
 from modellint.static.guards import assignments, conditions, walk_own
+from modellint.static.narrowing import attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import parameters
 from modellint.static.project.names import dotted_name, last_name
@@ -23,13 +25,14 @@ def joined(answers: Iterable[Dependence]) -> Dependence:
     """Return what holds of something with several parts: one that depends on the mode is enough."""
     result = Dependence(NO)
     for answer in answers:
-        if answer.answer == YES:
+        if answer.is_certain:
             return answer
-        if answer.answer == UNKNOWN:
-            open_too = result.answer == UNKNOWN and not result.hangs_on
+        if answer.answer != NO:
+            told = next((one for one in (result, answer) if one.answer == YES), Dependence(UNKNOWN))
+            open_too = result.answer != NO and not result.hangs_on
             hangs_on = frozenset[str]() if open_too or not answer.hangs_on else result.hangs_on | answer.hangs_on
-            amounts, hints = result.amounts | answer.amounts, result.hints or answer.hints
-            result = Dependence(UNKNOWN, "", hangs_on, amounts, hints)
+            options, hints = result.options | answer.options, result.hints or answer.hints
+            result = Dependence(told.answer, told.detail, hangs_on, options, hints)
     return result
 
 
@@ -37,25 +40,43 @@ def of_call(classes: Classes, cls: ClassInfo, call: ast.Call, scope: FunctionInf
     """Tell whether what `call` builds depends on the mode, where that hangs on the arguments that `cls` keeps."""
     built = classes.dependence(cls)
     init = classes.project.method(cls, "__init__")
-    if not (built.hangs_on or built.amounts) or init is None or depth > _DEEPEST:
+    if not (built.hangs_on or built.options) or init is None or depth > _DEEPEST:
         return built
     starred = any(isinstance(a, ast.Starred) for a in call.args)
-    spread = starred or any(k.arg is None for k in call.keywords)
-    given = {keyword.arg: keyword.value for keyword in call.keywords}
+    spread = [k.value for k in call.keywords if k.arg is None]
+    named = {keyword.arg: keyword.value for keyword in call.keywords}
+    placed = dict(zip([p.arg for p, _ in parameters(init)][1:], [] if starred else call.args, strict=False))
+    defaults = {parameter.arg: default for parameter, default in parameters(init)}
     answers = [] if built.hangs_on else [Dependence(UNKNOWN, hints=built.hints)]
-    for index, (parameter, default) in enumerate(list(parameters(init))[1:]):
-        if parameter.arg in built.hangs_on or parameter.arg in built.amounts:
-            placed = call.args[index] if index < len(call.args) and not starred else None
-            node = given.get(parameter.arg, placed)
-            if node is not None and parameter.arg in built.amounts:
-                answers.append(of_amount(node, scope))
-            elif node is not None:
-                answers.append(_of_value(classes, node, scope, depth + 1))
-            elif spread:
-                answers.append(Dependence(UNKNOWN))
-            else:
-                answers.append(_of_value(classes, default, init, depth + 1) if default else Dependence(UNKNOWN))
+    for option in sorted(built.options, key=repr):
+        node = named.get(option.parameter, placed.get(option.parameter))
+        if node is not None:
+            answers.append(of_option(node, scope, option.layer, option.wanted))
+        elif not starred and len(spread) == 1 and _is_own_spread(spread[0], scope):
+            answers.append(_hung(option))
+        else:
+            unknown = (starred or spread) and option.default == NO
+            answers.append(Dependence(UNKNOWN if unknown else option.default, option.layer))
+    for name in sorted(built.hangs_on - {option.parameter for option in built.options}):
+        node = named.get(name, placed.get(name))
+        if node is not None:
+            answers.append(_of_value(classes, node, scope, depth + 1))
+        else:
+            default = None if starred or spread else defaults.get(name)
+            answers.append(_of_value(classes, default, init, depth + 1) if default else Dependence(UNKNOWN))
     return joined(answers)
+
+
+def _is_own_spread(node: ast.expr, scope: FunctionInfo) -> bool:
+    """Tell whether `node` is the `**kwargs` of a constructor: what it does not name its callers may name."""
+    taken = scope.node.args.kwarg if scope.node is not None and scope.name == "__init__" else None
+    return taken is not None and isinstance(node, ast.Name) and node.id == taken.arg
+
+
+def _hung(option: Option) -> Dependence:
+    """Return what is known where only `option` decides."""
+    answer = YES if option.default == YES else UNKNOWN
+    return Dependence(answer, option.layer, frozenset({option.parameter}), frozenset({option}))
 
 
 def left_off(function: FunctionInfo, call: ast.Call) -> frozenset[str]:
@@ -76,24 +97,62 @@ def is_asked_for(function: FunctionInfo, call: ast.Call, options: frozenset[str]
     return any(holds and isinstance(t, ast.Name) and t.id in options for t, holds in conditions(function, call))
 
 
-def open_amount(node: ast.expr | None, scope: FunctionInfo) -> str | None:
-    """Return the parameter of `scope` that `node` is, where it is zero or None unless a caller gives a number."""
-    if not isinstance(node, ast.Name):
+def of_option(node: ast.expr, scope: FunctionInfo, layer: str, wanted: str | int | float | None = None) -> Dependence:
+    """Tell whether there is a `layer`, which depends on the mode, where the constructor in `scope` is given `node`.
+
+    It is there where `node` is `wanted`, or anything but zero, None and False where `wanted` is None.
+    """
+    node, scope = _settled(node, scope)
+    if isinstance(node, ast.Constant):
+        return Dependence(YES, layer) if _is_on(node, wanted) else Dependence(NO)
+    name = _parameter(node, scope)
+    default = next((default for parameter, default in parameters(scope) if parameter.arg == name), None)
+    is_off = isinstance(default, ast.Constant) and not _is_on(default, wanted)
+    if name is not None and scope.name == "__init__":
+        return _hung(Option(name, layer, NO if is_off else YES, wanted))
+    return Dependence(UNKNOWN) if is_off else Dependence(YES, layer)
+
+
+def _is_on(node: ast.Constant, wanted: str | int | float | None) -> bool:
+    return node.value not in (0, None, False) if wanted is None else node.value == wanted
+
+
+def _parameter(node: ast.expr, scope: FunctionInfo) -> str | None:
+    """Return the parameter of `scope` that `node` is, as its callers gave it."""
+    if not isinstance(node, ast.Name) or any(name == node.id for name, _ in assignments(scope)):
         return None
-    default = next((default for parameter, default in parameters(scope) if parameter.arg == node.id), None)
-    is_off = isinstance(default, ast.Constant) and type(default.value) in (int, float, type(None)) and not default.value
-    return node.id if is_off else None
+    return node.id if any(parameter.arg == node.id for parameter, _ in parameters(scope)) else None
 
 
-def of_amount(node: ast.expr | None, scope: FunctionInfo) -> Dependence:
-    """Tell whether a dropout of the chance `node` depends on the mode: at zero it does not."""
-    if isinstance(node, ast.Constant) and node.value in (0, None, False):
-        return Dependence(NO)
-    name = open_amount(node, scope)
-    if name is None:
-        return Dependence(YES, "Dropout")
-    mine = frozenset({name}) if scope.name == "__init__" else frozenset[str]()
-    return Dependence(UNKNOWN, "", mine, mine)
+def _settled(node: ast.expr, scope: FunctionInfo) -> tuple[ast.expr, FunctionInfo]:
+    """Return what is assigned, once and only once, to the attribute or local variable that `node` is, and where."""
+    own = attribute_of(node, scope.self_name or "")
+    kept: list[tuple[ast.expr, FunctionInfo]] = []
+    if own is not None and scope.cls is not None:
+        methods = scope.cls.methods.values()
+        kept = [(value, method) for method in methods for name, value in stored(method) if name == own]
+    elif isinstance(node, ast.Name) and all(parameter.arg != node.id for parameter, _ in parameters(scope)):
+        kept = [(value, scope) for name, value in assignments(scope) if name == node.id]
+    return kept[0] if len(kept) == 1 else (node, scope)
+
+
+def where_asked_for(found: Dependence, function: FunctionInfo, call: ast.Call) -> Dependence:
+    """Return `found`, of the layer that `call` builds, as it hangs on an option: `if p > 0`, `norm == "batch"`."""
+    for test, holds in conditions(function, call):
+        both = holds and isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And)
+        for part in test.values if both else [test] if holds else []:  # type: ignore[attr-defined]
+            match part:
+                case ast.Name() | ast.Attribute():
+                    hung = of_option(part, function, found.detail)
+                case ast.Compare(left, [ast.Gt() | ast.NotEq() | ast.IsNot()], [ast.Constant(0 | None)]):
+                    hung = of_option(left, function, found.detail)
+                case ast.Compare(left, [ast.Eq()], [ast.Constant(str() as wanted)]):
+                    hung = of_option(left, function, found.detail, wanted)
+                case _:
+                    continue
+            if hung.options or hung.answer == NO:
+                return hung
+    return found
 
 
 def _of_value(classes: Classes, node: ast.expr, scope: FunctionInfo, depth: int) -> Dependence:

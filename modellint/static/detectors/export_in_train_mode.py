@@ -64,10 +64,17 @@ def _judge(place: Place, exporters: set[str], trained: set[int], context: FileCo
 
 
 def _is_to_be_trained(event: Event) -> bool:
-    """Tell whether what is traced is kept, by its name, for training: `training_model = torch.jit.trace(...)`."""
-    return any(
-        speaks_of_inference(ast.unparse(target)) is False
+    """Tell whether what is traced is kept for training: its name says so, or an optimizer gets it, or `train()`."""
+    names = [
+        ast.unparse(target)
         for node in own(event.function, ast.Assign)
         if site_of(event.function.module, node.value) == event.site
         for target in node.targets
-    )
+    ]
+    row = event.site.row
+    later = [call.func for name in _TRAINING for call in event.function.calls_of(name) if call.lineno > row]
+    trained = {ast.unparse(func.value) for func in later if isinstance(func, ast.Attribute)}
+    return any(speaks_of_inference(name) is False or name in trained for name in names)
+
+
+_TRAINING = ("train", "parameters")

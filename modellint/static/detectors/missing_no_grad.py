@@ -13,7 +13,7 @@ from modellint.static.confidence import Case, weighed
 from modellint.static.context import FileContext, Finding
 from modellint.static.cutting import is_only_detached
 from modellint.static.evidence import PREDICTS, SHOWN, as_trained, is_no_model, is_shape_check, wrong_call
-from modellint.static.family import runs_without_gradients, under_switch
+from modellint.static.family import differentiates, runs_without_gradients, under_switch
 from modellint.static.flow.events import FORWARD, Event, Snapshot
 from modellint.static.flow.frames import call_at
 from modellint.static.flow.values import ENTRY, EVAL, ON, UNKNOWN_MODES, Site, kinds
@@ -86,6 +86,8 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
     if differentiated and not (_PREDICTS.match(event.function.name) and _is_cut_at_once(event)):
         return None  # what others train on has still left the graph before a method named predict() gives it
     if snapshot.obj.frozen or is_no_model(event, snapshot):
+        return None
+    if isinstance(snapshot.obj.cls, ClassInfo) and differentiates(snapshot.obj.cls, context.project):
         return None
     predicts = not PREDICTS.isdisjoint(event.uses)
     if event.result_dropped and SHOWN.isdisjoint(event.uses) and not has_loaded_weights(snapshot):

@@ -33,6 +33,9 @@ from modellint.static.project import ClassInfo
 
 _SPEAKS_OF_MODE = re.compile(r"eval|infer|train|mode|grad|frozen|freeze", re.I)
 
+_ANY_CONTEXT = re.compile(r"^_*(ctx|cm|context)(_?(manager|fn|factory|maker))?$", re.I)
+"""Names of what makes a context that somebody chose elsewhere."""
+
 
 def run_with(machine: Machine, items: list[ast.withitem], body: list[ast.stmt], state: State) -> list[State]:
     """Run `body` inside the context managers `items`, and undo what they did to autograd behind it."""
@@ -121,9 +124,14 @@ def _exit(machine: Machine, managed: list[tuple[int, ClassInfo]], node: ast.expr
 
 def _unknown_context(machine: Machine, node: ast.expr, state: State) -> None:
     """A context manager out of sight that speaks of modes may set them, and autograd, to anything."""
-    if not isinstance(node, ast.Call) or not _SPEAKS_OF_MODE.search(ast.unparse(node.func)):
+    if not isinstance(node, ast.Call):
         return
     func = node.func
+    if isinstance(func, ast.Name) and _ANY_CONTEXT.match(func.id) and not machine.eval(func, state).symbols:
+        state.grad = Grad(UNKNOWN, machine.site(node))  # `for context in contexts: stack.enter_context(context())`
+        return
+    if not _SPEAKS_OF_MODE.search(ast.unparse(func)):
+        return
     owners = [func.value] if isinstance(func, ast.Attribute) else []
     for argument in [*owners, *node.args, *(k.value for k in node.keywords)]:
         for oid in machine.eval(argument, state).refs:

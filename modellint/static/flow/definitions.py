@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+from typing import Any
 
 from modellint.static.flow.machine import Machine, Statements
 from modellint.static.flow.state import State
 from modellint.static.flow.targets import christen, class_home
 from modellint.static.flow.values import NONE, Args, ClassValue, FunctionValue, Value
-from modellint.static.project import ClassInfo, ModuleInfo
+from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo
 from modellint.static.project.names import last_name
 from modellint.static.project.trees import rows_of
 
@@ -16,6 +17,8 @@ from modellint.static.project.trees import rows_of
 def _function(machine: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef, state: State) -> list[State]:
     frame = machine.frame
     if frame.function.is_body:  # found by name; a decorator may enter it into a registry
+        for made in _until_the_next(machine, node):
+            state.variables[frame.id, node.name] = Value(symbols=(FunctionValue(made, None, node.name),))
         own = frame.function.functions.get(node.name)
         if own is not None and own.row == rows_of(node)[0]:  # the last one of that name
             _register(machine, node, FunctionValue(own, None, node.name, True), state)
@@ -28,11 +31,31 @@ def _function(machine: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef, st
 
 
 def _class(machine: Machine, node: ast.ClassDef, state: State) -> list[State]:
-    own = machine.frame.function.classes.get(node.name)
-    if own is not None and machine.frame.function.is_body:
+    frame = machine.frame
+    own = frame.function.classes.get(node.name)
+    if own is not None and frame.function.is_body:
+        for made in _until_the_next(machine, node):
+            state.variables[frame.id, node.name] = Value(symbols=(ClassValue(made, node.name),))
         _register(machine, node, ClassValue(own, node.name), state)
         _class_body(machine, node, own, state)
     return [state]
+
+
+def _until_the_next(machine: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> list[Any]:
+    """Return the function or class that `node` defines, if its file defines the name again elsewhere: cells do."""
+    body, module = machine.frame.function, machine.frame.module
+    known: dict[str, list[FunctionInfo | ClassInfo]] | None = body.memo.get(_until_the_next)
+    if known is None:
+        known = body.memo[_until_the_next] = {}
+        for function in module.functions:
+            if function.parent is body and function.cls is None:
+                known.setdefault(function.name, []).append(function)
+        for cls in module.classes:
+            if cls.scope is body:
+                known.setdefault(cls.name, []).append(cls)
+    same = known.get(node.name, [])
+    rows = node.lineno, rows_of(node)[0]
+    return [made for made in same if made.row in rows] if len(same) > 1 else []
 
 
 def _class_body(machine: Machine, node: ast.ClassDef, cls: ClassInfo, state: State) -> None:

@@ -96,6 +96,8 @@ def call_external(machine: Machine, dotted: str, args: Args, node: ast.Call, sta
                 data.backward(machine, machine.call_value(value, Args(args.positional[1:]), node, state).taint)
         return Value(taint=args.taint | _graph_made(machine, args, node, state))
     if dotted.startswith(("torch.", "numpy.", "math.")) and not dotted.startswith("torch.optim"):
+        if dotted.startswith("torch.") and last.endswith("_like"):
+            return NOTHING  # `torch.zeros_like(y)` has the shape of a result, and none of its numbers
         taint = data.with_elements(args, state)
         if _PREDICTION.match(dotted):
             machine.recorder.use(taint, "prediction")

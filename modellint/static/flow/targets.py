@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
+from modellint.static.dependence import NO
 from modellint.static.flow.machine import Machine
 from modellint.static.flow.modes import set_flag
 from modellint.static.flow.names import member_value, some_member
@@ -293,6 +294,7 @@ def part_of(machine: Machine, oid: int, name: str, state: State) -> Value:
         # the parts of a class of which nothing tells that it depends on one
         telling = obj.depends != UNKNOWN or machine.classes.dependence(obj.cls).hints
         inside = telling and machine.classes.builds_child(obj.cls, name)
+    modeless = inside and isinstance(obj.cls, ClassInfo) and machine.classes.has_no_mode(obj.cls, name)
     key = machine.number(("part", oid, name))
     if state.heap.find(key) is None:
         state.heap[key] = Obj(
@@ -308,8 +310,8 @@ def part_of(machine: Machine, oid: int, name: str, state: State) -> Value:
             part=inside,
             frozen=obj.frozen,
             touched=obj.touched,
-            depends=obj.depends if inside else UNKNOWN,
-            detail=obj.detail if inside else "",
+            depends=NO if modeless else obj.depends if inside else UNKNOWN,
+            detail=obj.detail if inside and not modeless else "",
         )
         machine.owners[key] = (oid, name)
     value = Value(refs=frozenset({key}))

@@ -62,12 +62,13 @@ class ImportPaths:
 
     def _descend(self, folder: Path, dotted: str) -> Path | None:
         here: Path | None = folder
-        for part in dotted.split(".") if dotted else ():
+        parts = dotted.split(".") if dotted else []
+        for index, part in enumerate(parts, 1):
             if here is None:
                 return None
             if here.name == "__init__.py":
                 here = here.parent
-            here = self.inside(here, part)
+            here = self.inside(here, part) or self._mere_folder(here, part, index < len(parts))
         if here is folder:  # `from . import x`
             return folder / "__init__.py" if "__init__.py" in self._listing(folder) else folder
         return here
@@ -82,6 +83,11 @@ class ImportPaths:
             if f"{name}.py" not in listing and any(n.endswith(".py") for n in self._listing(inner)):
                 return inner
         return folder / f"{name}.py" if f"{name}.py" in listing else None
+
+    def _mere_folder(self, folder: Path, name: str, is_on_the_way: bool) -> Path | None:
+        """Return a folder without files of Python, where an import leads through it: `import tasks.speech.nets`."""
+        inner = folder / name
+        return inner if is_on_the_way and name in self._listing(folder) and self._listing(inner) else None
 
     def _listing(self, folder: Path) -> frozenset[str]:
         if folder not in self._listings:
