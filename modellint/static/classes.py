@@ -84,8 +84,9 @@ class Classes:
                 if computes_by_mode(method):
                     return Dependence(YES, f"{cls.name}.{method.name} asks for self.training")
                 found = self.of_function(method)
-                if method is not init and owner.methods.get("__init__", init) is not init:
-                    found = Dependence(found.answer, found.detail, hints=found.hints)
+                its_own = owner.methods.get("__init__", init)
+                if its_own is not None and its_own is not init:
+                    found = given.of_base(self, found, its_own, init)
                 if found.is_certain:
                     return found
                 answers.append(found)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from modellint.diagnostic import Confidence
+from modellint.static.classes import first_part
 from modellint.static.context import FileContext
 from modellint.static.dependence import UNKNOWN
 from modellint.static.flow.events import Event, Snapshot
@@ -21,7 +22,8 @@ from modellint.static.flow.libraries import JUST_BUILT, SAVED_WHOLE
 from modellint.static.flow.values import ENTRY, TRAIN, UNKNOWN_MODES, Site, kinds
 from modellint.static.guards import path_to
 from modellint.static.left_open import sees_to_it_itself
-from modellint.static.project import ClassInfo
+from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project.facts import parameters
 from modellint.static.project.names import dotted_name
 from modellint.static.snapshots import in_eval, in_train, put_into_training
 
@@ -77,22 +79,42 @@ def _builds_what_has_no_known_mode(case: Case) -> bool:
     return _has_no_known_mode(case) and not any(classes.dependence(cls).hangs_on for cls in known)
 
 
-_DEPEND = ("ropout", "atchNorm", "atch_norm", "torchvision", "import timm", "from timm", "transformers", "drop_path")
+_DEPEND = (
+    *("ropout", "atchNorm", "atch_norm", "drop_path"),
+    *("torchvision.models", "torchvision import models", "import timm", "from timm", "transformers"),
+)
 """What a project names that has layers which depend on the mode, of its own or of a library of models."""
 
 
 def _comes_from_where_nothing_has_a_mode(case: Case) -> bool:
-    """Tell whether a model was made or saved whole out of sight, in a project with modules of which none has a mode.
+    """Tell whether a model is of a project with modules of which none has a mode, and was made or saved out of sight.
 
-    What is saved whole can be loaded only where its class is; what a factory makes is mostly of the project, too.
+    What is saved whole can be loaded only where its class is; so can what an object that is no import makes.
     """
-    facts = [fact for snapshot in case.event.snapshots for fact in snapshot.modes]
-    if any(fact.how not in (SAVED_WHOLE, JUST_BUILT) for fact in facts):
-        return False
+    for snapshot in case.event.snapshots:
+        for fact in snapshot.modes:
+            if fact.how != SAVED_WHOLE and (fact.how != JUST_BUILT or _is_imported(case.context, snapshot.obj.born)):
+                return False
     project, mine = case.context.project, case.context.module.path
     if not project.mentioning("nn.Module", mine, "calls"):
         return False
     return not any(project.mentioning(word, mine, "calls") for word in _DEPEND)
+
+
+def _is_imported(context: FileContext, site: Site | None) -> bool:
+    """Tell whether the call at `site` calls what another file or a library offers by a name."""
+    return any(
+        context.project.resolve_in(scope, call.func) is not None
+        and all(parameter.arg != first_part(dotted_name(call.func) or "") for parameter, _ in parameters(scope))
+        for scope, call in _calls_at(context, site)
+    )
+
+
+def _calls_at(context: FileContext, site: Site | None) -> list[tuple[FunctionInfo, ast.Call]]:
+    """Return the calls that begin at `site`, with the functions that they stand in."""
+    module = context.project.load(Path(site.path), context.module.path, "calls") if site is not None else None
+    scopes = (module.body, *module.functions) if module is not None else ()
+    return [(scope, call) for scope in scopes if site is not None and (call := call_at(scope, site)) is not None]
 
 
 def _is_of_a_class_out_of_sight(case: Case) -> bool:
@@ -106,10 +128,7 @@ def _is_of_a_class_out_of_sight(case: Case) -> bool:
 
 def _names_a_class(context: FileContext, site: Site) -> bool:
     """Tell whether the call at `site` calls a class, or a method of one: `Net()`, `Net.from_checkpoint(path)`."""
-    module = context.project.load(Path(site.path), context.module.path, "calls")
-    scopes = (module.body, *module.functions) if module is not None else ()
-    calls = [call for scope in scopes if (call := call_at(scope, site)) is not None]
-    names = [(dotted_name(call.func) or "").split(".") for call in calls]
+    names = [(dotted_name(call.func) or "").split(".") for _, call in _calls_at(context, site)]
     return any(name[-1][:1].isupper() or (name[-2:-1] and name[-2][:1].isupper()) for name in names)
 
 

@@ -40,7 +40,24 @@ def of_call(classes: Classes, cls: ClassInfo, call: ast.Call, scope: FunctionInf
     """Tell whether what `call` builds depends on the mode, where that hangs on the arguments that `cls` keeps."""
     built = classes.dependence(cls)
     init = classes.project.method(cls, "__init__")
-    if not (built.hangs_on or built.options) or init is None or depth > _DEEPEST:
+    return built if init is None else as_called(classes, built, init, call, scope, depth)
+
+
+def of_base(classes: Classes, built: Dependence, init: FunctionInfo, heir: FunctionInfo | None) -> Dependence:
+    """Tell it of what the constructor `init` of a base builds, which `heir`, the constructor of the class, calls."""
+    calls = heir.calls_of("__init__") if heir is not None and heir.cls is not None else ()
+    if heir is not None and len(calls) == 1 and ast.unparse(calls[0].func).startswith("super("):
+        above = [c for c in classes.project.ancestry(heir.cls)[0][1:] if "__init__" in c.methods] if heir.cls else []
+        if above[:1] == [init.cls]:
+            return as_called(classes, built, init, calls[0], heir, 0)
+    return Dependence(built.answer, built.detail, hints=built.hints)
+
+
+def as_called(
+    classes: Classes, built: Dependence, init: FunctionInfo, call: ast.Call, scope: FunctionInfo, depth: int
+) -> Dependence:
+    """Return `built`, what is known of what the constructor `init` builds, as `call` in `scope` asks for it."""
+    if not (built.hangs_on or built.options) or depth > _DEEPEST:
         return built
     starred = any(isinstance(a, ast.Starred) for a in call.args)
     spread = [k.value for k in call.keywords if k.arg is None]

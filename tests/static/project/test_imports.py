@@ -37,6 +37,12 @@ WAYS = {
     "a module of a package": ({"pkg/__init__.py": ""}, "pkg/zoo.py", "from pkg.zoo import load", "load"),
     "the package's module as a name": ({"pkg/__init__.py": ""}, "pkg/zoo.py", "from pkg import zoo", "zoo.load"),
     "the whole dotted path": ({"pkg/__init__.py": ""}, "pkg/zoo.py", "import pkg.zoo", "pkg.zoo.load"),
+    "through folders without a file of Python": (
+        {},
+        "tasks/speech/zoo.py",
+        "from tasks.speech.zoo import load",
+        "load",
+    ),
     "re-exported by the package": (
         {"pkg/__init__.py": "from .zoo import load"},
         "pkg/zoo.py",

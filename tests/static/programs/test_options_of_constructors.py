@@ -1,0 +1,140 @@
+"""Layers that a constructor builds only where it is told to: what is built in sight is built as it is told."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.static.conftest import Lint
+
+NETWORKS = """
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+def pair(x):
+    return x if isinstance(x, tuple) else (x, x)
+
+class Block(nn.Module):
+    def __init__(self, width, chance):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(width, width), nn.Dropout(p=chance))
+
+    def forward(self, x):
+        return self.body(x)
+
+class Encoder(nn.Module):
+    def __init__(self, width=4, dropout=0.1, norm="batch"):
+        super().__init__()
+        self.block = Block(width, dropout)
+        if norm == "batch":
+            self.norm = nn.BatchNorm1d(width)
+        else:
+            self.norm = nn.GroupNorm(1, width)
+
+    def forward(self, x):
+        return self.norm(self.block(x))
+
+class Classifier(nn.Module):
+    def __init__(self, classes, **options):
+        super().__init__()
+        self.encoder = Encoder(**options)
+        self.head = nn.Linear(4, classes)
+
+    def forward(self, x):
+        return self.head(self.encoder(x))
+
+class Kept(nn.Module):
+    def __init__(self, width=4, drop=0.0, use_norm=False, sparse=True):
+        super().__init__()
+        self.chance = drop
+        self.kind = "group"
+        self.layers = self.build(width)
+        self.norm = nn.BatchNorm1d(width) if use_norm else nn.Identity()
+        if use_norm and sparse:
+            self.other = nn.BatchNorm1d(width)
+        self.recurrent = nn.LSTM(width, width, 2, dropout=drop)
+
+    def build(self, width):
+        return nn.Sequential(Encoder(width, self.chance, self.kind), nn.Dropout(self.chance))
+
+    def forward(self, x):
+        return self.recurrent(self.norm(self.layers(x)))[0]
+
+class Heir(Kept):
+    def __init__(self, drop=0.0):
+        super().__init__(4, drop)
+        self.scale = nn.Linear(4, 4)
+
+class Quiet(Encoder):
+    def __init__(self):
+        super().__init__(4, dropout=0, norm="group")
+        self.scale = nn.Linear(4, 4)
+
+class Loud(Encoder):
+    def __init__(self):
+        Encoder.__init__(self, 4, norm="group")
+        self.scale = nn.Linear(4, 4)
+
+class Moved(nn.Module):
+    def __init__(self, dropout=0.0):
+        super().__init__()
+        dropout = dropout or 0.5
+        self.body = nn.Sequential(nn.Linear(4, 4), nn.Dropout(dropout))
+
+    def forward(self, x):
+        return self.body(x)
+"""
+
+PREDICT = """
+def predict(path, x, **given):
+    chance, none = 0.5, 0
+    net = {made}
+    net.load_state_dict(torch.load(path, weights_only=True))
+    with torch.no_grad():
+        return net(x).argmax(-1){mark}
+"""
+
+WITHOUT_A_MODE = [
+    'Encoder(dropout=0, norm="group")',
+    'Encoder(4, 0.0, "group")',
+    'Encoder(4, none, norm="layer")',
+    'Classifier(3, dropout=0, norm="group")',
+    "Block(4, chance=0)",
+    "Block(4, None)",
+    "Kept()",
+    "Kept(4, 0.0, False)",
+    "Kept(sparse=True)",
+    "Kept(use_norm=False, drop=0)",
+    "Heir()",
+    "Heir(0)",
+    "Quiet()",
+]
+
+
+@pytest.mark.parametrize("made", WITHOUT_A_MODE)
+def test_nothing_is_left_that_depends_on_the_mode(lint: Lint, made: str) -> None:
+    lint(NETWORKS + PREDICT.format(made=made, mark="  # ML101:info"), rules=["ML101"])
+
+
+WITH_A_MODE = [
+    ("Encoder()", "Dropout in body in block"),
+    ("Encoder(dropout=0)", "BatchNorm1d in norm"),
+    ('Encoder(norm="group")', "Dropout in body in block"),
+    ('Encoder(4, chance, "group")', "Dropout in body in block"),
+    ("Classifier(3)", "Dropout in body in block in encoder"),
+    ('Classifier(3, norm="group")', "Dropout in body in block in encoder"),
+    ("Classifier(3, dropout=0)", "BatchNorm1d in norm in encoder"),
+    ("Classifier(3, **given)", "Dropout in body in block in encoder"),
+    ("Block(4, 0.5)", "Dropout in body"),
+    ("Kept(4, 0.1)", "Dropout"),
+    ("Kept(use_norm=True)", "BatchNorm1d"),
+    ("Heir(0.1)", "Dropout"),
+    ("Loud()", "Dropout"),
+    ("Moved()", "Dropout in body"),
+]
+
+
+@pytest.mark.parametrize(("made", "layer"), WITH_A_MODE)
+def test_what_is_asked_for_is_named(lint: Lint, made: str, layer: str) -> None:
+    [found] = lint(NETWORKS + PREDICT.format(made=made, mark="  # ML101"), rules=["ML101"])
+    assert layer in found.message
