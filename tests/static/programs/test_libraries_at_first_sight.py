@@ -1,0 +1,143 @@
+"""What libraries of the last draw taught: the correct code of each kind, then the defect beside it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.static.conftest import Lint
+
+HEAD = """
+import torch
+from torch import nn
+from torchvision.models import resnet18
+"""
+
+SHAPES = """
+def evaluate(loader):
+    net = resnet18(weights="DEFAULT").eval()
+    total = 0
+    for x in loader:
+        loss = {result}
+        total += loss{mark}
+    print(total / len(loader))
+"""
+
+
+@pytest.mark.parametrize(
+    ("result", "mark"),
+    [
+        ("torch.zeros_like(net(x)).sum()", ""),
+        ("torch.rand_like(net(x)).mean()", ""),
+        ("torch.relu(net(x)).mean()", "  # ML204"),
+    ],
+)
+def test_a_tensor_of_the_same_shape_keeps_no_graph(lint: Lint, result: str, mark: str) -> None:
+    lint(HEAD + SHAPES.format(result=result, mark=mark), rules=["ML204"])
+
+
+WHOLE = """
+class Converter(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.{layer}(4)
+
+    def forward(self, x):
+        return self.scale(x)
+
+class Whole(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.converter = Converter()
+        self.body = nn.Sequential(nn.Linear(width, 2), nn.Dropout(0.5))
+
+    @classmethod
+    def load(cls, path):
+        saved = torch.load(path, weights_only=True)
+        net = cls(**saved["options"])
+        net.load_state_dict(saved["state"])
+        return net
+
+    def predict(self, structures):
+        graphs = [self.converter(one) for one in structures]{mark}
+        self.eval()
+        with torch.no_grad():
+            return self.body(torch.stack(graphs)).argmax(-1)
+
+def main(path, structures):
+    net = Whole.load(path)
+    print(net.predict(structures))
+"""
+
+
+@pytest.mark.parametrize(("layer", "mark"), [("LayerNorm", ""), ("BatchNorm1d", "  # ML101")])
+def test_a_part_in_front_of_the_switch(lint: Lint, layer: str, mark: str) -> None:
+    lint(HEAD + WHOLE.format(layer=layer, mark=mark), rules=["ML101"])
+
+
+GRAPHS = """
+from torch_geometric.nn import GATConv, TransformerConv
+from torch_geometric.nn.conv import GCNConv, SAGEConv
+
+class Local(GCNConv):
+    pass
+
+class Net(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.first = {layer}
+        self.last = nn.Linear(width, 2)
+
+    def forward(self, x, edges):
+        return self.last(self.first(x, edges))
+
+@torch.no_grad()
+def predict(path, x, edges):
+    net = Net(8)
+    net.load_state_dict(torch.load(path, weights_only=True))
+    return net(x, edges).argmax(-1)  # {mark}
+"""
+
+
+@pytest.mark.parametrize(
+    ("layer", "mark"),
+    [
+        ("Local(width, width)", "ML101:info"),
+        ("SAGEConv(width, width)", "ML101:info"),
+        ("GATConv(width, width)", "ML101:info"),
+        ("GATConv(width, width, dropout=0.0)", "ML101:info"),
+        ("GATConv(width, width, dropout=0.6)", "ML101"),
+        ("TransformerConv(width, width, 1, True, False, 0.5)", "ML101"),
+    ],
+)
+def test_convolutions_of_graphs(lint: Lint, layer: str, mark: str) -> None:
+    lint(HEAD + GRAPHS.format(layer=layer, mark=mark), rules=["ML101"])
+
+
+AGENT = {
+    "heads.py": """
+        import torch
+        from torch import nn
+
+        class Head(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.{layer}
+
+            def forward(self, x):
+                return self.fc(x)
+    """,
+    "agent.py": """
+        import torch
+
+        @torch.no_grad()
+        def predict(config, path, x):
+            net = config.network_fn()
+            net.load_state_dict(torch.load(path, weights_only=True))
+            print(net(x).argmax(-1).tolist()){mark}
+    """,
+}
+
+
+@pytest.mark.parametrize(("layer", "mark"), [("Linear(4, 2)", ""), ("Dropout(0.5)", "  # ML101")])
+def test_a_project_in_which_nothing_has_a_mode(lint: Lint, layer: str, mark: str) -> None:
+    lint({name: text.format(layer=layer, mark=mark) for name, text in AGENT.items()}, rules=["ML101"])
