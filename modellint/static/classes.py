@@ -36,7 +36,7 @@ class Classes:
         self.project = project
         self.knowledge = knowledge
         self._modules: dict[ClassInfo, bool] = {}
-        self._dependence: dict[ClassInfo | tuple[FunctionInfo, frozenset[str]], Dependence] = {}
+        self._dependence: dict[ClassInfo | FunctionInfo, Dependence] = {}
         self._forwards: dict[FunctionInfo, bool] = {}
         self._children: dict[ClassInfo, frozenset[str]] = {}
         self._assigned: dict[FunctionInfo, frozenset[str]] = {}
@@ -160,18 +160,15 @@ class Classes:
                     methods.append(other)
         return False
 
-    def of_function(self, function: FunctionInfo, off: frozenset[str] = frozenset()) -> Dependence:
-        """Tell whether `function` builds modules that depend on the mode, where its options `off` are."""
-        key = function, off
-        if key in self._dependence:
-            return self._dependence[key]
-        self._dependence[key] = Dependence(NO)
+    def of_function(self, function: FunctionInfo) -> Dependence:
+        """Tell whether `function` builds modules that depend on the mode."""
+        if function in self._dependence:
+            return self._dependence[function]
+        self._dependence[function] = Dependence(NO)
         answers = []
         builds = function.name == "__init__" or "nn" in function.words
         arguments = {a.arg for a, default in parameters(function) if not self._is_plain_function(function, default)}
         for call in function.calls:
-            if off and given.is_asked_for(function, call, off):
-                continue
             found = self.of_call(call, function, arguments if builds else set())
             if found.answer == NO:
                 continue
@@ -180,8 +177,7 @@ class Classes:
             if found.answer == YES:
                 if where and never_runs(function, where):
                     continue
-                if found.is_certain:
-                    found = given.where_asked_for(found, function, call)
+                found = given.where_asked_for(found, function, call)
                 answers.append(found)
                 if found.is_certain:
                     break
@@ -191,7 +187,7 @@ class Classes:
                 answers.append(found)
         if function.name == "__init__" and (kept := frozenset(kept_arguments(function, arguments))):
             answers.append(Dependence(UNKNOWN, "", kept))
-        result = self._dependence[key] = given.joined(answers)
+        result = self._dependence[function] = given.joined(answers)
         return result
 
     def _is_plain_function(self, function: FunctionInfo, default: ast.expr | None) -> bool:
@@ -224,7 +220,7 @@ class Classes:
                 return Dependence(NO)
             return Dependence(UNKNOWN) if self._switches_itself(target) else given.of_call(self, target, call, scope)
         if isinstance(target, FunctionInfo):
-            return self.of_function(target, given.left_off(target, call))
+            return given.as_called(self, self.of_function(target), target, call, scope, 0)
         return self.of_external(symbol.dotted, call, scope)
 
     def _switches_itself(self, cls: ClassInfo) -> bool:

@@ -54,33 +54,35 @@ def of_base(classes: Classes, built: Dependence, init: FunctionInfo, heir: Funct
 
 
 def as_called(
-    classes: Classes, built: Dependence, init: FunctionInfo, call: ast.Call, scope: FunctionInfo, depth: int
+    classes: Classes, built: Dependence, maker: FunctionInfo, call: ast.Call, scope: FunctionInfo, depth: int
 ) -> Dependence:
-    """Return `built`, what is known of what the constructor `init` builds, as `call` in `scope` asks for it."""
+    """Return `built`, what a constructor or a factory `maker` builds, as `call` in `scope` asks for it."""
     if not (built.hangs_on or built.options) or depth > _DEEPEST:
         return built
     starred = any(isinstance(a, ast.Starred) for a in call.args)
     spread = [k.value for k in call.keywords if k.arg is None]
-    named = {keyword.arg: keyword.value for keyword in call.keywords}
-    placed = dict(zip([p.arg for p, _ in parameters(init)][1:], [] if starred else call.args, strict=False))
-    defaults = {parameter.arg: default for parameter, default in parameters(init)}
+    defaults = {parameter.arg: default for parameter, default in parameters(maker)}
+    placed = list(defaults)[0 if maker.cls is None else 1 :]
+    given: dict[str | None, ast.expr] = {keyword.arg: keyword.value for keyword in call.keywords}
+    given |= {} if starred else dict(zip(placed, call.args, strict=False))
     answers = [] if built.hangs_on else [Dependence(UNKNOWN, hints=built.hints)]
     for option in sorted(built.options, key=repr):
-        node = named.get(option.parameter, placed.get(option.parameter))
+        node = given.get(option.parameter)
         if node is not None:
             answers.append(of_option(node, scope, option.layer, option.wanted))
         elif not starred and len(spread) == 1 and _is_own_spread(spread[0], scope):
             answers.append(_hung(option))
+        elif (starred or spread) and option.default == NO:
+            answers.append(Dependence(UNKNOWN, hints=True))
         else:
-            unknown = (starred or spread) and option.default == NO
-            answers.append(Dependence(UNKNOWN if unknown else option.default, option.layer))
+            answers.append(Dependence(option.default, option.layer))
     for name in sorted(built.hangs_on - {option.parameter for option in built.options}):
-        node = named.get(name, placed.get(name))
+        node = given.get(name)
         if node is not None:
             answers.append(_of_value(classes, node, scope, depth + 1))
         else:
             default = None if starred or spread else defaults.get(name)
-            answers.append(_of_value(classes, default, init, depth + 1) if default else Dependence(UNKNOWN))
+            answers.append(_of_value(classes, default, maker, depth + 1) if default else Dependence(UNKNOWN))
     return joined(answers)
 
 
@@ -96,26 +98,8 @@ def _hung(option: Option) -> Dependence:
     return Dependence(answer, option.layer, frozenset({option.parameter}), frozenset({option}))
 
 
-def left_off(function: FunctionInfo, call: ast.Call) -> frozenset[str]:
-    """Return the options of `function` that are off unless a caller wants them, and that `call` leaves so."""
-    if any(isinstance(argument, ast.Starred) for argument in call.args) or any(k.arg is None for k in call.keywords):
-        return frozenset()
-    given = {keyword.arg for keyword in call.keywords}
-    options = list(parameters(function))[len(call.args) :]
-    return frozenset(p.arg for p, default in options if _is_false(default) and p.arg not in given)
-
-
-def _is_false(node: ast.expr | None) -> bool:
-    return isinstance(node, ast.Constant) and node.value is False
-
-
-def is_asked_for(function: FunctionInfo, call: ast.Call, options: frozenset[str]) -> bool:
-    """Tell whether `call` happens only where one of `options` is on."""
-    return any(holds and isinstance(t, ast.Name) and t.id in options for t, holds in conditions(function, call))
-
-
 def of_option(node: ast.expr, scope: FunctionInfo, layer: str, wanted: str | int | float | None = None) -> Dependence:
-    """Tell whether there is a `layer`, which depends on the mode, where the constructor in `scope` is given `node`.
+    """Tell whether there is a `layer`, which depends on the mode, where what builds it in `scope` is given `node`.
 
     It is there where `node` is `wanted`, or anything but zero, None and False where `wanted` is None.
     """
@@ -125,7 +109,7 @@ def of_option(node: ast.expr, scope: FunctionInfo, layer: str, wanted: str | int
     name = _parameter(node, scope)
     default = next((default for parameter, default in parameters(scope) if parameter.arg == name), None)
     is_off = isinstance(default, ast.Constant) and not _is_on(default, wanted)
-    if name is not None and scope.name == "__init__":
+    if name is not None and (scope.name == "__init__" or scope.cls is None):
         return _hung(Option(name, layer, NO if is_off else YES, wanted))
     return Dependence(UNKNOWN) if is_off else Dependence(YES, layer)
 
@@ -154,7 +138,10 @@ def _settled(node: ast.expr, scope: FunctionInfo) -> tuple[ast.expr, FunctionInf
 
 
 def where_asked_for(found: Dependence, function: FunctionInfo, call: ast.Call) -> Dependence:
-    """Return `found`, of the layer that `call` builds, as it hangs on an option: `if p > 0`, `norm == "batch"`."""
+    """Return `found`, of the layer that `call` builds, as it hangs on an option: `if p > 0`, `norm == "batch"`.
+
+    Of two that both must be on, that which is off unless somebody asks for it is kept.
+    """
     for test, holds in conditions(function, call):
         both = holds and isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And)
         for part in test.values if both else [test] if holds else []:  # type: ignore[attr-defined]
@@ -167,8 +154,8 @@ def where_asked_for(found: Dependence, function: FunctionInfo, call: ast.Call) -
                     hung = of_option(left, function, found.detail, wanted)
                 case _:
                     continue
-            if hung.options or hung.answer == NO:
-                return hung
+            if hung.answer != YES or (hung.options and found.is_certain):
+                return hung if hung.options or hung.answer == NO else found
     return found
 
 
@@ -232,7 +219,8 @@ def _of_name(classes: Classes, node: ast.expr, scope: FunctionInfo, depth: int) 
     if isinstance(symbol.target, ClassInfo):
         return classes.dependence(symbol.target)
     if isinstance(symbol.target, FunctionInfo):
-        return classes.of_function(symbol.target)
+        made = classes.of_function(symbol.target)
+        return Dependence(made.answer, made.detail, hints=made.hints)
     return _of_outside(classes, symbol.dotted, None)
 
 
@@ -248,7 +236,7 @@ def _of_made(classes: Classes, call: ast.Call, scope: FunctionInfo, depth: int) 
     if isinstance(symbol.target, ClassInfo):
         return of_call(classes, symbol.target, call, scope, depth + 1)
     if isinstance(symbol.target, FunctionInfo):
-        return classes.of_function(symbol.target, left_off(symbol.target, call))
+        return as_called(classes, classes.of_function(symbol.target), symbol.target, call, scope, depth + 1)
     return _of_outside(classes, symbol.dotted, call)
 
 

@@ -13,16 +13,18 @@ from modellint.static.project import ClassInfo
 def hides_children(snapshot: Snapshot, classes: Classes) -> bool:
     """Tell whether a model was built from children out of sight, and never switched.
 
-    They may be in evaluation mode, or hold nothing that depends on one; a model of a library most likely does.
+    They may be in evaluation mode, or hold nothing that depends on one; a model of a library most likely does, and what
+    arguments switch on is in sight.
     """
     obj = snapshot.obj
     if obj.depends != UNKNOWN:
         return False
     if isinstance(obj.cls, ClassInfo) and all(_is_built(fact.how) for fact in snapshot.modes):
-        return obj.weights != frozenset({LOADED}) or not classes.dependence(obj.cls).hints
+        built = classes.dependence(obj.cls)
+        return obj.weights != frozenset({LOADED}) or not (built.hints or built.options)
     filled = isinstance(obj.cls, str) and obj.cls.startswith("torch.nn.") and not obj.touched
-    built = all(fact.how == f"{obj.how}()" for fact in snapshot.modes)
-    return filled and built and obj.weights != frozenset({LOADED})
+    fresh = all(fact.how == f"{obj.how}()" for fact in snapshot.modes)
+    return filled and fresh and obj.weights != frozenset({LOADED})
 
 
 def is_filled_later(obj: Obj, classes: Classes) -> bool:

@@ -75,6 +75,22 @@ class Loud(Encoder):
         Encoder.__init__(self, 4, norm="group")
         self.scale = nn.Linear(4, 4)
 
+def mlp(width, dropout=0.0, *, norm=None):
+    layers = [nn.Linear(width, width)]
+    if norm == "batch":
+        layers.append(nn.BatchNorm1d(width))
+    if dropout > 0:
+        layers.append(nn.Dropout(dropout))
+    return nn.Sequential(*layers)
+
+class Made(nn.Module):
+    def __init__(self, width=4, chance=0.0, norm="layer"):
+        super().__init__()
+        self.body = mlp(width, chance, norm=norm)
+
+    def forward(self, x):
+        return self.body(x)
+
 class Moved(nn.Module):
     def __init__(self, dropout=0.0):
         super().__init__()
@@ -108,6 +124,8 @@ WITHOUT_A_MODE = [
     "Heir()",
     "Heir(0)",
     "Quiet()",
+    "Made()",
+    'Made(4, 0, norm="group")',
 ]
 
 
@@ -130,6 +148,8 @@ WITH_A_MODE = [
     ("Kept(use_norm=True)", "BatchNorm1d"),
     ("Heir(0.1)", "Dropout"),
     ("Loud()", "Dropout"),
+    ("Made(4, 0.5)", "Dropout"),
+    ('Made(norm="batch")', "BatchNorm1d"),
     ("Moved()", "Dropout in body"),
 ]
 
