@@ -321,10 +321,12 @@ class Recorder:
                 self.use(value.taint, "passed with its graph")
 
     def keep(self, taint: frozenset[int], place: ast.expr) -> None:
-        """Record that results of `taint` were put into `place`, where that is an attribute: other methods find them.
+        """Record that results of `taint` were put into `place`, an attribute or what it holds: other methods find them.
 
         What has left the graph is of no consequence there.
         """
+        while isinstance(place, ast.Subscript):  # `self.losses[-1].append(loss)`
+            place = place.value
         if isinstance(place, ast.Attribute) and CUT not in taint:
             self.effects += bool(taint)
             for number in taint:

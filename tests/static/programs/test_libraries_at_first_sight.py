@@ -141,3 +141,30 @@ AGENT = {
 @pytest.mark.parametrize(("layer", "mark"), [("Linear(4, 2)", ""), ("Dropout(0.5)", "  # ML101")])
 def test_a_project_in_which_nothing_has_a_mode(lint: Lint, layer: str, mark: str) -> None:
     lint({name: text.format(layer=layer, mark=mark) for name, text in AGENT.items()}, rules=["ML101"])
+
+
+EPISODES = """
+class Agent:
+    def __init__(self):
+        self.model = resnet18()
+        self.optimizer = torch.optim.Adam(self.model.parameters())
+        self.episodes = [[]]
+
+    def act(self, x):
+        choice = torch.distributions.Categorical(logits=self.model(x)){mark}
+        action = choice.sample()
+        self.episodes[-1].append({kept})
+        return action.cpu().numpy()[0]
+
+    def learn(self):
+        loss = torch.stack([torch.stack(episode).sum() for episode in self.episodes]).mean()
+        loss.backward()
+        self.optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "mark"), [("choice.log_prob(action)", ""), ("choice.log_prob(action).detach().numpy()", "  # ML201")]
+)
+def test_what_is_kept_in_a_list_of_lists_is_trained_on(lint: Lint, kept: str, mark: str) -> None:
+    lint(HEAD + EPISODES.format(kept=kept, mark=mark), rules=["ML201"])
