@@ -107,7 +107,9 @@ def run_by_forward(cls: ClassInfo) -> list[FunctionInfo]:
 
 def guarded(method: FunctionInfo, call: ast.Call) -> bool:
     """Tell whether a draw happens, or counts, only in training mode or where an argument asks for it."""
-    if any(_excuses(method, test) for test, _ in conditions(method, call)):
+    if any(_excuses(method, test) or _asks_the_system(test) for test, _ in conditions(method, call)):
+        return True
+    if _counts_for_nothing(method, call):
         return True
     if never_reached(method, call) or _compared_with_argument(method, call) or _happens_once(method, call):
         return True
@@ -157,6 +159,25 @@ def _excuses(method: FunctionInfo, test: ast.expr) -> bool:
     if isinstance(test, ast.Name) and test.id in {argument.arg for argument, _ in parameters(method)}:
         return test.id in _deciding_arguments(method)
     return follows_mode(method, test) or _asks_argument(method, test)
+
+
+def _asks_the_system(test: ast.expr) -> bool:
+    """Tell whether a condition asks for a variable of the environment: somebody looks for a fault."""
+    return any(isinstance(node, ast.Attribute) and node.attr in ("getenv", "environ") for node in walk(test))
+
+
+def _counts_for_nothing(method: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether a draw stands in for an input in a branch that multiplies by zero: it gives parameters a graph."""
+    path = path_to(method, call)
+    branches = [branch for branch in path if isinstance(branch, ast.If)]
+    block = next((b for branch in branches[-1:] for b in (branch.body, branch.orelse) if any(s in path for s in b)), [])
+    return any(
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.Mult)
+        and any(isinstance(side, ast.Constant) and side.value == 0 for side in (node.left, node.right))
+        for statement in block
+        for node in walk(statement)
+    )
 
 
 def _asks_for_gradients(test: ast.expr) -> bool:

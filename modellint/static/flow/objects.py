@@ -184,7 +184,7 @@ def _own_method(machine: Machine, oid: int, method: FunctionInfo, args: Args, no
     result = machine.call(target, me, args, node, state)
     if data.LOADS.search(method.name):
         touch(machine, oid, state)
-    elif machine.recorder.noted == noted and machine.classes.runs_forward(method):
+    elif machine.recorder.noted == noted and machine.classes.runs_forward(method) and method.name not in _KEEPS_BOOKS:
         # its forwards were not seen, for lack of budget: the call stands for them
         saved = state.grad
         state.grad = grad_within(machine, method, saved)
@@ -192,6 +192,13 @@ def _own_method(machine: Machine, oid: int, method: FunctionInfo, args: Args, no
         state.grad = saved
         return data.result_of(machine, number, args, state)
     return result
+
+
+_KEEPS_BOOKS = frozenset(
+    "state_dict load_state_dict parameters named_parameters buffers named_buffers children modules named_modules "
+    "apply to cpu cuda half float zero_grad requires_grad_ extra_repr".split()
+)
+"""Methods of every module: where a class has its own, they still run nothing."""
 
 
 def _switches_nothing(method: FunctionInfo) -> bool:
