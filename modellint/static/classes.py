@@ -239,7 +239,7 @@ class Classes:
         if name[:1].islower() and not self.knowledge.loaders.get(dotted):
             return Dependence(NO)  # a function, no layer
         if self.knowledge.mode_dependent.get(dotted):
-            chance = _argument(call, ("p", "dropout"), 0 if "Dropout" in name else None)
+            chance = _argument(call, ("p", "dropout", "drop_prob"), 0 if "Drop" in name else None)
             if _is_zero(chance):
                 return Dependence(NO)
             number = f"(p={chance.value!r})" if isinstance(chance, ast.Constant) else ""

@@ -134,8 +134,12 @@ def _names_a_class(context: FileContext, site: Site) -> bool:
 
 def _is_part_without_a_known_mode(case: Case) -> bool:
     """Tell whether a module runs a part, in the mode that its callers left, of which nothing tells that it has one."""
-    obj, cls = case.snapshot.obj, case.event.root.cls
-    if cls is None or not case.context.classes.is_module(cls) or ENTRY not in kinds(case.snapshot.modes):
+    obj, root = case.snapshot.obj, case.event.root
+    first = next((parameter.arg for parameter, _ in parameters(root)), "")
+    grafted = root.cls is None and first == "self"  # put into a class out of sight
+    if not grafted and (root.cls is None or not case.context.classes.is_module(root.cls)):
+        return False
+    if ENTRY not in kinds(case.snapshot.modes):
         return False
     return obj.cls is None and obj.depends == UNKNOWN
 
@@ -194,7 +198,7 @@ DOUBTS = (
     Doubt("ML101", "of a project without a name that depends on a mode", _comes_from_where_nothing_has_a_mode, 0, 6),
     Doubt("ML101", "builds parts out of sight, of which nothing tells of a mode", _builds_what_has_no_known_mode, 0, 5),
     Doubt("ML101", "of a class out of sight", _is_of_a_class_out_of_sight, 0, 3),
-    Doubt("ML101", "a part of a module, left as it was, that has no known mode", _is_part_without_a_known_mode, 0, 3),
+    Doubt("ML101", "a part of a module, left as it was, that has no known mode", _is_part_without_a_known_mode, 0, 5),
     Doubt("ML103", "nothing in the class tells of a mode", _has_no_known_mode, 2, 6),
     Doubt("ML103", "who built the model called eval(), who trains is out of sight", _was_built_so, 0, 8),
     Doubt("ML109", "builds parts out of sight, of which nothing tells of a mode", _builds_what_has_no_known_mode, 0, 1),

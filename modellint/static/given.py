@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -103,7 +104,7 @@ def of_option(node: ast.expr, scope: FunctionInfo, layer: str, wanted: str | int
 
     It is there where `node` is `wanted`, or anything but zero, None and False where `wanted` is None.
     """
-    node, scope = _settled(node, scope)
+    node, scope = _source(node, scope)
     if isinstance(node, ast.Constant):
         return Dependence(YES, layer) if _is_on(node, wanted) else Dependence(NO)
     name = _parameter(node, scope)
@@ -135,6 +136,30 @@ def _settled(node: ast.expr, scope: FunctionInfo) -> tuple[ast.expr, FunctionInf
     elif isinstance(node, ast.Name) and all(parameter.arg != node.id for parameter, _ in parameters(scope)):
         kept = [(value, scope) for name, value in assignments(scope) if name == node.id]
     return kept[0] if len(kept) == 1 else (node, scope)
+
+
+def _source(node: ast.expr, scope: FunctionInfo) -> tuple[ast.expr, FunctionInfo]:
+    """Return what an amount is made of, and where: `rates[i]` of `rates = [r.item() for r in linspace(0, rate, n)]`."""
+    for _ in range(_DEEPEST):
+        match node:
+            case ast.Subscript(value=inner) | ast.ListComp(generators=[ast.comprehension(iter=inner)]):
+                node = inner
+            case ast.Call(func=func, args=[ast.Constant(0), inner, *_]) if last_name(func) == "linspace":
+                node = inner
+            case ast.Call(func=ast.Attribute(attr="item" | "tolist", value=inner), args=[]):
+                node = inner
+            case ast.Call(args=[inner], keywords=[]) if _SAME_AMOUNT.search(last_name(node.func) or ""):
+                node = inner
+            case _:
+                before = node
+                node, scope = _settled(node, scope)
+                if node is before:
+                    break
+    return node, scope
+
+
+_SAME_AMOUNT = re.compile(r"^(float|list|tuple|iter)$|_?\d?tuple$|^pair$|_pair$")
+"""Functions that give an amount back as it is, or several times."""
 
 
 def where_asked_for(found: Dependence, function: FunctionInfo, call: ast.Call) -> Dependence:

@@ -154,6 +154,8 @@ def _judge(context: FileContext, scope: FunctionInfo, call: ast.Call, entry: Map
         return
     if training is None:
         if entry["default"]:
+            if chance is not None and _is_off_unless_given(scope, chance) and not _is_called(context, scope):
+                return
             sure = Confidence.POSSIBLE if _on_purpose(context, scope) else Confidence.CERTAIN
             yield _finding(context, call, f"{written}(...) without training=", sure)
     elif isinstance(training, ast.Constant):
@@ -197,6 +199,13 @@ def _is_off_unless_given(scope: FunctionInfo, chance: ast.expr) -> bool:
         argument.arg == chance.id and isinstance(default, ast.Constant) and not default.value
         for argument, default in parameters(scope)
     )
+
+
+def _is_called(context: FileContext, scope: FunctionInfo) -> bool:
+    """Tell whether a function may be called by somebody in sight; a method is, by what runs its object."""
+    others = context.project.mentioning(f"{scope.name}(", context.module.path, "calls")
+    called = any(caller.calls_of(scope.name) for caller in context.scopes)
+    return scope.cls is not None or called or any(path != context.module.path for path in others)
 
 
 def _called_in_training_only(scope: FunctionInfo) -> bool:

@@ -37,6 +37,7 @@ from modellint.static.flow.values import (
 )
 from modellint.static.flow.vocabulary import KEEPS_GRAPH, is_metric
 from modellint.static.project import ClassInfo
+from modellint.static.project.names import last_name
 
 PREDICTIONS = {
     "argmax": "prediction",
@@ -166,7 +167,7 @@ def escape(machine: Machine, node: ast.Call, args: Args, state: State, name: str
         machine.recorder.use(taint, "reported")
     if taint and name in ("print", "info", "debug", "log"):
         machine.recorder.use(taint, "printed")
-    if name == "backward":
+    if name == "backward" or (taint and _steps(name, node)):
         backward(machine, taint)
     elif taint and computes:
         machine.recorder.use(taint, "passed")
@@ -190,6 +191,18 @@ def escape(machine: Machine, node: ast.Call, args: Args, state: State, name: str
             if loads:
                 obj = obj._replace(weights=frozenset({"loaded", "unknown"}))
             state.heap[oid] = obj
+
+
+def _steps(name: str, node: ast.Call) -> bool:
+    """Tell whether a call differentiates a loss and takes a step: `loss_scaler(loss, optimizer, clip_grad=...)`."""
+    if not _STEPS.search(name):
+        return False
+    return any(k.arg in ("parameters", "create_graph") for k in node.keywords) or any(
+        "optim" in (last_name(argument) or "") for argument in node.args[1:]
+    )
+
+
+_STEPS = re.compile(r"scaler|backward|(^|_)(step|update)(_|$)")
 
 
 def _pass_on_collected(machine: Machine, held: Obj) -> None:

@@ -168,3 +168,63 @@ class Agent:
 )
 def test_what_is_kept_in_a_list_of_lists_is_trained_on(lint: Lint, kept: str, mark: str) -> None:
     lint(HEAD + EPISODES.format(kept=kept, mark=mark), rules=["ML201"])
+
+
+EPOCH = """
+def one_epoch(model, loader, optimizer, loss_scaler, criterion):
+    model.eval()
+    for x, y in loader:
+        output = model(x){mark}
+        loss = criterion(output, y)
+        {step}
+        print(output.argmax(-1), loss.item())
+
+def main(loader, scaler):
+    net = resnet18(weights="DEFAULT")
+    optimizer = torch.optim.Adam(net.parameters())
+    one_epoch(net, loader, optimizer, scaler, nn.CrossEntropyLoss())
+"""
+
+
+@pytest.mark.parametrize(
+    ("step", "mark"),
+    [
+        ("loss_scaler(loss, optimizer, clip_grad=1.0)", ""),
+        ("loss_scaler(loss, parameters=model.parameters())", ""),
+        ("loss_scaler(loss, 2)", "  # ML201"),
+        ("save_checkpoint(loss, optimizer)", "  # ML201"),
+    ],
+)
+def test_a_scaler_that_gets_the_loss_and_the_optimizer_differentiates(lint: Lint, step: str, mark: str) -> None:
+    lint(HEAD + EPOCH.format(step=step, mark=mark), rules=["ML201"])
+
+
+GRAFTED = """
+@torch.no_grad()
+def forward_of_a_pipeline({first}, latents):
+    images = {first}.vae.decode(latents){mark}
+    return images.argmax(1).tolist()
+"""
+
+
+def test_what_is_put_into_a_class_out_of_sight_runs_its_parts_as_they_are(lint: Lint) -> None:
+    lint(HEAD + GRAFTED.format(first="self", mark=""), rules=["ML101"])
+
+
+LEARNER = """
+{imports}
+
+def show(path, file, items):
+    net = load_learner(path, file)
+    net.load_state_dict(torch.load(path, weights_only=True))
+    net.eval()
+    for item in items:
+        print(net.predict(item)[0].argmax().item()){mark}
+"""
+
+
+@pytest.mark.parametrize(
+    ("imports", "mark"), [("from fastai.vision import *", ""), ("from learners import load_learner", "  # ML201")]
+)
+def test_a_learner_of_fastai_switches_by_itself(lint: Lint, imports: str, mark: str) -> None:
+    lint(HEAD + LEARNER.format(imports=imports, mark=mark), rules=["ML201"])

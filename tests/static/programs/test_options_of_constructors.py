@@ -9,6 +9,7 @@ from tests.static.conftest import Lint
 NETWORKS = """
 import torch
 import torch.nn.functional as F
+from timm.layers import DropPath
 from torch import nn
 
 def pair(x):
@@ -91,6 +92,36 @@ class Made(nn.Module):
     def forward(self, x):
         return self.body(x)
 
+class Mlp(nn.Module):
+    def __init__(self, width, drop=0.0):
+        super().__init__()
+        drops = pair(drop)
+        self.fc = nn.Linear(width, width)
+        self.first, self.second = nn.Dropout(drops[0]), nn.Dropout(drops[1])
+
+    def forward(self, x):
+        return self.second(self.first(self.fc(x)))
+
+class Layer(nn.Module):
+    def __init__(self, width, drop=0.0, drop_path=0.0):
+        super().__init__()
+        self.mlp = Mlp(width, drop=drop)
+        self.drop_path = DropPath(drop_path) if drop_path > 0.0 else nn.Identity()
+
+    def forward(self, x):
+        return x + self.drop_path(self.mlp(x))
+
+class Transformer(nn.Module):
+    def __init__(self, width=4, depth=2, drop_rate=0.0, drop_path_rate=0.0):
+        super().__init__()
+        rates = [rate.item() for rate in torch.linspace(0, drop_path_rate, depth)]
+        self.layers = nn.ModuleList([Layer(width, drop_rate, drop_path=rates[i]) for i in range(depth)])
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
 class Moved(nn.Module):
     def __init__(self, dropout=0.0):
         super().__init__()
@@ -125,6 +156,8 @@ WITHOUT_A_MODE = [
     "Heir(0)",
     "Quiet()",
     "Made()",
+    "Transformer()",
+    "Transformer(8, 4, drop_rate=0.0, drop_path_rate=0)",
     'Made(4, 0, norm="group")',
 ]
 
@@ -149,6 +182,8 @@ WITH_A_MODE = [
     ("Heir(0.1)", "Dropout"),
     ("Loud()", "Dropout"),
     ("Made(4, 0.5)", "Dropout"),
+    ("Transformer(drop_rate=0.1)", "Dropout"),
+    ("Transformer(4, 2, 0.0, 0.2)", "DropPath in drop_path in layers"),
     ('Made(norm="batch")', "BatchNorm1d"),
     ("Moved()", "Dropout in body"),
 ]
