@@ -32,9 +32,15 @@ def joined(answers: Iterable[Dependence]) -> Dependence:
             told = next((one for one in (result, answer) if one.answer == YES), Dependence(UNKNOWN))
             open_too = result.answer != NO and not result.hangs_on
             hangs_on = frozenset[str]() if open_too or not answer.hangs_on else result.hangs_on | answer.hangs_on
-            options, hints = result.options | answer.options, result.hints or answer.hints
+            options, hints = _one_each(result.options | answer.options), result.hints or answer.hints
             result = Dependence(told.answer, told.detail, hangs_on, options, hints)
     return result
+
+
+def _one_each(options: frozenset[Option]) -> frozenset[Option]:
+    """Return one layer for each thing that a constructor may be told: a network has many dropouts of one chance."""
+    ordered = sorted(options, key=repr, reverse=True)
+    return frozenset({(option.parameter, option.default, option.wanted): option for option in ordered}.values())
 
 
 def of_call(classes: Classes, cls: ClassInfo, call: ast.Call, scope: FunctionInfo, depth: int = 0) -> Dependence:

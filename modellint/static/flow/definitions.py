@@ -17,7 +17,7 @@ from modellint.static.project.trees import rows_of
 def _function(machine: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef, state: State) -> list[State]:
     frame = machine.frame
     if frame.function.is_body:  # found by name; a decorator may enter it into a registry
-        for made in _until_the_next(machine, node):
+        for made in _one_of_several(machine, node):
             state.variables[frame.id, node.name] = Value(symbols=(FunctionValue(made, None, node.name),))
         own = frame.function.functions.get(node.name)
         if own is not None and own.row == rows_of(node)[0]:  # the last one of that name
@@ -34,19 +34,19 @@ def _class(machine: Machine, node: ast.ClassDef, state: State) -> list[State]:
     frame = machine.frame
     own = frame.function.classes.get(node.name)
     if own is not None and frame.function.is_body:
-        for made in _until_the_next(machine, node):
+        for made in _one_of_several(machine, node):
             state.variables[frame.id, node.name] = Value(symbols=(ClassValue(made, node.name),))
         _register(machine, node, ClassValue(own, node.name), state)
         _class_body(machine, node, own, state)
     return [state]
 
 
-def _until_the_next(machine: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> list[Any]:
+def _one_of_several(machine: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> list[Any]:
     """Return the function or class that `node` defines, if its file defines the name again elsewhere: cells do."""
     body, module = machine.frame.function, machine.frame.module
-    known: dict[str, list[FunctionInfo | ClassInfo]] | None = body.memo.get(_until_the_next)
+    known: dict[str, list[FunctionInfo | ClassInfo]] | None = body.memo.get(_one_of_several)
     if known is None:
-        known = body.memo[_until_the_next] = {}
+        known = body.memo[_one_of_several] = {}
         for function in module.functions:
             if function.parent is body and function.cls is None:
                 known.setdefault(function.name, []).append(function)
