@@ -144,6 +144,11 @@ def _is_part_without_a_known_mode(case: Case) -> bool:
     return obj.cls is None and obj.depends == UNKNOWN
 
 
+def _is_a_row_of_unknown_layers(case: Case) -> bool:
+    """Tell whether a model is a row of layers, `Sequential(*layers)`, none of which is known to depend on the mode."""
+    return all(s.obj.cls == "torch.nn.Sequential" and s.obj.depends == UNKNOWN for s in case.event.snapshots)
+
+
 def _may_see_to_it_itself(case: Case) -> bool:
     project, name = case.context.project, case.event.key.detail
     if case.event.model_trained and put_into_training(case.snapshot):
@@ -199,6 +204,7 @@ DOUBTS = (
     Doubt("ML101", "builds parts out of sight, of which nothing tells of a mode", _builds_what_has_no_known_mode, 0, 5),
     Doubt("ML101", "of a class out of sight", _is_of_a_class_out_of_sight, 0, 3),
     Doubt("ML101", "a part of a module, left as it was, that has no known mode", _is_part_without_a_known_mode, 0, 5),
+    Doubt("ML101", "a Sequential of which no layer is known to depend on the mode", _is_a_row_of_unknown_layers, 0, 2),
     Doubt("ML103", "nothing in the class tells of a mode", _has_no_known_mode, 2, 6),
     Doubt("ML103", "who built the model called eval(), who trains is out of sight", _was_built_so, 0, 8),
     Doubt("ML109", "builds parts out of sight, of which nothing tells of a mode", _builds_what_has_no_known_mode, 0, 1),

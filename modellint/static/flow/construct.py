@@ -271,6 +271,9 @@ def _with_parts(depends: Dependence, attrs: dict[str, Value], args: Args, state:
                 return Dependence(YES, part.detail or part.how)
             if part.depends == UNKNOWN:
                 depends = Dependence(UNKNOWN)
+    for oid in _held(args.starred, state) if args.starred is not None else ():
+        if state.heap[oid].kind == MODEL and state.heap[oid].depends == YES:  # `Sequential(*layers)`
+            return Dependence(YES, state.heap[oid].detail or state.heap[oid].how)
     if args.starred is not None and depends.answer == NO:
         return Dependence(UNKNOWN)
     return depends

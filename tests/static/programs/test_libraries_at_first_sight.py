@@ -228,3 +228,25 @@ def show(path, file, items):
 )
 def test_a_learner_of_fastai_switches_by_itself(lint: Lint, imports: str, mark: str) -> None:
     lint(HEAD + LEARNER.format(imports=imports, mark=mark), rules=["ML201"])
+
+
+LAYERS = """
+def layers(sizes):
+    made = [nn.Linear(2, 4)]
+    for size in sizes:
+        made.append(nn.Linear(4, 4))
+        made.append(nn.{layer})
+    return made
+
+@torch.no_grad()
+def predict(path, x, sizes):
+    net = nn.Sequential(*layers(sizes), nn.Linear(4, 2))
+    net.load_state_dict(torch.load(path, weights_only=True))
+    print(net(x).argmax(-1).tolist()){mark}
+"""
+
+
+@pytest.mark.parametrize(("layer", "mark"), [("ReLU()", ""), ("Dropout(0.5)", "  # ML101")])
+def test_a_row_of_layers_out_of_a_list(lint: Lint, layer: str, mark: str) -> None:
+    found = lint(HEAD + LAYERS.format(layer=layer, mark=mark), rules=["ML101"])
+    assert all("Dropout(p=0.5)" in one.message for one in found)
