@@ -63,6 +63,8 @@ def computes_by_mode(method: FunctionInfo) -> bool:
         return False
     asked = [node for node in own(method, ast.Attribute) if node.attr == "training"]
     everywhere = [node for node in walk(method.node or ast.Pass()) if getattr(node, "attr", None) == "training"]
+    if not everywhere and any(parameter.arg == "training" for parameter, _ in parameters(method)):
+        return False  # as in Keras, callers say it
     return len(asked) < len(everywhere) or not asked or any(_follows(path_to(method, node)) for node in asked)
 
 

@@ -250,3 +250,29 @@ def predict(path, x, sizes):
 def test_a_row_of_layers_out_of_a_list(lint: Lint, layer: str, mark: str) -> None:
     found = lint(HEAD + LAYERS.format(layer=layer, mark=mark), rules=["ML101"])
     assert all("Dropout(p=0.5)" in one.message for one in found)
+
+
+ASKED = """
+class Noisy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 2)
+
+    def forward(self, x, training=False):
+        if {asked}:
+            x = x + torch.normal(0.0, 0.1, x.shape)
+        return self.fc(x)
+
+@torch.no_grad()
+def predict(path, x):
+    net = Noisy()
+    net.load_state_dict(torch.load(path, weights_only=True))
+    print(net(x).argmax(-1).tolist())  # {mark}
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "mark"), [("training", "ML101:info"), ("self.training", "ML101"), ("training or self.training", "ML101")]
+)
+def test_what_an_argument_decides_is_no_mode(lint: Lint, asked: str, mark: str) -> None:
+    lint(HEAD + ASKED.format(asked=asked, mark=mark), rules=["ML101"])
