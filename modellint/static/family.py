@@ -47,7 +47,7 @@ def differentiates(cls: ClassInfo, project: Project) -> bool:
     forward = project.method(cls, "forward")
     methods = [forward] if forward is not None else []
     for method in methods:
-        for call in (*method.calls_of("grad"), *method.calls_of("backward")):
+        for call in method.calls_of("grad", "backward"):
             symbol = project.resolve_in(method, call.func)
             if symbol is not None and symbol.dotted.startswith("torch.autograd."):
                 return True

@@ -32,9 +32,9 @@ def joined(answers: Iterable[Dependence]) -> Dependence:
             told = next((one for one in (result, answer) if one.answer == YES), Dependence(UNKNOWN))
             open_too = result.answer != NO and not result.hangs_on
             hangs_on = frozenset[str]() if open_too or not answer.hangs_on else result.hangs_on | answer.hangs_on
-            options, hints = _one_each(result.options | answer.options), result.hints or answer.hints
+            options, hints = result.options | answer.options, result.hints or answer.hints
             result = Dependence(told.answer, told.detail, hangs_on, options, hints)
-    return result
+    return result._replace(options=_one_each(result.options)) if len(result.options) > 1 else result
 
 
 def _one_each(options: frozenset[Option]) -> frozenset[Option]:
@@ -52,10 +52,10 @@ def of_call(classes: Classes, cls: ClassInfo, call: ast.Call, scope: FunctionInf
 
 def of_base(classes: Classes, built: Dependence, init: FunctionInfo, heir: FunctionInfo | None) -> Dependence:
     """Tell it of what the constructor `init` of a base builds, which `heir`, the constructor of the class, calls."""
-    calls = heir.calls_of("__init__") if heir is not None and heir.cls is not None else ()
-    if heir is not None and len(calls) == 1 and ast.unparse(calls[0].func).startswith("super("):
-        above = [c for c in classes.project.ancestry(heir.cls)[0][1:] if "__init__" in c.methods] if heir.cls else []
-        if above[:1] == [init.cls]:
+    if heir is not None and heir.cls is not None:
+        calls = heir.calls_of("__init__")
+        above = [base for base in classes.project.ancestry(heir.cls)[0][1:] if "__init__" in base.methods]
+        if len(calls) == 1 and ast.unparse(calls[0].func).startswith("super(") and above[:1] == [init.cls]:
             return as_called(classes, built, init, calls[0], heir, 0)
     return Dependence(built.answer, built.detail, hints=built.hints)
 

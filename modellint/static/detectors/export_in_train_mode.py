@@ -72,9 +72,6 @@ def _is_to_be_trained(event: Event) -> bool:
         for target in node.targets
     ]
     row = event.site.row
-    later = [call.func for name in _TRAINING for call in event.function.calls_of(name) if call.lineno > row]
+    later = [call.func for call in event.function.calls_of("train", "parameters") if call.lineno > row]
     trained = {ast.unparse(func.value) for func in later if isinstance(func, ast.Attribute)}
     return any(speaks_of_inference(name) is False or name in trained for name in names)
-
-
-_TRAINING = ("train", "parameters")

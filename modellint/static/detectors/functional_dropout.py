@@ -203,9 +203,10 @@ def _is_off_unless_given(scope: FunctionInfo, chance: ast.expr) -> bool:
 
 def _is_called(context: FileContext, scope: FunctionInfo) -> bool:
     """Tell whether a function may be called by somebody in sight; a method is, by what runs its object."""
+    if scope.cls is not None or any(caller.calls_of(scope.name) for caller in context.scopes):
+        return True
     others = context.project.mentioning(f"{scope.name}(", context.module.path, "calls")
-    called = any(caller.calls_of(scope.name) for caller in context.scopes)
-    return scope.cls is not None or called or any(path != context.module.path for path in others)
+    return any(path != context.module.path for path in others)
 
 
 def _called_in_training_only(scope: FunctionInfo) -> bool:

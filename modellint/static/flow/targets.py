@@ -294,9 +294,9 @@ def part_of(machine: Machine, oid: int, name: str, state: State) -> Value:
         # the parts of a class of which nothing tells that it depends on one
         telling = obj.depends != UNKNOWN or machine.classes.dependence(obj.cls).hints
         inside = telling and machine.classes.builds_child(obj.cls, name)
-    modeless = inside and isinstance(obj.cls, ClassInfo) and machine.classes.has_no_mode(obj.cls, name)
     key = machine.number(("part", oid, name))
     if state.heap.find(key) is None:
+        modeless = inside and isinstance(obj.cls, ClassInfo) and machine.classes.has_no_mode(obj.cls, name)
         state.heap[key] = Obj(
             OPAQUE,
             None,

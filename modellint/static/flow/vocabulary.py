@@ -8,7 +8,8 @@ import re
 from modellint.static.project.names import last_name
 
 MODEL_NAME = re.compile(
-    r"^_*(?!(get|build|make|create|load|define|setup|construct|wrap|instantiate|import)_)(\w*_)?(model|net|network|module|backbone|encoder|decoder|generator|discriminator|classifier|detector|"
+    r"^_*(?!(get|build|make|create|load|define|setup|construct|wrap|instantiate|import)_)(\w*_)?"
+    r"(model|net|network|module|backbone|encoder|decoder|generator|discriminator|classifier|detector|"
     r"segmenter|predictor_model|teacher|student|policy|actor|critic|agent_net|ema_model|unet|vae|resnet|bert|gpt|vit|clip|"
     r"net[A-Z]\w?|\w+Net|\w*model\d*|G|D|G_\w+|D_\w+|(model|net|network)_(with|and)_(loss|crit\w*))$"
 )
