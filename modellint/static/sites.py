@@ -15,7 +15,7 @@ from modellint.static.flow.forwards import written
 from modellint.static.flow.frames import call_at
 from modellint.static.flow.values import Site
 from modellint.static.naming import is_test_file, is_test_module, may_be_script
-from modellint.static.project import FunctionInfo
+from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.callers import MAX_FILES, files_calling, name_in_calls
 
 
@@ -143,7 +143,16 @@ def judged_at_callers(events: Iterable[Event]) -> Iterator[Event]:
                 continue
             if left_by_constructor(event) and any(_is_led_to(other, event) for other in listed):
                 continue
+            if any(_knows_the_model_of(other, event) for other in listed):
+                continue
         yield event
+
+
+def _knows_the_model_of(other: Event, event: Event) -> bool:
+    """Tell whether `other` is what `event` is, seen from a caller that has built the model that `event` was given."""
+    given = all(s.obj.cls is None and s.obj.born is None for s in event.snapshots)
+    led = other.site == event.site and any(step.callee is event.root for step in other.key.chain)
+    return given and led and all(isinstance(s.obj.cls, ClassInfo) for s in other.snapshots)
 
 
 def _is_led_to(other: Event, event: Event) -> bool:

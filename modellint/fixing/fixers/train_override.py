@@ -17,7 +17,7 @@ def fix(document: Document, finding: Diagnostic, rule: Rule) -> Change | None:
     """Repair the `def` that the finding marks; a method that trains is another thing by the same name."""
     method = document.starting(finding.span.start, cst.FunctionDef)
     me = self_of(method) if method is not None else None
-    if method is None or me is None or not isinstance(method.body, cst.IndentedBlock):
+    if method is None or me is None or method.name.value != "train" or not isinstance(method.body, cst.IndentedBlock):
         return None
     if words(method.body) & TRAINING or method.params.kwonly_params or isinstance(method.params.star_arg, cst.Param):
         return None
@@ -85,8 +85,13 @@ def _passes_on(
             continue
         mine = [arg for arg in inner.args if dotted(arg.value) == me]
         others = [arg for arg in inner.args if arg not in mine]
-        is_base = bool(mine) or last_name(inner.func.value) == "super"
+        through_super = last_name(inner.func.value) == "super"
+        is_base = bool(mine) or through_super
         to_base = to_base or is_base
+        if through_super and mine:  # it has its object already
+            args = others or [cst.Arg(cst.Name(mode))]
+            rewrites[inner] = lambda node, args=args: node.with_changes(args=args)  # type: ignore[misc]
+            continue
         literal = len(others) == 1 and dotted(others[0].value) == "True"
         if (not others or literal) and (is_base or added) and not _is_asked(document, inner, mode):
             args = [*mine, cst.Arg(cst.Name(mode))]

@@ -62,6 +62,8 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
             yield from _judge_open(place, context)
         return
     event, snapshot = next((case for case in bad if not hides_children(case[1], context.classes)), bad[0])
+    if snapshot.obj.depends == NO and (not has_loaded_weights(snapshot) or _knows_of_modes(event, context)):
+        return  # a remark is for what is shipped, and for authors who have not thought of modes
     # code shared with training is right there: what is wrong is the call that leads to it from elsewhere
     ways = {event.key.chain for event, _ in bad}
     good += [other for other in trained if other.key.chain not in ways]
@@ -95,6 +97,18 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
     confidence = weighed("ML101", confidence, Case(event, snapshot, context))
     finding = _finding(event, snapshot, place.site, confidence, context)
     yield _cause(event, snapshot), _with_callers(finding, [event for event, _ in bad])
+
+
+def _knows_of_modes(event: Event, context: FileContext) -> bool:
+    """Tell whether another model runs in the same evaluation, in evaluation mode: what has no mode needs no switch."""
+    return any(
+        other.root is event.root
+        and other.key.oid != event.key.oid
+        and (other.function is event.function or not set(other.key.chain).isdisjoint(event.key.chain))
+        and all(in_eval(s) for s in other.snapshots)
+        for other in context.flow.events
+        if other.key.kind == FORWARD
+    )
 
 
 def _gathers_statistics(event: Event) -> bool:

@@ -17,7 +17,7 @@ from modellint.static.family import differentiates, runs_without_gradients, unde
 from modellint.static.flow.events import FORWARD, Event, Snapshot
 from modellint.static.flow.frames import call_at
 from modellint.static.flow.values import ENTRY, EVAL, ON, UNKNOWN_MODES, Site, kinds
-from modellint.static.guards import bindings
+from modellint.static.guards import bindings, own
 from modellint.static.handed_over import is_handed_over
 from modellint.static.left_open import (
     is_held_by_something,
@@ -28,7 +28,7 @@ from modellint.static.left_open import (
 from modellint.static.looked_at import is_compared, reads_graphs
 from modellint.static.merge import merged
 from modellint.static.naming import is_test_file, speaks_of_inference
-from modellint.static.project import ClassInfo, FunctionInfo, Project
+from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo, Project
 from modellint.static.project.names import last_name
 from modellint.static.purpose import (
     acts_by_name,
@@ -124,12 +124,22 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
         return Confidence.LIKELY  # whoever detaches what an evaluation gives has got a graph, whatever the mode
     if named and predicts and cut_off and event.model_trained and "backward" not in event.root.callees:
         return Confidence.LIKELY
-    if predicts and (_is_cut_off(event, snapshot) or (cut_off and _is_seen_whole(event, snapshot))):
+    if (predicts or _trains_nothing(event.root.module)) and _is_cut_off(event, snapshot):
+        return Confidence.LIKELY
+    if predicts and cut_off and _is_shown_amid_training(event, snapshot):
+        return Confidence.LIKELY
+    if numbers_only and (predicts if cut_off else _COUNTED & event.uses) and _is_seen_whole(event, snapshot):
+        return Confidence.LIKELY
+    if cut_off and has_loaded_weights(snapshot) and not event.model_trained and snapshot.grad.state == ON:
         return Confidence.LIKELY
     if acts_by_name(event) and numbers_only:
         return Confidence.LIKELY  # an environment takes no graph
     if named and predicts and ENTRY in kinds(snapshot.modes):
-        forgotten = _forgets_both(event, snapshot, context) or sibling_switches_autograd_off(event, context)
+        forgotten = (
+            _forgets_both(event, snapshot, context)
+            or sibling_switches_autograd_off(event, context)
+            or (numbers_only and _is_used_without_gradients(event))
+        )
         return Confidence.LIKELY if forgotten else Confidence.POSSIBLE
     return None
 
@@ -169,13 +179,40 @@ def _is_readied_by_its_class(event: Event, snapshot: Snapshot) -> bool:
 _WITH_GRAPH = frozenset({"returned with its graph", "passed with its graph"})
 """What became of a result that others may yet differentiate."""
 
+_COUNTED = frozenset({"reported", "number", "prediction"})
+"""What became of a result of which only numbers are left."""
+
 
 def _is_seen_whole(event: Event, snapshot: Snapshot) -> bool:
-    """Tell whether a script runs what it has trained, under autograd and apart from training.
+    """Tell whether code runs what it has trained itself, under autograd and apart from training.
 
-    Nobody but the script itself could differentiate the result.
+    Nobody but that code could differentiate the result.
     """
-    return event.model_trained and not event.beside_training and snapshot.grad.state == ON
+    recorded = snapshot.grad.state == ON or event.root_trains
+    return event.model_trained and recorded and not event.beside_training
+
+
+def _is_shown_amid_training(event: Event, snapshot: Snapshot) -> bool:
+    """Tell whether a training loop runs its model once more for what it shows or writes down, and for nothing else."""
+    shown = not SHOWN.isdisjoint(event.uses) and "returned" not in event.uses
+    recorded = snapshot.grad.state == ON or event.root_trains
+    return shown and recorded and event.beside_training and not event.feeds_training
+
+
+def _is_used_without_gradients(event: Event) -> bool:
+    """Tell whether a function uses what a forward gives under no_grad alone, a `with` that begins after the forward."""
+    call = call_at(event.function, event.site)
+    names = {name for name, value in bindings(event.function) if call is not None and value is call}
+    loads = [n for n in own(event.function, ast.Name) if n.id in names and isinstance(n.ctx, ast.Load)]
+    return bool(loads) and all(under_switch(event.function, load) for load in loads)
+
+
+def _trains_nothing(module: ModuleInfo) -> bool:
+    """Tell whether nothing in a file computes a gradient."""
+    return all(_TRAINS.isdisjoint(scope.callees) for scope in (module.body, *module.functions))
+
+
+_TRAINS = frozenset({"backward", "grad", "step"})
 
 
 def _is_cut_off(event: Event, snapshot: Snapshot) -> bool:

@@ -13,7 +13,10 @@ from modellint.static.project.trees import walk
 
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
-    """Report autograd switches as bare statements or unread variables, and `with` blocks that name the class."""
+    """Report autograd switches as bare statements or unread variables, and `with` blocks that name the class.
+
+    So are assignments that look like freezing: a module has no `requires_grad` that anything reads.
+    """
     for scope in context.scopes:
         for statement in scope.statements:
             if isinstance(statement, ast.Expr):
@@ -28,9 +31,41 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                     node = item.context_expr
                     if isinstance(node, (ast.Attribute, ast.Name)) and _switches(context, scope, node):
                         yield Finding(context.site(node), {"written": f"with {ast.unparse(node)}"})
+        yield from _frozen_by_name(context, scope)
         calls = [(name, value) for name, value in assignments(scope) if isinstance(value, ast.Call) and not value.args]
         for name, value in _never_read(scope, [call for call in calls if _switches(context, scope, call[1].func)]):
             yield Finding(context.site(value), {"written": f"{name} = {ast.unparse(value)}"})
+
+
+def _frozen_by_name(context: FileContext, scope: FunctionInfo) -> Iterator[Finding]:
+    """Yield `model.requires_grad = False`, an attribute that nothing reads, and assignments to the method."""
+    set_off = [node for node in own(scope, ast.Assign) if _is_false(node.value)]
+    for target in (target for node in set_off for target in node.targets):
+        if not isinstance(target, ast.Attribute) or target.attr not in ("requires_grad", "requires_grad_"):
+            continue
+        if target.attr == "requires_grad_" or ast.unparse(target.value) in _modules(context, scope, target.value):
+            node = next(node for node in set_off if target in node.targets)
+            yield Finding(context.site(node), {"written": f"{ast.unparse(target)} = False"})
+
+
+def _is_false(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is False
+
+
+def _modules(context: FileContext, scope: FunctionInfo, owner: ast.expr) -> set[str]:
+    """Return what has methods that modules alone have, in a function, or in its class for what the object keeps."""
+    scopes = [scope]
+    if isinstance(owner, ast.Attribute) and scope.cls is not None:
+        scopes = list(scope.cls.methods.values())
+    if "requires_grad" in context.module.body.functions or any(
+        "requires_grad" in c.methods for c in context.module.classes
+    ):
+        return set()
+    calls = (call.func for one in scopes for name in _OF_MODULES for call in one.calls_of(name))
+    return {ast.unparse(func.value) for func in calls if isinstance(func, ast.Attribute)}
+
+
+_OF_MODULES = ("eval", "parameters", "named_parameters", "load_state_dict", "children", "modules", "add_module")
 
 
 def _never_read(scope: FunctionInfo, given: list[tuple[str, ast.Call]]) -> Iterator[tuple[str, ast.Call]]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from modellint.catalog import ActiveRule
+from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
 from modellint.static.guards import own, walk_own
 from modellint.static.narrowing import attribute_of
@@ -23,6 +25,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     for cls in context.module_classes():
         method = cls.methods.get("train")
         yield from _flag_in_its_place(context, cls)
+        yield from _unheard_eval(context, cls)
         if method is None or method.node is None or method.is_static or method.is_property:
             continue
         if all(isinstance(s, ast.Raise) or _is_docstring(s) for s in method.body):
@@ -52,6 +55,27 @@ def _flag_in_its_place(context: FileContext, cls: ClassInfo) -> Iterator[Finding
 
 def _is_value(node: ast.expr | None) -> bool:
     return isinstance(node, ast.Constant) and node.value is not None
+
+
+def _unheard_eval(context: FileContext, cls: ClassInfo) -> Iterator[Finding]:
+    """Yield the `eval` of a layer that changes the layer: the eval() of a whole calls `train(False)` of its parts."""
+    method, train = cls.methods.get("eval"), cls.methods.get("train")
+    outside = context.project.ancestry(cls)[1]
+    if method is None or method.node is None or not any(_LAYER.match(base) for base in outside):
+        return
+    mode = next((argument.arg for argument, _ in parameters(train)), None) if train is not None else None
+    if train is not None and mode is not None and _asks(train, mode):
+        return  # which does what there is to do
+    me = method.self_name or ""
+    stored = [node for node in own(method, ast.Attribute) if isinstance(node.ctx, ast.Store)]
+    if any(attribute_of(node, me) not in (None, "training") for node in stored):
+        site = context.site(method.node)
+        site = site._replace(end_row=method.node.lineno, end_column=method.node.col_offset + len("def eval"))
+        message = f"`{cls.name}.eval` is not called by the eval() of a model with this layer: that calls train(False)"
+        yield Finding(site, {"class": cls.name, "problem": ""}, Confidence.LIKELY, message=message)
+
+
+_LAYER = re.compile(r"torch\.nn\.(modules\.\w+\.)?(?!Module|Sequential|DataParallel)[A-Z]")
 
 
 def _is_torchs_in_the_end(context: FileContext, cls: ClassInfo) -> bool:
@@ -89,6 +113,8 @@ def _problem(method: FunctionInfo) -> str:
         if isinstance(inner, ast.Call) and last_name(inner) == "train":
             if _is_super(inner, method):
                 passed_on = True
+                if _gives_itself_again(inner, method):
+                    return "gives super().train() `self` once more, so that eval() raises a TypeError"
                 if mode and any(isinstance(a, ast.Constant) and a.value is True for a in inner.args):
                     return "switches training mode on whatever it is given, so that eval() has no effect"
                 if any(_is_opposite(a, mode) for a in [*inner.args, *(k.value for k in inner.keywords)]):
@@ -131,6 +157,12 @@ def _is_super(call: ast.Call, method: FunctionInfo) -> bool:
         return last_name(func.value) == "super"
     first = call.args[0] if call.args else None
     return isinstance(first, ast.Name) and first.id == method.self_name
+
+
+def _gives_itself_again(call: ast.Call, method: FunctionInfo) -> bool:
+    """Tell whether this is `super().train(self, ...)`: what is found by `super()` has got its object already."""
+    bound = isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Call)
+    return bound and bool(call.args) and isinstance(call.args[0], ast.Name) and call.args[0].id == method.self_name
 
 
 def _is_opposite(node: ast.expr, mode: str | None) -> bool:

@@ -101,7 +101,10 @@ def unknown_arguments(machine: Machine, function: FunctionInfo, state: State, re
         positional.append(machine.opaque(state, ("argument", function, name), name, ENTRY_MODES))
     for argument in node.args.kwonlyargs:
         keywords[argument.arg] = machine.opaque(state, ("argument", function, argument.arg), argument.arg, ENTRY_MODES)
-    return Args(tuple(positional), keywords, NOTHING if node.args.vararg is not None else None)
+    spread = NOTHING if node.args.vararg is not None else None
+    if node.args.kwarg is not None:  # `self.model = kwargs["model"]`
+        spread = machine.opaque(state, ("argument", function, node.args.kwarg.arg), node.args.kwarg.arg, ENTRY_MODES)
+    return Args(tuple(positional), keywords, spread)
 
 
 _ABOUT_NAME = re.compile(r"(\w+)(| is None| == ('[^']*'|\d+))")

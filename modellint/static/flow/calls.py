@@ -7,7 +7,7 @@ import sys
 
 from modellint.static.flow.construct import construct
 from modellint.static.flow.externals import call_external
-from modellint.static.flow.forwards import class_of
+from modellint.static.flow.forwards import class_of, forward
 from modellint.static.flow.libraries import inherited, inherited_wrapper, load, run_by
 from modellint.static.flow.machine import Machine
 from modellint.static.flow.names import member_value
@@ -24,6 +24,7 @@ from modellint.static.flow.values import (
     OPAQUE,
     Args,
     BoundMethod,
+    Children,
     ClassValue,
     External,
     FunctionValue,
@@ -110,6 +111,8 @@ def call_value(machine: Machine, callee: Value, args: Args, node: ast.Call, stat
             given = symbol.args
             merged = Args(given.positional + args.positional, {**given.keywords, **args.keywords}, args.starred)
             results.append(call_value(machine, symbol.callee, merged, node, state))
+        elif isinstance(symbol, Children) and state.heap[symbol.owner].kind == MODEL:
+            results.append(forward(machine, symbol.owner, args, node, state))  # `self._modules[name](x)`
         elif isinstance(symbol, GradContext):  # used as a decorator: the function it is given
             results.append(_wrapped(symbol, args.positional[0]) if args.positional else NOTHING)
     for oid in callee.refs:
@@ -203,6 +206,8 @@ def _object_attribute(machine: Machine, oid: int, name: str, state: State, calle
         return Value(symbols=(SavedMode(obj.modes, oid),))
     if name in obj.attrs and name != TAINT_HELD:
         return obj.attrs[name]
+    if name == "_modules" and obj.kind == MODEL:
+        return Value(symbols=(Children(oid),))
     held = obj.attrs[TAINT_HELD].taint if TAINT_HELD in obj.attrs else frozenset()
     cls = class_of(obj)
     method = machine.project.method(cls, name) if cls is not None else None

@@ -163,16 +163,17 @@ def escape(machine: Machine, node: ast.Call, args: Args, state: State, name: str
     func = node.func
     name = name or (func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else "")
     taint = args.taint
-    if taint and is_metric(name, node):
+    measured = bool(taint) and is_metric(name, node)
+    if measured:
         machine.recorder.use(taint, "reported")
     if taint and name in ("print", "info", "debug", "log"):
         machine.recorder.use(taint, "printed")
     if name == "backward" or (taint and _steps(name, node)):
         backward(machine, taint)
-    elif taint and computes:
+    elif taint and (computes or measured):
         machine.recorder.use(taint, "passed")
     elif taint:
-        machine.recorder.pass_on(args)
+        machine.recorder.pass_on(args, state.grad)
     for value in args.every():
         for oid in value.refs:
             if state.heap[oid].kind == CONTAINER:

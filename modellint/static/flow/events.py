@@ -313,11 +313,11 @@ class Recorder:
             if number >= 0:
                 self.events[number].uses.add(name)
 
-    def pass_on(self, args: Args) -> None:
-        """Record that code out of sight gets what `args` hold."""
+    def pass_on(self, args: Args, grad: Grad) -> None:
+        """Record that code out of sight gets what `args` hold; under no_grad it can differentiate nothing of it."""
         self.use(args.taint, "passed")
         for value in args.every():
-            if CUT not in value.taint:
+            if CUT not in value.taint and grad.state != OFF:
                 self.use(value.taint, "passed with its graph")
 
     def keep(self, taint: frozenset[int], place: ast.expr) -> None:

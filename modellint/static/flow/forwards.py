@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 
 from modellint.static.attributes import called_attributes
 from modellint.static.dependence import NO, YES
@@ -30,9 +31,10 @@ from modellint.static.flow.values import (
     kinds,
 )
 from modellint.static.flow.vocabulary import MODEL_NAME
-from modellint.static.guards import walk_own
+from modellint.static.guards import own, path_to, walk_own
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.names import last_name
+from modellint.static.project.trees import walk
 
 
 def class_of(obj: Obj) -> ClassInfo | None:
@@ -50,9 +52,44 @@ def grad_within(machine: Machine, method: FunctionInfo, outside: Grad) -> Grad:
     switched = decorated_grad(machine, method)
     if switched is not None:
         return switched
-    if _GRAD_WORDS.isdisjoint(method.words):
+    if _GRAD_WORDS.isdisjoint(method.words) or _has_layer_that_records(machine, method):
         return outside
     return outside._replace(state=OFF if outside.state == OFF else UNKNOWN)
+
+
+def _has_layer_that_records(machine: Machine, method: FunctionInfo) -> bool:
+    """Tell whether a method switches gradients for a part of what it does, and a layer runs outside of that part.
+
+    The layer has to run whatever the method is given, and the part must not return: it may be all of an evaluation.
+    """
+    cls, me = method.cls, method.self_name
+    if cls is None or me is None or any(True for _ in _switches_behind_itself(method)):
+        return False
+    blocks = [node for node in own(method, ast.With) if not _is_autocast(node)]
+    if any(isinstance(inner, ast.Return) for block in blocks for inner in walk(block)):
+        return False
+    for call in method.calls:
+        func = call.func
+        if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == me:
+            if machine.classes.builds_child(cls, func.attr):
+                around = path_to(method, call)
+                if not any(isinstance(node, _CONDITIONAL) or node in blocks for node in around):
+                    return True
+    return False
+
+
+def _switches_behind_itself(method: FunctionInfo) -> Iterator[ast.Call]:
+    """Yield calls of `set_grad_enabled` that are entered by nothing: they hold until somebody calls it again."""
+    entered = [item.context_expr for node in own(method, ast.With) for item in node.items]
+    yield from (call for call in method.calls_of("set_grad_enabled") if call not in entered)
+
+
+def _is_autocast(node: ast.With) -> bool:
+    calls = [item.context_expr for item in node.items]
+    return all(isinstance(call, ast.Call) and last_name(call.func) == "autocast" for call in calls)
+
+
+_CONDITIONAL = (ast.If, ast.IfExp, ast.While, ast.BoolOp, ast.Try, ast.Match)
 
 
 def written(node: ast.Call) -> str:

@@ -49,7 +49,8 @@ from modellint.static.project import FunctionInfo
 def call_object(machine: Machine, oid: int, args: Args, node: ast.Call, state: State) -> Value:
     """Evaluate `object(...)`."""
     obj = state.heap[oid]
-    if obj.kind == MODEL or (obj.kind == OPAQUE and looks_like_model(obj) and not obj.part):
+    unpickled = obj.cls == "torch.load"  # what can be called of all that is kept in files
+    if obj.kind == MODEL or (obj.kind == OPAQUE and (unpickled or looks_like_model(obj)) and not obj.part):
         if obj.cls is not None or obj.proven or not is_factory(machine.frame.function, node.func):
             return forward(machine, oid, args, node, state)
     if obj.kind == INSTANCE and isinstance(obj.cls, str):

@@ -9,7 +9,17 @@ from modellint.static.flow.binding import unknown_arguments
 from modellint.static.flow.frames import Frame
 from modellint.static.flow.machine import Exhausted, Machine
 from modellint.static.flow.state import State, VariableKey
-from modellint.static.flow.values import CONTAINER, ENTRY_MODES, MODEL, NONE, OPAQUE, FunctionValue, Value
+from modellint.static.flow.values import (
+    CONTAINER,
+    ENTRY_MODES,
+    MODEL,
+    NONE,
+    NOTHING,
+    OPAQUE,
+    FunctionValue,
+    Value,
+    only_constant,
+)
 from modellint.static.flow.vocabulary import MODEL_NAME
 from modellint.static.guards import own, walk_own
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo
@@ -26,6 +36,7 @@ def start_up(machine: Machine, module: ModuleInfo, base: State) -> None:
     Where other functions switch modes, too, the mode is left open: which of them ran before is not known.
     """
     home = machine.module_frame(module)
+    _open_constants(module, base, home)
     fillers: dict[str, list[FunctionInfo]] = {}
     for function in module.functions:
         if function.parent is module.body and function.cls is None and not _FILLS.isdisjoint(function.words):
@@ -53,6 +64,15 @@ def start_up(machine: Machine, module: ModuleInfo, base: State) -> None:
             continue  # `args.model = "resnet18"`
         others = [f for f in module.functions if f is not functions[0] and not MODE_WORDS.isdisjoint(f.words)]
         _take_over(base, after, (home, name), bool(others))
+
+
+def _open_constants(module: ModuleInfo, base: State, home: int) -> None:
+    """Forget the constants that a file begins with and a function sets anew: `ready = False`, until it is."""
+    for function in module.functions:
+        for name in (name for node in own(function, ast.Global) for name in node.names):
+            value = base.variables.find((home, name))
+            if value is not None and value != NONE and only_constant(value) is not None:
+                base.variables[home, name] = NOTHING
 
 
 def _filled(function: FunctionInfo) -> Iterator[str]:

@@ -31,6 +31,7 @@ from modellint.static.flow.values import (
     join_all,
     only_constant,
 )
+from modellint.static.flow.vocabulary import HELD_MODEL
 from modellint.static.project import ClassInfo
 
 MAX_UNROLL = 6
@@ -261,7 +262,9 @@ def element(machine: Machine, value: Value, key: str, state: State, node: ast.AS
         elif obj.cls in COLLECTIONS and obj.attrs:
             parts.append(join_all(obj.attrs.values()))
         elif obj.kind == OPAQUE and obj.cls == "torch.load":
-            parts.append(_entry(machine, oid, key, state))
+            parts.append(_entry(machine, oid, key, "", state))
+        elif obj.kind == OPAQUE and not obj.proven and HELD_MODEL.match(key):
+            parts.append(_entry(machine, oid, key, key, state))  # `kwargs["model"]`
         elif obj.kind in (MODEL, OPAQUE):
             parts.append(part_of(machine, oid, f"[{key}]", state))
     if exact:
@@ -269,11 +272,11 @@ def element(machine: Machine, value: Value, key: str, state: State, node: ast.AS
     return join_all(parts).with_taint(value.taint) if parts else Value(taint=value.taint)
 
 
-def _entry(machine: Machine, oid: int, key: str, state: State) -> Value:
-    """Return what a checkpoint holds under `key`: perhaps a whole model, in the mode in which it was saved."""
+def _entry(machine: Machine, oid: int, key: str, name: str, state: State) -> Value:
+    """Return what is held under `key`: of a checkpoint perhaps a whole model, in the mode in which it was saved."""
     number = machine.number(("entry", oid, key))
     if state.heap.find(number) is None:
-        state.heap[number] = state.heap[oid]._replace(name="", attrs={})
+        state.heap[number] = state.heap[oid]._replace(name=name, attrs={})
     value = Value(refs=frozenset({number}))
     state.heap[oid] = state.heap[oid]._replace(attrs={**state.heap[oid].attrs, key: value})
     return value

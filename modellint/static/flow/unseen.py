@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from modellint.static.classes import WITHOUT_LAYERS
 from modellint.static.flow import data, libraries
 from modellint.static.flow.events import FORWARD
 from modellint.static.flow.forwards import class_of, written
@@ -26,9 +27,15 @@ def is_given_volatile(obj: Obj, args: Args) -> bool:
 
 def _comes_from_elsewhere(machine: Machine, cls: ClassInfo, name: str) -> bool:
     """Tell whether a method that a class lacks is a function put into it (`decode = decode_function`), or another's."""
+    mine, outside = machine.project.ancestry(cls)
     # what a class body assigns counts as stored in what is around it
-    given = any(name in owner.scope.stores for owner in machine.project.ancestry(cls)[0])
-    return given or machine.classes.stores(cls, "__class__")
+    given = any(name in owner.scope.stores for owner in mine)
+    # a class in sight from its bases on has no other methods: what is called is another of the objects this may be
+    lacks = _PLAIN_BASES.issuperset(outside) and not any("__getattr__" in owner.methods for owner in mine)
+    return given or lacks or machine.classes.stores(cls, "__class__")
+
+
+_PLAIN_BASES = WITHOUT_LAYERS | {"torch.nn.Module"}
 
 
 def model_method(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, state: State) -> Value:

@@ -11,7 +11,7 @@ MODEL_NAME = re.compile(
     r"^_*(?!(get|build|make|create|load|define|setup|construct|wrap|instantiate|import)_)(\w*_)?"
     r"(model|net|network|module|backbone|encoder|decoder|generator|discriminator|classifier|detector|"
     r"segmenter|predictor_model|teacher|student|policy|actor|critic|agent_net|ema_model|unet|vae|resnet|bert|gpt|vit|clip|"
-    r"net[A-Z]\w?|\w+Net|\w*model\d*|G|D|G_\w+|D_\w+|(model|net|network)_(with|and)_(loss|crit\w*))$"
+    r"net[A-Z]\w?|net_[a-zA-Z]|\w+Net|\w*model\d*|G|D|G_\w+|D_\w+|(model|net|network)_(with|and)_(loss|crit\w*))$"
 )
 """Names that people give to models, not to what makes them; only used where nothing better is known of a call."""
 
@@ -53,7 +53,8 @@ FORWARD_METHOD = re.compile(
 
 METRIC = re.compile(
     r"accura|metric|score|\biou|_iou|iou_|miou|f1|auc|precision|recall|bleu|wer\b|psnr|ssim|eval|correct|meter|"
-    r"save|write|dump|imshow|imwrite|plot|draw|visuali|decode|nms|postprocess|report|submit|to_csv|confusion",
+    r"save|write|dump|imshow|imwrite|plot|draw|visuali|decode|nms|postprocess|report|submit|to_csv|confusion|"
+    r"^(add|log)_(scalars?|images?|figure|histogram|audio|video)$",
     re.I,
 )
 """Names of functions that are given predictions, or publish them."""
