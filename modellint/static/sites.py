@@ -12,7 +12,7 @@ from modellint.static.dependence import NO, UNKNOWN, YES
 from modellint.static.flow.asking import asks_callers, is_open, left_by_constructor, left_to_callers
 from modellint.static.flow.events import CallSite, Event
 from modellint.static.flow.forwards import written
-from modellint.static.flow.frames import call_at
+from modellint.static.flow.frames import call_at, holds
 from modellint.static.flow.values import Site
 from modellint.static.naming import is_test_file, is_test_module, may_be_script
 from modellint.static.project import ClassInfo, FunctionInfo
@@ -180,10 +180,29 @@ def from_other_files(context: FileContext) -> list[Event]:
         if event.site.path == str(context.module.path) and not event.root.is_body and asks_callers(event)
     }
     mine = str(context.module.path)
+    asked |= {
+        callee
+        for event in context.flow.events
+        if event.site.path == mine and event.root.is_body and not event.training
+        for callee in _told_by_callers(event)
+        if callee.module is context.module
+    }
     for path, names in _callers(context, asked).items():
         found = context.callers_in(path, frozenset(names))
         context.outside_events += [e for e in found if e.site.path == mine and e.key.chain]
     return context.outside_events
+
+
+def _told_by_callers(event: Event) -> Iterator[FunctionInfo]:
+    """Yield the functions on the way to an event that a script of their own file calls, and tells mode or autograd.
+
+    A script that evaluates under no_grad at its end says nothing of others who call its function.
+    """
+    sites = {s.grad.site for s in event.snapshots} | {fact.site for s in event.snapshots for fact in s.modes}
+    functions = [step.callee for step in event.key.chain]
+    for index, function in enumerate(functions):
+        if any(site is not None and not any(holds(f, site) for f in functions[index:]) for site in sites):
+            yield function
 
 
 def unchecked_callers(context: FileContext, functions: Iterable[FunctionInfo]) -> Iterator[list[Event]]:

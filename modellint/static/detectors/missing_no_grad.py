@@ -16,7 +16,7 @@ from modellint.static.evidence import PREDICTS, SHOWN, as_trained, is_no_model, 
 from modellint.static.family import differentiates, runs_without_gradients, under_switch
 from modellint.static.flow.events import FORWARD, Event, Snapshot
 from modellint.static.flow.frames import call_at
-from modellint.static.flow.values import ENTRY, EVAL, ON, UNKNOWN_MODES, Site, kinds
+from modellint.static.flow.values import ENTRY, EVAL, ON, UNKNOWN, UNKNOWN_MODES, Site, kinds
 from modellint.static.guards import bindings, own
 from modellint.static.handed_over import is_handed_over
 from modellint.static.left_open import (
@@ -113,7 +113,8 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
         return Confidence.POSSIBLE if _for_callers(event) else Confidence.LIKELY
     ready = has_loaded_weights(snapshot) and (in_train(snapshot) or named)
     evaluates = event.model_trained and (over_held_out_data(event) or called_for_inference(event))
-    if sets_eval and named and event.root.is_body and has_loaded_weights(snapshot):
+    inferring = named or _trains_nothing(event.root.module)
+    if sets_eval and inferring and event.root.is_body and has_loaded_weights(snapshot):
         return Confidence.LIKELY  # a script from its first line to its last: nothing in it differentiates the result
     if predicts and (ready or (evaluates and (in_train(snapshot) or as_trained(event, snapshot)))):
         return Confidence.LIKELY
@@ -222,7 +223,7 @@ def _is_cut_off(event: Event, snapshot: Snapshot) -> bool:
     """
     if event.model_trained or speaks_of_inference(event.function.name) is False:
         return False
-    return kinds(snapshot.modes) == {ENTRY} and _is_cut_at_once(event)
+    return kinds(snapshot.modes) <= {ENTRY, UNKNOWN} and _is_cut_at_once(event)
 
 
 def _is_cut_at_once(event: Event) -> bool:

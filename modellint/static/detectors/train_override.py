@@ -38,7 +38,11 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
         if problem:
             node = method.node
             site = context.site(node)._replace(end_row=node.lineno, end_column=node.col_offset + len("def train"))
-            yield Finding(site, {"class": cls.name, "problem": problem})
+            again = [
+                call for call in walk_own(method) if isinstance(call, ast.Call) and _gives_itself_again(call, method)
+            ]
+            related = tuple((context.site(call), "the call") for call in again)
+            yield Finding(site, {"class": cls.name, "problem": problem}, related=related)
 
 
 def _flag_in_its_place(context: FileContext, cls: ClassInfo) -> Iterator[Finding]:
@@ -63,8 +67,8 @@ def _unheard_eval(context: FileContext, cls: ClassInfo) -> Iterator[Finding]:
     outside = context.project.ancestry(cls)[1]
     if method is None or method.node is None or not any(_LAYER.match(base) for base in outside):
         return
-    mode = next((argument.arg for argument, _ in parameters(train)), None) if train is not None else None
-    if train is not None and mode is not None and _asks(train, mode):
+    given = [argument.arg for argument, _ in parameters(train)][1:] if train is not None else []
+    if train is not None and given and _asks(train, given[0]):
         return  # which does what there is to do
     me = method.self_name or ""
     stored = [node for node in own(method, ast.Attribute) if isinstance(node.ctx, ast.Store)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping
 
 from modellint.static.dependence import NO
@@ -65,6 +66,7 @@ def assign(machine: Machine, target: ast.expr, value: Value, state: State) -> No
         owner = machine.eval(target.value, state)
         machine.recorder.keep(value.taint, target)
         set_attribute(machine, owner, target.attr, value, state, target)
+        _thaw(machine, owner, value, state)
         if target.attr == "requires_grad" and only_constant(value) == (True,):
             taint_variable(machine, target.value, frozenset({machine.leaf(target)}), state)
     elif isinstance(target, ast.Subscript):
@@ -73,10 +75,39 @@ def assign(machine: Machine, target: ast.expr, value: Value, state: State) -> No
         machine.recorder.keep(value.taint, target.value)
         for oid in owner.refs:
             store(state, oid, key, value)
+        _thaw(machine, owner, value, state)
         if not owner.refs and value.taint:
             taint_variable(machine, target.value, value.taint, state)  # a tensor that is filled bit by bit
     elif isinstance(target, ast.Starred):
         assign(machine, target.value, value, state)
+
+
+def _thaw(machine: Machine, owner: Value, value: Value, state: State) -> None:
+    """Let a frozen model require gradients again where a layer that learns is put into it: a new head is trained."""
+    if not any(_learns(state.heap[oid], state) for oid in value.refs):
+        return
+    seen: set[int] = set()
+    queue = [*owner.refs, *(s.owner for s in owner.symbols if isinstance(s, Children))]
+    for oid in queue:
+        obj = state.heap.find(oid)
+        if obj is None or oid in seen:
+            continue
+        seen.add(oid)
+        if obj.frozen:
+            state.heap[oid] = obj._replace(frozen=False)
+        if oid in machine.owners:
+            queue.append(machine.owners[oid][0])
+
+
+def _learns(obj: Obj, state: State) -> bool:
+    """Tell whether an object is a layer of torch that learns, or a chain with one."""
+    if obj.kind != MODEL or obj.frozen or not isinstance(obj.cls, str):
+        return False
+    held = (state.heap[oid] for value in obj.attrs.values() for oid in value.refs)
+    return _LEARNS.match(obj.cls) is not None or any(_learns(part, state) for part in held)
+
+
+_LEARNS = re.compile(r"torch\.nn\.(Linear|Conv\dd|ConvTranspose\dd|Embedding|LSTM|GRU|RNN)$")
 
 
 def _detach(value: Value, state: State) -> None:
