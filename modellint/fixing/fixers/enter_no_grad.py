@@ -1,4 +1,7 @@
-"""Enter the context manager that was only made, or only named: `torch.no_grad()` becomes `with torch.no_grad():`."""
+"""Enter the context manager that was only made, or only named: `torch.no_grad()` becomes `with torch.no_grad():`.
+
+And freeze what was only marked: `model.requires_grad = False` becomes `model.requires_grad_(False)`.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,9 @@ from modellint.fixing.names import TRAINING, holds, last_name, spelled, words
 
 def fix(document: Document, finding: Diagnostic, rule: Rule) -> Change | None:
     """Add the missing call to a `with`; make a statement the head of a block over what comes behind it."""
+    assignment = document.at(finding.span, cst.Assign)
+    if assignment is not None:
+        return _frozen(document, assignment)
     node = document.at(finding.span, cst.BaseExpression)
     if node is None:
         return None
@@ -39,6 +45,16 @@ def fix(document: Document, finding: Diagnostic, rule: Rule) -> Change | None:
     if module is None:
         return None
     return Change(module, f"Make it a block: `with {document.module.code_for_node(manager)}:`")
+
+
+def _frozen(document: Document, assignment: cst.Assign) -> Change | None:
+    """Call the method instead of `model.requires_grad = False`: what is trained then changes."""
+    target = assignment.targets[0].target
+    if len(assignment.targets) > 1 or not isinstance(target, cst.Attribute):
+        return None
+    call = cst.Call(target.with_changes(attr=cst.Name("requires_grad_")), [cst.Arg(cst.Name("False"))])
+    title = f"Freeze it: `{document.module.code_for_node(call)}`"
+    return Change(document.replaced(assignment, cst.Expr(call)), title)
 
 
 def _for_the_program(document: Document, node: cst.BaseExpression, line: cst.SimpleStatementLine) -> Change | None:

@@ -16,8 +16,8 @@ from modellint.static.evidence import PREDICTS, SHOWN, as_trained, is_no_model, 
 from modellint.static.family import differentiates, runs_without_gradients, under_switch
 from modellint.static.flow.events import FORWARD, Event, Snapshot
 from modellint.static.flow.frames import call_at
-from modellint.static.flow.values import ENTRY, EVAL, ON, UNKNOWN, UNKNOWN_MODES, Site, kinds
-from modellint.static.guards import bindings, own
+from modellint.static.flow.values import ENTRY, EVAL, ON, UNKNOWN_MODES, Site, kinds
+from modellint.static.guards import bindings, conditions, own
 from modellint.static.handed_over import is_handed_over
 from modellint.static.left_open import (
     is_held_by_something,
@@ -38,7 +38,7 @@ from modellint.static.purpose import (
     means_inference,
     over_held_out_data,
 )
-from modellint.static.sites import Place, places, shown_at, written_at
+from modellint.static.sites import Place, called_from, places, shown_at, written_at
 from modellint.static.snapshots import gradients_asked, has_loaded_weights, in_eval, in_train, records
 
 
@@ -113,7 +113,7 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
         return Confidence.POSSIBLE if _for_callers(event) else Confidence.LIKELY
     ready = has_loaded_weights(snapshot) and (in_train(snapshot) or named)
     evaluates = event.model_trained and (over_held_out_data(event) or called_for_inference(event))
-    inferring = named or _trains_nothing(event.root.module)
+    inferring = named or (numbers_only and _trains_nothing(event.root.module))
     if sets_eval and inferring and event.root.is_body and has_loaded_weights(snapshot):
         return Confidence.LIKELY  # a script from its first line to its last: nothing in it differentiates the result
     if predicts and (ready or (evaluates and (in_train(snapshot) or as_trained(event, snapshot)))):
@@ -127,9 +127,7 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
         return Confidence.LIKELY
     if (predicts or _trains_nothing(event.root.module)) and _is_cut_off(event, snapshot):
         return Confidence.LIKELY
-    if predicts and cut_off and _is_shown_amid_training(event, snapshot):
-        return Confidence.LIKELY
-    if numbers_only and (predicts if cut_off else _COUNTED & event.uses) and _is_seen_whole(event, snapshot):
+    if predicts and cut_off and (_is_seen_whole(event, snapshot) or _is_shown_amid_training(event, snapshot)):
         return Confidence.LIKELY
     if cut_off and has_loaded_weights(snapshot) and not event.model_trained and snapshot.grad.state == ON:
         return Confidence.LIKELY
@@ -180,21 +178,20 @@ def _is_readied_by_its_class(event: Event, snapshot: Snapshot) -> bool:
 _WITH_GRAPH = frozenset({"returned with its graph", "passed with its graph"})
 """What became of a result that others may yet differentiate."""
 
-_COUNTED = frozenset({"reported", "number", "prediction"})
-"""What became of a result of which only numbers are left."""
-
 
 def _is_seen_whole(event: Event, snapshot: Snapshot) -> bool:
-    """Tell whether code runs what it has trained itself, under autograd and apart from training.
+    """Tell whether a script runs what it has trained, under autograd and apart from training.
 
-    Nobody but that code could differentiate the result.
+    Nobody but the script itself could differentiate the result.
     """
-    recorded = snapshot.grad.state == ON or event.root_trains
-    return event.model_trained and recorded and not event.beside_training
+    return event.model_trained and not event.beside_training and snapshot.grad.state == ON
 
 
 def _is_shown_amid_training(event: Event, snapshot: Snapshot) -> bool:
-    """Tell whether a training loop runs its model once more for what it shows or writes down, and for nothing else."""
+    """Tell whether a training loop runs its model once more, now and then, to show or to write something down."""
+    call = call_at(event.function, event.site)
+    if call is None or not any(True for _ in conditions(event.function, call)):
+        return False
     shown = not SHOWN.isdisjoint(event.uses) and "returned" not in event.uses
     recorded = snapshot.grad.state == ON or event.root_trains
     return shown and recorded and event.beside_training and not event.feeds_training
@@ -223,7 +220,7 @@ def _is_cut_off(event: Event, snapshot: Snapshot) -> bool:
     """
     if event.model_trained or speaks_of_inference(event.function.name) is False:
         return False
-    return kinds(snapshot.modes) <= {ENTRY, UNKNOWN} and _is_cut_at_once(event)
+    return kinds(snapshot.modes) == {ENTRY} and _is_cut_at_once(event)
 
 
 def _is_cut_at_once(event: Event) -> bool:
@@ -409,4 +406,5 @@ def _finding(event: Event, snapshot: Snapshot, site: Site, confidence: Confidenc
             related.append((fact.site, "put into evaluation mode here, which leaves autograd on"))
     hint = "; eval() does not switch that off" if related else ""
     related.append((event.site, "the forward"))
+    related += [called_from(step) for step in reversed(event.key.chain)]
     return Finding(site, {"model": written_at(event, site, context), "hint": hint}, confidence, related=tuple(related))

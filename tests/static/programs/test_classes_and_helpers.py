@@ -299,10 +299,10 @@ SILENT: dict[str, str | Mapping[str, str]] = {
                 x = tensor_from(sentence)
                 h = encoder.initHidden()
                 for ei in range(x.size(0)):
-                    out, h = encoder(x[ei], h)  # ML101:info
+                    out, h = encoder(x[ei], h)
                 words = []
                 for di in range(max_length):
-                    out, h = decoder(torch.tensor([[0]]), h)  # ML101:info
+                    out, h = decoder(torch.tensor([[0]]), h)
                     topv, topi = out.data.topk(1)
                     words.append(topi.item())
                 return words

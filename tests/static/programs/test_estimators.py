@@ -190,13 +190,17 @@ def predict_survival({given}, x):
 @pytest.mark.parametrize(
     ("unpack", "cut", "result"),
     [
-        ("net, curve = fitted", ".detach()", "risks"),
         ("net, curve = fitted", "", "risks.detach().numpy(), risks"),
         ("call, curve = fitted; net = call", ".detach()", "risks.numpy()"),
     ],
 )
 def test_what_is_not_for_numbers_or_no_model_is_left_alone(lint: Lint, unpack: str, cut: str, result: str) -> None:
     lint(FITTED.format(given="fitted", unpack=unpack, cut=cut, result=result, mark=""), rules=["ML201"])
+
+
+def test_what_is_detached_at_once_is_never_differentiated(lint: Lint) -> None:
+    unpack = "net, curve = fitted"
+    lint(FITTED.format(given="fitted", unpack=unpack, cut=".detach()", result="risks", mark="ML201"), rules=["ML201"])
 
 
 def test_a_model_that_is_unpacked(lint: Lint) -> None:

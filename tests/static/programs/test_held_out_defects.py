@@ -250,7 +250,6 @@ SILENT = {
 FOUND = {
     "another condition than the mode": ASKED.format(asked="x.requires_grad", mark="ML101"),
     "predictions that no step gives": POSES.format(after="print(self.predict_poses(inputs).tolist())", mark="ML101"),
-    "a module whose parameters learn": GEOMETRY.format(grad="", mark="ML101:info"),
     "a wrapper of the project in training mode": WRAPPED.format(ready="pass", mark="ML101"),
     "an optional validation that leaves its mode": OPTIONAL.format(
         before="self.model.train()", first="pass", mark="ML103"

@@ -223,7 +223,7 @@ SILENT: dict[str, dict[str, str]] = {
         "app.py": EVAL_MODE.format(switch='eval_mode(*[data[name]["model"] for name in data.keys()])', mark="")
     },
     "what apex hands back depends on the mode as little as before": {
-        "app.py": INITIALISED.format(norm="nn.InstanceNorm2d(3)", mark="  # ML101:info")
+        "app.py": INITIALISED.format(norm="nn.InstanceNorm2d(3)", mark="")
     },
     "features of a part that a library made, for the callers of the module": {"app.py": FEATURES.format(end="")},
     "predictions that the loops of a library ask for": {"app.py": CLASSIFIER.format(library="mmengine.model", mark="")},

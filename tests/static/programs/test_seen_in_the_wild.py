@@ -184,7 +184,7 @@ SILENT = {
         def evaluate(loader):
             encoder = Encoder(nn.ReLU())
             with torch.no_grad():
-                return [encoder(x).abs().tolist() for x in loader]  # ML101:info
+                return [encoder(x).abs().tolist() for x in loader]
         """,
     "one of a table of evaluations": """
         import torch
@@ -216,7 +216,7 @@ SILENT = {
 
             @torch.no_grad()
             def evaluate(self, x, y):
-                x = self.forward(x)  # ML101:info
+                x = self.forward(x)
                 return LogisticRegression(max_iter=150).fit(x.numpy(), y).score(x.numpy(), y)
 
         def main(x, y):
