@@ -127,9 +127,9 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
         return Confidence.LIKELY
     if (predicts or _trains_nothing(event.root.module)) and _is_cut_off(event, snapshot):
         return Confidence.LIKELY
-    if predicts and cut_off and (_is_seen_whole(event, snapshot) or _is_shown_amid_training(event, snapshot)):
+    if predicts and cut_off and (_is_seen_whole(event, snapshot) or _is_shown_amid_training(event)):
         return Confidence.LIKELY
-    if cut_off and has_loaded_weights(snapshot) and not event.model_trained and snapshot.grad.state == ON:
+    if cut_off and has_loaded_weights(snapshot) and not event.model_trained:
         return Confidence.LIKELY
     if acts_by_name(event) and numbers_only:
         return Confidence.LIKELY  # an environment takes no graph
@@ -187,20 +187,18 @@ def _is_seen_whole(event: Event, snapshot: Snapshot) -> bool:
     return event.model_trained and not event.beside_training and snapshot.grad.state == ON
 
 
-def _is_shown_amid_training(event: Event, snapshot: Snapshot) -> bool:
+def _is_shown_amid_training(event: Event) -> bool:
     """Tell whether a training loop runs its model once more, now and then, to show or to write something down."""
     call = call_at(event.function, event.site)
     if call is None or not any(True for _ in conditions(event.function, call)):
         return False
-    shown = not SHOWN.isdisjoint(event.uses) and "returned" not in event.uses
-    recorded = snapshot.grad.state == ON or event.root_trains
-    return shown and recorded and event.beside_training and not event.feeds_training
+    return event.beside_training and not SHOWN.isdisjoint(event.uses) and "returned" not in event.uses
 
 
 def _is_used_without_gradients(event: Event) -> bool:
     """Tell whether a function uses what a forward gives under no_grad alone, a `with` that begins after the forward."""
     call = call_at(event.function, event.site)
-    names = {name for name, value in bindings(event.function) if call is not None and value is call}
+    names = {name for name, value in bindings(event.function) if value is call}
     loads = [n for n in own(event.function, ast.Name) if n.id in names and isinstance(n.ctx, ast.Load)]
     return bool(loads) and all(under_switch(event.function, load) for load in loads)
 

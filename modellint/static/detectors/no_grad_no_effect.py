@@ -40,11 +40,10 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
 def _frozen_by_name(context: FileContext, scope: FunctionInfo) -> Iterator[Finding]:
     """Yield `model.requires_grad = False`, an attribute that nothing reads, and assignments to the method."""
     set_off = [node for node in own(scope, ast.Assign) if _is_false(node.value)]
-    for target in (target for node in set_off for target in node.targets):
+    for node, target in ((statement, target) for statement in set_off for target in statement.targets):
         if not isinstance(target, ast.Attribute) or target.attr not in ("requires_grad", "requires_grad_"):
             continue
         if target.attr == "requires_grad_" or ast.unparse(target.value) in _modules(context, scope, target.value):
-            node = next(node for node in set_off if target in node.targets)
             yield Finding(context.site(node), {"written": f"{ast.unparse(target)} = False"})
 
 
@@ -57,9 +56,7 @@ def _modules(context: FileContext, scope: FunctionInfo, owner: ast.expr) -> set[
     scopes = [scope]
     if isinstance(owner, ast.Attribute) and scope.cls is not None:
         scopes = list(scope.cls.methods.values())
-    if "requires_grad" in context.module.body.functions or any(
-        "requires_grad" in c.methods for c in context.module.classes
-    ):
+    if any("requires_grad" in cls.methods for cls in context.module.classes):
         return set()
     calls = (call.func for one in scopes for name in _OF_MODULES for call in one.calls_of(name))
     return {ast.unparse(func.value) for func in calls if isinstance(func, ast.Attribute)}

@@ -38,10 +38,8 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
         if problem:
             node = method.node
             site = context.site(node)._replace(end_row=node.lineno, end_column=node.col_offset + len("def train"))
-            again = [
-                call for call in walk_own(method) if isinstance(call, ast.Call) and _gives_itself_again(call, method)
-            ]
-            related = tuple((context.site(call), "the call") for call in again)
+            again = _with_itself_again(method)
+            related = ((context.site(again), "the call"),) if again is not None else ()
             yield Finding(site, {"class": cls.name, "problem": problem}, related=related)
 
 
@@ -112,13 +110,13 @@ def _problem(method: FunctionInfo) -> str:
     assert node is not None
     arguments = [*node.args.posonlyargs, *node.args.args][1:]
     mode = arguments[0].arg if arguments else None
+    if _with_itself_again(method) is not None:
+        return "gives super().train() `self` once more, so that eval() raises a TypeError"
     passed_on = stored = False
     for inner in walk_own(method):
         if isinstance(inner, ast.Call) and last_name(inner) == "train":
             if _is_super(inner, method):
                 passed_on = True
-                if _gives_itself_again(inner, method):
-                    return "gives super().train() `self` once more, so that eval() raises a TypeError"
                 if mode and any(isinstance(a, ast.Constant) and a.value is True for a in inner.args):
                     return "switches training mode on whatever it is given, so that eval() has no effect"
                 if any(_is_opposite(a, mode) for a in [*inner.args, *(k.value for k in inner.keywords)]):
@@ -163,10 +161,13 @@ def _is_super(call: ast.Call, method: FunctionInfo) -> bool:
     return isinstance(first, ast.Name) and first.id == method.self_name
 
 
-def _gives_itself_again(call: ast.Call, method: FunctionInfo) -> bool:
-    """Tell whether this is `super().train(self, ...)`: what is found by `super()` has got its object already."""
-    bound = isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Call)
-    return bound and bool(call.args) and isinstance(call.args[0], ast.Name) and call.args[0].id == method.self_name
+def _with_itself_again(method: FunctionInfo) -> ast.Call | None:
+    """Return `super().train(self, ...)`: what is found by `super()` has got its object already."""
+    for call in method.calls_of("train"):
+        bound = isinstance(call.func, ast.Attribute) and last_name(call.func.value) == "super"
+        if bound and any(isinstance(given, ast.Name) and given.id == method.self_name for given in call.args):
+            return call
+    return None
 
 
 def _is_opposite(node: ast.expr, mode: str | None) -> bool:
