@@ -49,7 +49,7 @@ from modellint.static.project import FunctionInfo
 def call_object(machine: Machine, oid: int, args: Args, node: ast.Call, state: State) -> Value:
     """Evaluate `object(...)`."""
     obj = state.heap[oid]
-    unpickled = obj.cls == "torch.load"  # what can be called of all that is kept in files
+    unpickled = obj.cls == "torch.load" and obj.how != ""  # the whole: an entry may be the class to build it with
     if obj.kind == MODEL or (obj.kind == OPAQUE and (unpickled or looks_like_model(obj)) and not obj.part):
         if obj.cls is not None or obj.proven or not is_factory(machine.frame.function, node.func):
             return forward(machine, oid, args, node, state)

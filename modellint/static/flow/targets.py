@@ -307,7 +307,7 @@ def _entry(machine: Machine, oid: int, key: str, name: str, state: State) -> Val
     """Return what is held under `key`: of a checkpoint perhaps a whole model, in the mode in which it was saved."""
     number = machine.number(("entry", oid, key))
     if state.heap.find(number) is None:
-        state.heap[number] = state.heap[oid]._replace(name=name, attrs={})
+        state.heap[number] = state.heap[oid]._replace(name=name, how="", attrs={})
     value = Value(refs=frozenset({number}))
     state.heap[oid] = state.heap[oid]._replace(attrs={**state.heap[oid].attrs, key: value})
     return value

@@ -120,6 +120,7 @@ for name in ("a", "b"):
     ("switch", "mark"),
     [
         ("['table']", ""),
+        ("['kind']", ""),
         (".eval().requires_grad_(False)", ""),
         ("", "  # ML201"),
         (".eval()", "  # ML201"),
