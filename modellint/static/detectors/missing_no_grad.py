@@ -113,7 +113,7 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
         return Confidence.POSSIBLE if _for_callers(event) else Confidence.LIKELY
     ready = has_loaded_weights(snapshot) and (in_train(snapshot) or named)
     evaluates = event.model_trained and (over_held_out_data(event) or called_for_inference(event))
-    inferring = named or (numbers_only and _trains_nothing(event.root.module))
+    inferring = named or (numbers_only and not event.result_dropped and _trains_nothing(event.root.module))
     if sets_eval and inferring and event.root.is_body and has_loaded_weights(snapshot):
         return Confidence.LIKELY  # a script from its first line to its last: nothing in it differentiates the result
     if predicts and (ready or (evaluates and (in_train(snapshot) or as_trained(event, snapshot)))):
