@@ -163,14 +163,13 @@ def escape(machine: Machine, node: ast.Call, args: Args, state: State, name: str
     func = node.func
     name = name or (func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else "")
     taint = args.taint
-    measured = bool(taint) and is_metric(name, node)
-    if measured:
+    if taint and is_metric(name, node):
         machine.recorder.use(taint, "reported")
     if taint and name in ("print", "info", "debug", "log"):
         machine.recorder.use(taint, "printed")
     if name == "backward" or (taint and _steps(name, node)):
         backward(machine, taint)
-    elif taint and (computes or measured):
+    elif taint and computes:
         machine.recorder.use(taint, "passed")
     elif taint:
         machine.recorder.pass_on(args, state.grad)

@@ -292,11 +292,9 @@ class Machine:
         function = callee.function
         self.called.add(function)
         if function.name != LAMBDA and self.is_inert(function) and not _hands_over_code(args):
+            self.recorder.pass_on(args, state.grad)
             if METRIC.search(function.name):
-                self.recorder.use(args.taint, "passed")
                 self.recorder.use(args.taint, "reported")
-            else:
-                self.recorder.pass_on(args, state.grad)
             return after_inert(self.out_of_sight(node, args, state, may_write(function)), function)
         if len(self.frames) >= MAX_DEPTH or sum(f.function is function for f in self.frames) > 1:
             return self.out_of_sight(node, args, state)

@@ -439,3 +439,43 @@ features = net(torch.ones(1, 3, 224, 224)){mark}
     )
     lint(code.format(mark="", more="features.sum().backward()"), rules=["ML201"])
     lint(code.format(mark="  # ML201", more="features = features.view(-1)"), rules=["ML201"])
+
+
+ACTING = """
+from collections import namedtuple
+
+SavedAction = namedtuple("SavedAction", ["log_prob", "value"])
+
+class Policy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.head = nn.Linear(4, 2), nn.Linear(4, 1)
+        self.saved_actions = []
+
+    def forward(self, x):
+        return self.body(x).softmax(-1), self.head(x)
+
+model = Policy()
+optimizer = torch.optim.Adam(model.parameters())
+
+def select_action(state):
+    probs, value = model(state)
+    drawn = torch.distributions.Categorical(probs)
+    action = drawn.sample()
+    model.saved_actions.append(SavedAction(drawn.log_prob(action), value))
+    return action.item()
+
+def finish(returns):
+    losses = [-log_prob * (r - value) for (log_prob, value), r in zip(model.saved_actions, returns)]
+    optimizer.zero_grad()
+    torch.stack(losses).sum().backward()
+    optimizer.step()
+
+for state, returns in episodes():
+    select_action(state)
+    finish(returns)
+"""
+
+
+def test_what_is_saved_for_the_loss_keeps_its_graph(lint: Lint) -> None:
+    lint(HEAD + ACTING, rules=["ML201"])
