@@ -102,7 +102,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
 def _knows_of_modes(event: Event, context: FileContext) -> bool:
     """Tell whether the function runs another model in evaluation mode: what has no mode needs no switch there."""
     beside = (other for other in context.flow.events if other.function is event.function)
-    return any(all(in_eval(s) for s in other.snapshots) for other in beside)
+    return any(other.key.oid != event.key.oid and all(in_eval(s) for s in other.snapshots) for other in beside)
 
 
 def _gathers_statistics(event: Event) -> bool:
