@@ -143,16 +143,21 @@ def judged_at_callers(events: Iterable[Event]) -> Iterator[Event]:
                 continue
             if left_by_constructor(event) and any(_is_led_to(other, event) for other in listed):
                 continue
-            if any(_knows_the_model_of(other, event) for other in listed):
+            if _is_told_the_model(event, listed):
                 continue
         yield event
 
 
-def _knows_the_model_of(other: Event, event: Event) -> bool:
-    """Tell whether `other` is what `event` is, seen from a caller that has built the model that `event` was given."""
-    given = all(s.obj.cls is None and s.obj.born is None for s in event.snapshots)
-    led = other.site == event.site and any(step.callee is event.root for step in other.key.chain)
-    return given and led and all(isinstance(s.obj.cls, ClassInfo) for s in other.snapshots)
+def _is_told_the_model(event: Event, listed: Iterable[Event]) -> bool:
+    """Tell whether one of `listed` is `event` as seen from a caller that built the model that it was given."""
+    if any(s.obj.cls is not None or s.obj.born is not None for s in event.snapshots):
+        return False
+    return any(
+        other.site == event.site
+        and any(step.callee is event.root for step in other.key.chain)
+        and all(isinstance(s.obj.cls, ClassInfo) for s in other.snapshots)
+        for other in listed
+    )
 
 
 def _is_led_to(other: Event, event: Event) -> bool:
@@ -174,16 +179,13 @@ def from_other_files(context: FileContext) -> list[Event]:
     if context.outside_events is not None:
         return context.outside_events
     context.outside_events = []
-    asked = {
-        event.root
-        for event in context.flow.events
-        if event.site.path == str(context.module.path) and not event.root.is_body and asks_callers(event)
-    }
     mine = str(context.module.path)
+    here = [event for event in context.flow.events if event.site.path == mine]
+    asked = {event.root for event in here if not event.root.is_body and asks_callers(event)}
     asked |= {
         callee
-        for event in context.flow.events
-        if event.site.path == mine and event.root.is_body and not event.training
+        for event in here
+        if event.root.is_body and not event.training
         for callee in _told_by_callers(event)
         if callee.module is context.module
     }

@@ -113,9 +113,11 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
         return Confidence.POSSIBLE if _for_callers(event) else Confidence.LIKELY
     ready = has_loaded_weights(snapshot) and (in_train(snapshot) or named)
     evaluates = event.model_trained and (over_held_out_data(event) or called_for_inference(event))
-    inferring = named or (numbers_only and not event.result_dropped and _trains_nothing(event.root.module))
-    if sets_eval and inferring and event.root.is_body and has_loaded_weights(snapshot):
-        return Confidence.LIKELY  # a script from its first line to its last: nothing in it differentiates the result
+    if sets_eval and event.root.is_body and has_loaded_weights(snapshot):
+        if named or (numbers_only and not event.result_dropped and _trains_nothing(event.root.module)):
+            return (
+                Confidence.LIKELY
+            )  # a script from its first line to its last: nothing in it differentiates the result
     if predicts and (ready or (evaluates and (in_train(snapshot) or as_trained(event, snapshot)))):
         return Confidence.LIKELY
     if predicts and event.model_trained and any(_EVALUATES.match(f.name) for f in functions_around(event)):
@@ -125,7 +127,7 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
         return Confidence.LIKELY  # whoever detaches what an evaluation gives has got a graph, whatever the mode
     if named and predicts and cut_off and event.model_trained and "backward" not in event.root.callees:
         return Confidence.LIKELY
-    if (predicts or _trains_nothing(event.root.module)) and _is_cut_off(event, snapshot):
+    if _is_cut_off(event, snapshot) and (predicts or _trains_nothing(event.root.module)):
         return Confidence.LIKELY
     if predicts and cut_off and (_is_seen_whole(event, snapshot) or _is_shown_amid_training(event)):
         return Confidence.LIKELY
@@ -189,10 +191,10 @@ def _is_seen_whole(event: Event, snapshot: Snapshot) -> bool:
 
 def _is_shown_amid_training(event: Event) -> bool:
     """Tell whether a training loop runs its model once more, now and then, to show or to write something down."""
-    call = call_at(event.function, event.site)
-    if call is None or not any(True for _ in conditions(event.function, call)):
+    if not event.beside_training or SHOWN.isdisjoint(event.uses) or "returned" in event.uses:
         return False
-    return event.beside_training and not SHOWN.isdisjoint(event.uses) and "returned" not in event.uses
+    call = call_at(event.function, event.site)
+    return call is not None and any(True for _ in conditions(event.function, call))
 
 
 def _is_used_without_gradients(event: Event) -> bool:

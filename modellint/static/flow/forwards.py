@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 
 from modellint.static.attributes import called_attributes
 from modellint.static.dependence import NO, YES
@@ -63,7 +62,7 @@ def _has_layer_that_records(machine: Machine, method: FunctionInfo) -> bool:
     The layer has to run whatever the method is given, and the part must not return: it may be all of an evaluation.
     """
     cls, me = method.cls, method.self_name
-    if cls is None or me is None or any(True for _ in _switches_behind_itself(method)):
+    if cls is None or me is None or _switches_behind_itself(method):
         return False
     blocks = [node for node in own(method, ast.With) if not _is_autocast(node)]
     if any(isinstance(inner, ast.Return) for block in blocks for inner in walk(block)):
@@ -78,10 +77,10 @@ def _has_layer_that_records(machine: Machine, method: FunctionInfo) -> bool:
     return False
 
 
-def _switches_behind_itself(method: FunctionInfo) -> Iterator[ast.Call]:
-    """Yield calls of `set_grad_enabled` that are entered by nothing: they hold until somebody calls it again."""
+def _switches_behind_itself(method: FunctionInfo) -> bool:
+    """Tell whether a `set_grad_enabled` is entered by nothing: it holds until somebody calls it again."""
     entered = [item.context_expr for node in own(method, ast.With) for item in node.items]
-    yield from (call for call in method.calls_of("set_grad_enabled") if call not in entered)
+    return any(call not in entered for call in method.calls_of("set_grad_enabled"))
 
 
 def _is_autocast(node: ast.With) -> bool:
