@@ -86,7 +86,12 @@ def is_inference(event: Event, snapshot: Snapshot) -> bool:
         return predicts or named
     if snapshot.obj.weights == frozenset({RANDOM}) and not (event.model_trained or snapshot.obj.touched):
         return False  # nothing was loaded or learned: another rule's business
-    return named and (predicts or "returned" in event.uses)
+    return named and (predicts or "returned" in event.uses or keeps_its_numbers(event))
+
+
+def keeps_its_numbers(event: Event) -> bool:
+    """Tell whether a model is asked to evaluate and nothing is done with what it returns: it counts by itself."""
+    return not event.uses and speaks_of_inference(event.key.detail) is True
 
 
 _PLAIN = frozenset({"", "forward", "__call__"})

@@ -189,10 +189,19 @@ def from_other_files(context: FileContext) -> list[Event]:
         for callee in _told_by_callers(event)
         if callee.module is context.module
     }
-    for path, names in _callers(context, asked).items():
-        found = context.callers_in(path, frozenset(names))
-        context.outside_events += [e for e in found if e.site.path == mine and e.key.chain]
+    done = set(asked)
+    for _ in range(_STEPS_OUT):
+        found = []
+        for path, names in _callers(context, asked).items():
+            found += [e for e in context.callers_in(path, frozenset(names)) if e.site.path == mine and e.key.chain]
+        context.outside_events += found
+        asked = {event.root for event in found if not event.root.is_body and asks_callers(event)} - done
+        done |= asked
     return context.outside_events
+
+
+_STEPS_OUT = 3
+"""How far callers of callers are looked for in other files: a script runs a trainer, which asks an evaluator."""
 
 
 def _told_by_callers(event: Event) -> Iterator[FunctionInfo]:
@@ -228,6 +237,8 @@ def _callers(context: FileContext, functions: Iterable[FunctionInfo]) -> dict[Pa
             for path in files:
                 if function.cls is not None or not _has_its_own(context, path, name):
                     wanted[path].add(name)
+        if function.module is not context.module:
+            wanted[function.module.path].add(name)  # what calls the caller there
     return wanted
 
 

@@ -12,7 +12,15 @@ from modellint.static.classes import WITHOUT_LAYERS
 from modellint.static.confidence import Case, weighed
 from modellint.static.context import FileContext, Finding
 from modellint.static.cutting import is_only_detached
-from modellint.static.evidence import PREDICTS, SHOWN, as_trained, is_no_model, is_shape_check, wrong_call
+from modellint.static.evidence import (
+    PREDICTS,
+    SHOWN,
+    as_trained,
+    is_no_model,
+    is_shape_check,
+    keeps_its_numbers,
+    wrong_call,
+)
 from modellint.static.family import differentiates, runs_without_gradients, under_switch
 from modellint.static.flow.events import FORWARD, Event, Snapshot
 from modellint.static.flow.frames import call_at
@@ -90,7 +98,8 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
     if isinstance(snapshot.obj.cls, ClassInfo) and differentiates(snapshot.obj.cls, context.project):
         return None
     predicts = not PREDICTS.isdisjoint(event.uses)
-    if event.result_dropped and SHOWN.isdisjoint(event.uses) and not has_loaded_weights(snapshot):
+    dropped = event.result_dropped and SHOWN.isdisjoint(event.uses)
+    if dropped and not keeps_its_numbers(event) and not has_loaded_weights(snapshot):
         return None
     if _is_weightless(snapshot, context):
         return None
@@ -109,6 +118,8 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
         return None
     if sets_eval and predicts:
         return Confidence.LIKELY if by_its_class else Confidence.CERTAIN
+    if sets_eval and named and keeps_its_numbers(event):
+        return Confidence.LIKELY  # `model.evaluation_step(batch)`: the numbers stay in the model
     if sets_eval and named and {"returned", "passed"} & event.uses:
         return Confidence.POSSIBLE if _for_callers(event) else Confidence.LIKELY
     ready = has_loaded_weights(snapshot) and (in_train(snapshot) or named)
@@ -331,12 +342,22 @@ def _may_switch_itself(event: Event, context: FileContext) -> bool:
         module = project.load(path, mine, "calls")
         for function in module.functions if module is not None else ():
             if function.name == name and function.node is not None:
-                decorators = {last_name(decorator) for decorator in function.node.decorator_list}
-                if not _SWITCHES.isdisjoint(decorators | function.words):
+                if _switches_gradients(function) or any(map(_switches_gradients, _own_methods_called(function))):
                     return True
                 if function.cls is not None and context.classes.is_module(function.cls):
                     runs.append(context.classes.runs_forward(function) or _asks_a_part(function))
     return bool(runs) and not any(runs)  # it draws numbers, say, and runs no layer
+
+
+def _switches_gradients(function: FunctionInfo) -> bool:
+    decorators = function.node.decorator_list if function.node is not None else ()
+    return not _SWITCHES.isdisjoint(function.words.union(map(last_name, decorators)))
+
+
+def _own_methods_called(method: FunctionInfo) -> list[FunctionInfo]:
+    """Return the methods of the class itself that one of them calls, on whatever object."""
+    methods = method.cls.methods if method.cls is not None else {}
+    return [methods[name] for name in methods.keys() & method.callees]
 
 
 def _asks_a_part(method: FunctionInfo) -> bool:

@@ -33,6 +33,8 @@ from modellint.static.project import ClassInfo
 
 _SPEAKS_OF_MODE = re.compile(r"eval|infer|train|mode|grad|frozen|freeze", re.I)
 
+_DATA = re.compile(r"\w*(data(set)?s?|sets?|loaders?|batch(es|er)?|iter(ator)?s?|samples?)\b", re.I)
+"""Names of what a model is trained on or evaluated with."""
 _ANY_CONTEXT = re.compile(r"^_*(ctx|cm|context)(_?(manager|fn|factory|maker))?$", re.I)
 """Names of what makes a context that somebody chose elsewhere."""
 
@@ -130,7 +132,7 @@ def _unknown_context(machine: Machine, node: ast.expr, state: State) -> None:
     if isinstance(func, ast.Name) and _ANY_CONTEXT.match(func.id) and not machine.eval(func, state).symbols:
         state.grad = Grad(UNKNOWN, machine.site(node))  # `for context in contexts: stack.enter_context(context())`
         return
-    if not _SPEAKS_OF_MODE.search(ast.unparse(func)):
+    if not _SPEAKS_OF_MODE.search(_DATA.sub("", ast.unparse(func))):
         return
     owners = [func.value] if isinstance(func, ast.Attribute) else []
     for argument in [*owners, *node.args, *(k.value for k in node.keywords)]:

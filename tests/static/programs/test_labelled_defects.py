@@ -479,3 +479,175 @@ for state, returns in episodes():
 
 def test_what_is_saved_for_the_loss_keeps_its_graph(lint: Lint) -> None:
     lint(HEAD + ACTING, rules=["ML201"])
+
+
+COUNTED = {
+    "model.py": """
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.parts = nn.ModuleDict({"a": nn.Linear(4, 2), "b": nn.Dropout(0.1)})
+
+        def forward(self, x):
+            return self.parts["b"](self.parts["a"](x))
+
+        def evaluation_step(self, batch):
+            outputs = self(batch)
+            self.update_metrics(outputs)
+            return outputs
+
+        def refresh(self, batch):
+            return self(batch)
+    """,
+    "predictor.py": """
+    class Predictor:
+        def __init__(self, model):
+            self.model = model
+
+        def batch_evaluation(self, dataset, collect=False):
+            self.model.eval()
+            predictions = []
+            for batch in dataset:
+                preds = self.model.{step}(batch){mark}
+                if collect:
+                    predictions.append(preds.detach().cpu().numpy())
+            return self.model.get_metrics(), predictions
+    """,
+    "trainer.py": """
+    from predictor import Predictor
+
+    class Trainer:
+        def __init__(self, model, optimizer):
+            self.model = model
+            self.optimizer = optimizer
+
+        def train(self, training_set, validation_set):
+            with training_set.batches(size=4) as batches:
+                for batch in batches:
+                    loss = self.model(batch).mean()
+                    self.optimizer.zero_grad()
+                    loss.backward()
+                    self.optimizer.step()
+                self.evaluation(validation_set)
+
+        def evaluation(self, dataset):
+            {around}
+            return Predictor(self.model).batch_evaluation(dataset)
+    """,
+}
+
+
+@pytest.mark.parametrize(
+    ("step", "around", "mark"),
+    [
+        ("evaluation_step", "self.model.requires_grad_(False)", ""),
+        ("evaluation_step", "torch.set_grad_enabled(False)", ""),
+        ("refresh", "dataset = list(dataset)", ""),
+        ("evaluation_step", "dataset = list(dataset)", "  # ML201"),
+    ],
+)
+def test_a_model_that_evaluates_keeps_the_numbers_itself(lint: Lint, step: str, around: str, mark: str) -> None:
+    values = {"{step}": step, "{around}": around, "{mark}": mark}
+    files = {}
+    for name, text in COUNTED.items():
+        for word, value in values.items():
+            text = text.replace(word, value)
+        files[name] = text
+    files["trainer.py"] = "import torch\n" + files["trainer.py"].replace("\n    ", "\n")
+    lint(files, rules=["ML201"], check=["predictor.py"])
+
+
+OUT = {
+    "evaluator.py": """
+    def measure(model, batches):
+        return [model(x).argmax(-1).tolist() for x in batches]{mark}
+    """,
+    "engine.py": """
+    from evaluator import measure
+
+    def evaluate(model, batches):
+        return measure(model, batches)
+    """,
+    "main.py": """
+    import torch
+    from torchvision.models import resnet18
+    from engine import evaluate
+
+    def main(path, batches):
+        net = resnet18()
+        net.load_state_dict(torch.load(path, weights_only=True))
+        {ready}
+        print(evaluate(net, batches))
+    """,
+}
+
+
+@pytest.mark.parametrize(
+    ("ready", "mark"),
+    [
+        ("net.eval()\n        torch.set_grad_enabled(False)", ""),
+        ("net.train()\n        torch.set_grad_enabled(False)", "  # ML101"),
+        ("net.eval()", "  # ML201"),
+        ("pass", "  # ML101,ML201"),
+    ],
+)
+def test_callers_of_callers_in_other_files_tell_the_mode(lint: Lint, ready: str, mark: str) -> None:
+    files = {name: text.replace("{ready}", ready).replace("{mark}", mark) for name, text in OUT.items()}
+    lint(files, rules=["ML101", "ML201"], check=["evaluator.py"])
+
+
+ENTERED = """
+def predict(path, training_set, eval_data, trainer):
+    net = resnet18()
+    net.load_state_dict(torch.load(path, weights_only=True))
+    with {context}:
+        return [net(x).argmax(-1).tolist() for x in training_set]{mark}
+"""
+
+
+@pytest.mark.parametrize(
+    ("context", "mark"),
+    [
+        ("trainer.inference(net)", ""),
+        ("trainer.evaluation_mode(net)", ""),
+        ("frozen(net)", ""),
+        ("training_set.open()", "  # ML101,ML201"),
+        ("eval_data.loader(4)", "  # ML101,ML201"),
+    ],
+)
+def test_the_name_of_the_data_says_nothing_of_a_mode(lint: Lint, context: str, mark: str) -> None:
+    lint(HEAD + ENTERED.format(context=context, mark=mark), rules=["ML101", "ML201"])
+
+
+ASKED = {
+    "model.py": """
+    import torch
+    from torch import nn
+
+    class Model(nn.Module):
+        def forward_on_instance(self, x):
+            return self.forward_on_instances([x])[0]
+
+        def forward_on_instances(self, xs):
+            {switch}
+            return [self(x) for x in xs]
+    """,
+    "predictor.py": """
+    class Predictor:
+        def __init__(self, model):
+            model.eval()
+            self.model = model
+
+        def predict(self, x):
+            return self.model.forward_on_instance(x).argmax(-1).tolist(){mark}
+    """,
+}
+
+
+@pytest.mark.parametrize(("switch", "mark"), [("torch.set_grad_enabled(False)", ""), ("xs = list(xs)", "  # ML201")])
+def test_the_method_switches_autograd_off_through_another(lint: Lint, switch: str, mark: str) -> None:
+    files = {name: text.replace("{switch}", switch).replace("{mark}", mark) for name, text in ASKED.items()}
+    lint(files, rules=["ML201"], check=["predictor.py"])
