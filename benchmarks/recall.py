@@ -64,9 +64,11 @@ def lay_out(mirror: Path, repository: str, commit: str) -> Path | None:
     tree = TREES / f"{repository.replace('/', '+')}@{commit[:12]}"
     if (tree / ".laid").exists():
         return tree
-    git = ["git", f"--git-dir={clone}"]
+    if not clone.exists():
+        return None
+    git = ["git", "-C", str(clone)]
     listing = subprocess.run([*git, "ls-tree", "-r", "-z", commit], capture_output=True, check=False)
-    if not clone.exists() or listing.returncode:
+    if listing.returncode:
         return None
     names: dict[bytes, list[bytes]] = {}
     for entry in listing.stdout.split(b"\0"):
@@ -128,7 +130,7 @@ def judge(command: Sequence[str], mirror: Path, label: Row) -> Outcome:
         fix = label.get("fix")
         after = lay_out(mirror, label["repository"], fix["commit"]) if fix else None
         if after is not None:
-            places = check(command, after, label["file"])[0]
+            places = check(command, after, fix.get("file", label["file"]))[0]
             quiet = not is_told(places, label["rule"], label.get("cell"), fix["rows"])
     except RuntimeError as error:
         return Outcome(label, "failed", note=str(error))
@@ -218,6 +220,7 @@ def add(title: str, files: Iterable[Path]) -> None:
                         row["cell"] = given["cell"]
                     if given.get("after"):
                         row["fix"] = {"commit": given["after"], "rows": given.get("after_span") or row["rows"]}
+                        row["fix"] |= {"file": given["after_path"]} if given.get("after_path") else {}
                     if given.get("sure") == "arguable":
                         row["arguable"] = True
             except (ValueError, KeyError) as error:

@@ -120,6 +120,7 @@ class Framework:
     mode_dependent: tuple[str, ...]
     mode_free: tuple[str, ...]
     dropout_by_default: tuple[str, ...]
+    loss_in_training: tuple[str, ...]
     dependent_with: tuple[DependentWith, ...]
     path: Path
 
@@ -180,6 +181,7 @@ def _build(data: Mapping[str, Any], path: Path) -> Framework:
         mode_dependent=tuple(modules.get("mode-dependent", ())),
         mode_free=tuple(modules.get("mode-free", ())),
         dropout_by_default=tuple(modules.get("dropout-by-default", ())),
+        loss_in_training=tuple(modules.get("loss-in-training", ())),
         dependent_with=tuple(
             DependentWith(call, tuple(_argument(argument) for argument in entry["arguments"]))
             for entry in modules.get("mode-dependent-with", ())

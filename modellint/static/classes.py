@@ -204,8 +204,10 @@ class Classes:
         """Tell whether `call` builds something that depends on the mode."""
         text = dotted_name(call.func)
         if text is None:
-            by_name = isinstance(call.func, ast.Subscript) and last_name(call.func.value) == "__dict__"
-            return Dependence(UNKNOWN if by_name else NO)  # `resnets.__dict__[arch]()`
+            # `resnets.__dict__[arch]()`, `ENCODERS[args.encoder](args)`
+            return (
+                given.of_table(self, call.func.value, scope) if isinstance(call.func, ast.Subscript) else Dependence(NO)
+            )
         first = text.split(".")[0]
         if first in ("self", "cls", "super"):
             return Dependence(NO)

@@ -54,7 +54,7 @@ def _switches_a_mode(root: FunctionInfo) -> bool:
 
 def is_inference(event: Event, snapshot: Snapshot) -> bool:
     """Tell whether there is evidence that this forward is inference: without evidence, no finding."""
-    if event.training or event.wants_gradient:
+    if event.training or event.wants_gradient or "losses" in event.uses:
         return False
     predicts = not PREDICTS.isdisjoint(event.uses)
     if is_no_model(event, snapshot) or event.asks_evaluation or asked_to_train(event):

@@ -11,7 +11,7 @@ from modellint.static.attributes import stored
 from modellint.static.dependence import NO, UNKNOWN, YES, Dependence, Option
 from modellint.static.guards import assignments, conditions, walk_own
 from modellint.static.narrowing import attribute_of
-from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo
 from modellint.static.project.facts import parameters
 from modellint.static.project.names import dotted_name, last_name
 
@@ -214,6 +214,28 @@ def _of_value(classes: Classes, node: ast.expr, scope: FunctionInfo, depth: int)
         case _:
             return Dependence(UNKNOWN)
     return joined(_of_value(classes, part, scope, depth + 1) for part in parts)
+
+
+def of_table(classes: Classes, table: ast.expr, scope: FunctionInfo) -> Dependence:
+    """Tell whether any of the classes in a table of them depends on the mode: for certain where all of them do."""
+    values: list[ast.expr] = []
+    if isinstance(table, ast.Dict):
+        values = table.values
+    elif last_name(table) == "__dict__":
+        return Dependence(UNKNOWN)
+    else:
+        symbol = classes.project.resolve_in(scope, table)
+        if symbol is None or symbol.variable is None or not isinstance(symbol.target, ModuleInfo):
+            return Dependence(NO)  # elements of something local: functions, say
+        scope = symbol.target.body
+        made = [value for name, value in assignments(scope) if name == symbol.variable]
+        if len(made) != 1 or not isinstance(made[0], ast.Dict):
+            return Dependence(UNKNOWN)
+        values = made[0].values
+    found = [_of_value(classes, value, scope, 0) for value in values]
+    if all(one.answer == NO for one in found):
+        return Dependence(NO)
+    return found[0] if all(one.is_certain for one in found) else Dependence(UNKNOWN)
 
 
 def of_attribute(classes: Classes, attribute: str, scope: FunctionInfo, depth: int = 0) -> Dependence:

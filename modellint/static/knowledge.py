@@ -90,6 +90,7 @@ class Knowledge:
         self.mode_dependent = _names(frameworks, lambda f: f.mode_dependent)
         self.mode_free = _names(frameworks, lambda f: f.mode_free)
         self.dropout_by_default = _names(frameworks, lambda f: f.dropout_by_default)
+        self.loss_in_training = _names(frameworks, lambda f: f.loss_in_training)
         self.dependent_with: NameTable[tuple[Argument, ...]] = NameTable(
             (entry.call, (), entry.arguments) for f in frameworks for entry in f.dependent_with
         )

@@ -36,7 +36,7 @@ def places(context: FileContext, kind: str) -> Iterator[Place]:
     """Yield the places of this file at which events of `kind` are judged."""
     mine = str(context.module.path)
     here: dict[Site, list[Event]] = defaultdict(list)
-    elsewhere: dict[Site, list[Event]] = defaultdict(list)
+    elsewhere: dict[tuple[Site, Site], list[Event]] = defaultdict(list)  # one call may lead to several models
     shared: dict[str, set[Site]] = defaultdict(set)
     for event in seen_in(context):
         if event.key.kind != kind:
@@ -44,7 +44,7 @@ def places(context: FileContext, kind: str) -> Iterator[Place]:
         call = _call_of_shared_method(event, context)
         if call is not None and context.is_checked(call.site.path):
             if call.site.path == mine:
-                elsewhere[call.site].append(event)
+                elsewhere[call.site, event.site].append(event)
             continue  # else it is judged with the file of the call
         if event.site.path == mine:
             here[event.site].append(event)
@@ -54,10 +54,10 @@ def places(context: FileContext, kind: str) -> Iterator[Place]:
         else:
             call = next((s for s in reversed(event.key.chain) if s.site.path == mine), None)
             if call is not None:
-                elsewhere[call.site].append(event)
+                elsewhere[call.site, event.site].append(event)
     for site, events in sorted(here.items()):
         yield Place(site, in_order(judged_at_callers(events)), False)
-    for site, events in sorted(elsewhere.items()):
+    for (site, _), events in sorted(elsewhere.items()):
         yield Place(site, in_order(e for e in judged_at_callers(events) if not is_open(e)), True)
     for path, sites in sorted(shared.items()):
         yield from _shared_places(context, Path(path), sites, kind)

@@ -17,20 +17,23 @@ def fix(document: Document, finding: Diagnostic, rule: Rule) -> Change | None:
     """Repair the `def` that the finding marks; a method that trains is another thing by the same name."""
     method = document.starting(finding.span.start, cst.FunctionDef)
     me = self_of(method) if method is not None else None
-    if method is None or me is None or method.name.value != "train" or not isinstance(method.body, cst.IndentedBlock):
+    if method is None or me is None or not isinstance(method.body, cst.IndentedBlock):
+        return None
+    is_eval = method.name.value == "eval"  # which has only to return self
+    if method.name.value != "train" and not is_eval:
         return None
     if words(method.body) & TRAINING or method.params.kwonly_params or isinstance(method.params.star_arg, cst.Param):
         return None
     given = [*method.params.posonly_params, *method.params.params][1:]
-    if len([parameter for parameter in given if parameter.default is None]) > 1:
+    if not is_eval and len([parameter for parameter in given if parameter.default is None]) > 1:
         return None
     mode = given[0].name.value if given else "mode"
     rewrites: dict[cst.CSTNode, Rewrite] = {}
     done: list[str] = []
-    if not given:
+    if not given and not is_eval:
         rewrites[method.params] = _with_mode
         done.append("take `mode`")
-    passing, inserted = _passes_on(document, method, me, mode, added=not given)
+    passing, inserted = ({}, False) if is_eval else _passes_on(document, method, me, mode, added=not given)
     if passing or inserted:
         done.append("pass it on" if not given else f"pass `{mode}` on")
     returns = [inner for inner in own(method.body) if isinstance(inner, cst.Return)]

@@ -56,6 +56,9 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
 
 
 def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding]]:
+    classes = {s.obj.cls for event in place.events for s in event.snapshots}
+    if any(isinstance(cls, ClassInfo) and differentiates(cls, context.project) for cls in classes):
+        return  # whichever of the models it is given, it must be able to
     bad: list[tuple[Event, Snapshot]] = []
     good: list[Event] = []
     for event in place.events:
@@ -94,8 +97,6 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
     if differentiated and not (_PREDICTS.match(event.function.name) and _is_cut_at_once(event)):
         return None  # what others train on has still left the graph before a method named predict() gives it
     if snapshot.obj.frozen or is_no_model(event, snapshot):
-        return None
-    if isinstance(snapshot.obj.cls, ClassInfo) and differentiates(snapshot.obj.cls, context.project):
         return None
     predicts = not PREDICTS.isdisjoint(event.uses)
     dropped = event.result_dropped and SHOWN.isdisjoint(event.uses)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
+from modellint.static.flow.values import Site
 from modellint.static.guards import own, walk_own
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo
@@ -22,10 +23,11 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
 
     A flag kept as `self.train` takes the method's place as well, and is no function that eval() could call.
     """
-    for cls in context.module_classes():
+    for cls in _parts_of_modules(context):
         method = cls.methods.get("train")
         yield from _flag_in_its_place(context, cls)
         yield from _unheard_eval(context, cls)
+        yield from _unreturned_eval(context, cls)
         if method is None or method.node is None or method.is_static or method.is_property:
             continue
         if all(isinstance(s, ast.Raise) or _is_docstring(s) for s in method.body):
@@ -36,11 +38,17 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
         else:
             problem = problem or _problem(method)
         if problem:
-            node = method.node
-            site = context.site(node)._replace(end_row=node.lineno, end_column=node.col_offset + len("def train"))
+            site = _name_of(context, method)
             again = _with_itself_again(method)
             related = ((context.site(again), "the call"),) if again is not None else ()
             yield Finding(site, {"class": cls.name, "problem": problem}, related=related)
+
+
+def _parts_of_modules(context: FileContext) -> list[ClassInfo]:
+    """Return the torch modules of the file, and what they inherit beside one: `class Layer(Quantized, nn.Linear)`."""
+    modules = list(context.module_classes())
+    beside = {base for cls in modules for base in context.project.ancestry(cls)[0]}
+    return [cls for cls in context.module.classes if cls in modules or cls in beside]
 
 
 def _flag_in_its_place(context: FileContext, cls: ClassInfo) -> Iterator[Finding]:
@@ -71,10 +79,27 @@ def _unheard_eval(context: FileContext, cls: ClassInfo) -> Iterator[Finding]:
     me = method.self_name or ""
     stored = [node for node in own(method, ast.Attribute) if isinstance(node.ctx, ast.Store)]
     if any(attribute_of(node, me) not in (None, "training") for node in stored):
-        site = context.site(method.node)
-        site = site._replace(end_row=method.node.lineno, end_column=method.node.col_offset + len("def eval"))
+        site = _name_of(context, method)
         message = f"`{cls.name}.eval` is not called by the eval() of a model with this layer: that calls train(False)"
         yield Finding(site, {"class": cls.name, "problem": ""}, Confidence.LIKELY, message=message)
+
+
+def _unreturned_eval(context: FileContext, cls: ClassInfo) -> Iterator[Finding]:
+    """Yield the `eval` of a class that calls torch's and returns nothing."""
+    method = cls.methods.get("eval")
+    if method is None or method.node is None or not _is_torchs_in_the_end(context, cls):
+        return
+    if not any(isinstance(inner, ast.Return) and inner.value is not None for inner in walk_own(method)):
+        message = f"`{cls.name}.eval` does not return self, so that `model = model.eval()` gives None"
+        yield Finding(_name_of(context, method), {"class": cls.name, "problem": ""}, message=message)
+
+
+def _name_of(context: FileContext, method: FunctionInfo) -> Site:
+    """Return where the `def` of a method gives its name."""
+    node = method.node
+    assert node is not None
+    end = node.col_offset + len(f"def {method.name}")
+    return context.site(node)._replace(end_row=node.lineno, end_column=end)
 
 
 _LAYER = re.compile(r"torch\.nn\.(modules\.\w+\.)?(?!Module|Sequential|DataParallel)[A-Z]")

@@ -134,6 +134,9 @@ def _unknown_context(machine: Machine, node: ast.expr, state: State) -> None:
         return
     if not _SPEAKS_OF_MODE.search(_DATA.sub("", ast.unparse(func))):
         return
+    symbol = machine.project.resolve_in(machine.frame.function, func)
+    if symbol is not None and symbol.dotted.startswith("torch."):
+        return  # those that switch something are known; a profiler under torch.autograd does not
     owners = [func.value] if isinstance(func, ast.Attribute) else []
     for argument in [*owners, *node.args, *(k.value for k in node.keywords)]:
         for oid in machine.eval(argument, state).refs:

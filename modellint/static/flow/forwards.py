@@ -128,6 +128,9 @@ def forward(machine: Machine, oid: int, args: Args, node: ast.Call, state: State
         shown = shown._replace(modes=mixed, detail=behind.detail)
     state.heap[oid] = shown_with_parts(shown, state)
     number = machine.note(FORWARD, node, oid, state, written(node))
+    if number is not None and isinstance(obj.cls, str) and len(args.every()) > 1:
+        if kinds(obj.modes) == {TRAIN} and machine.knowledge.loss_in_training.get(obj.cls):
+            machine.recorder.use(frozenset({number}), "losses")
     state.heap[oid] = obj
     state.grad = saved
     return data.result_of(machine, number, args, state)

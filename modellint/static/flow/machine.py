@@ -291,7 +291,8 @@ class Machine:
         """Interpret a call of one of the project's functions; its effects happen in `state`."""
         function = callee.function
         self.called.add(function)
-        if function.name != LAMBDA and self.is_inert(function) and not _hands_over_code(args):
+        is_wrapper = callee.raw and callee.frame is not None  # what a decorator returned runs what it holds
+        if function.name != LAMBDA and not is_wrapper and self.is_inert(function) and not _hands_over_code(args):
             self.recorder.pass_on(args, state.grad)
             if METRIC.search(function.name):
                 self.recorder.use(args.taint, "reported")

@@ -67,7 +67,7 @@ def builtin(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, s
             state.heap[oid] = obj._replace(attrs={**obj.attrs, GRADIENTS_ASKED: switched}, frozen=False)
         return me
     if name in SAME:
-        if name == "apply" and args.positional:
+        if name == "apply" and args.positional and not args.positional[0].refs:  # `algorithm.apply(model)` runs nothing
             parts = Value(symbols=(Children(oid),))
             machine.call_value(args.positional[0], Args((parts,)), node, state)
         return me
