@@ -23,7 +23,7 @@ from modellint.static.guards import walk_own
 from modellint.static.knowledge import Knowledge
 from modellint.static.project import ClassInfo, FunctionInfo, Project
 from modellint.static.project.facts import parameters
-from modellint.static.project.names import dotted_name, last_name
+from modellint.static.project.names import dotted_name
 
 WITHOUT_LAYERS = frozenset({"object", "abc.ABC", "typing.Generic", "typing.Protocol", "typing_extensions.Protocol"})
 _BUILTINS = frozenset(dir(builtins))
