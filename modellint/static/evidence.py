@@ -118,9 +118,9 @@ _OF_TORCH = frozenset({"torch", "cuda", "no_grad", "backward", "device"})
 def _is_of_another_framework(function: FunctionInfo) -> bool:
     """Tell whether a function computes with TensorFlow, say, by the name it is imported under, and not with torch."""
     others = {name for name, made in function.module.imports.items() if made.module.split(".")[0] in OTHER_FRAMEWORKS}
-    if not others:
-        return False
     used = {node.id for node in own(function, ast.Name)} | function.callees
+    if any(alias.name in OTHER_FRAMEWORKS for node in own(function, ast.Import) for alias in node.names):
+        return "torch" not in used
     return not others.isdisjoint(used) and _OF_TORCH.isdisjoint(used)
 
 

@@ -18,6 +18,7 @@ INFERENCE_NAME = re.compile(
 TRAINING_NAME = re.compile(
     r"(^|_)(train\w*|fit|learn\w*|optimi[sz]e\w*|update\w*|loss\w*|pretrain\w*|finetune\w*)(_|$)"
 )
+_LOSS = re.compile(r"(^|_)loss\w*(_|$)")
 MOVES = frozenset({"to", "cuda", "cpu", "half", "float", "double", "bfloat16", "type"})
 """Methods that hand back the same module or tensor, on another device or of another precision."""
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -62,6 +63,12 @@ def is_test_module(module: ModuleInfo) -> bool:
 def snake(name: str) -> str:
     """Return `name` in snake case, lower."""
     return _CAMEL.sub("_", name).lower()
+
+
+def speaks_of_loss_alone(name: str) -> bool:
+    """Tell whether a name speaks of a loss, and of training by that alone: evaluations compute losses, too."""
+    text = snake(name)
+    return _LOSS.search(text) is not None and TRAINING_NAME.search(_LOSS.sub("_", text)) is None
 
 
 def speaks_of_inference(name: str) -> bool | None:

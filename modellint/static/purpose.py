@@ -10,7 +10,7 @@ from modellint.static import held_out
 from modellint.static.flow.events import CallSite, Event
 from modellint.static.flow.frames import call_at
 from modellint.static.guards import own, walk_own
-from modellint.static.naming import is_test_module, snake, speaks_of_inference
+from modellint.static.naming import is_test_module, snake, speaks_of_inference, speaks_of_loss_alone
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import parameters
 from modellint.static.project.names import last_name
@@ -62,11 +62,8 @@ def named_for_inference(event: Event) -> bool:
     """Tell whether the function is named for evaluation, prediction or the like, and not for training."""
     if is_test_code(event):
         return False
-    for name in names_around(event):
-        verdict = speaks_of_inference(name)
-        if verdict is not None:
-            return verdict
-    return False
+    verdicts = (speaks_of_inference(name) for name in names_around(event) if not speaks_of_loss_alone(name))
+    return next((verdict for verdict in verdicts if verdict is not None), False)
 
 
 def over_held_out_data(event: Event) -> bool:

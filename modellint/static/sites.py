@@ -31,6 +31,10 @@ class Place:
     events: tuple[Event, ...]
     outside: bool
 
+    def scope(self, event: Event) -> FunctionInfo:
+        """Return the function that holds the place, as one of its events tells."""
+        return next((step.caller for step in event.key.chain if step.site == self.site), event.function)
+
 
 def places(context: FileContext, kind: str) -> Iterator[Place]:
     """Yield the places of this file at which events of `kind` are judged."""
@@ -193,11 +197,19 @@ def from_other_files(context: FileContext) -> list[Event]:
     for _ in range(_STEPS_OUT):
         found = []
         for path, names in _callers(context, asked).items():
-            found += [e for e in context.callers_in(path, frozenset(names)) if e.site.path == mine and e.key.chain]
+            found += [e for e in context.callers_in(path, frozenset(names)) if _leads_through(e, context)]
         context.outside_events += found
         asked = {event.root for event in found if not event.root.is_body and asks_callers(event)} - done
         done |= asked
     return context.outside_events
+
+
+def _leads_through(event: Event, context: FileContext) -> bool:
+    """Tell whether an event is one of this file, or one that a call of this file leads to in a file not checked."""
+    mine, chain = str(context.module.path), event.key.chain
+    if event.site.path == mine:
+        return bool(chain)
+    return any(step.site.path == mine for step in chain) and not context.is_checked(event.site.path)
 
 
 _STEPS_OUT = 3

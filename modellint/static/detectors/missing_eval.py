@@ -59,7 +59,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
     if not bad:
         if not good:
             yield from _judge_saved(place, context)
-            yield from _judge_open(place, context)
+        yield from _judge_open(place, good, context)
         return
     event, snapshot = next((case for case in bad if not hides_children(case[1], context.classes)), bad[0])
     if snapshot.obj.depends == NO and (not has_loaded_weights(snapshot) or _knows_of_modes(event, context)):
@@ -200,11 +200,12 @@ def _judge_saved(place: Place, context: FileContext) -> Iterator[tuple[object, F
                 return
 
 
-def _judge_open(place: Place, context: FileContext) -> Iterator[tuple[object, Finding]]:
+def _judge_open(place: Place, good: list[Event], context: FileContext) -> Iterator[tuple[object, Finding]]:
     """No caller in sight: only what the author shows to believe tells that eval() is missing here.
 
     That is a no_grad around the forward, or another method of the class that calls eval() before it runs the model;
-    or nobody calls it at all, where the class trains the model as well.
+    or nobody calls it at all, where the class trains the model as well. Where others come here with `good` reason, the
+    call that leads here is wrong.
     """
     for event in place.events:
         for snapshot in event.snapshots:
@@ -215,10 +216,13 @@ def _judge_open(place: Place, context: FileContext) -> Iterator[tuple[object, Fi
                 sibling_sets_eval(event, context)
                 or (is_inference(event, snapshot) and is_never_switched(event, context))
             ):
-                finding = _finding(event, snapshot, place.site, Confidence.LIKELY, context)
-                yield _cause(event, snapshot), _with_callers(finding, place.events)
+                call = wrong_call(event, good) if good else None
+                if good and call is None:
+                    continue
+                finding = _finding(event, snapshot, call.site if call else place.site, Confidence.LIKELY, context)
+                yield _cause(event, snapshot), _with_callers(finding, [event] if good else place.events)
                 return
-            if not left_open or not is_inference(event, snapshot):
+            if good or not left_open or not is_inference(event, snapshot):
                 continue
             if is_begun_elsewhere(event) or not shows_what_is_meant(event, snapshot, context):
                 continue

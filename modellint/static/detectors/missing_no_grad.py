@@ -85,7 +85,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
         confidence = Confidence.POSSIBLE if left else _confidence(event, snapshot, context)
         assert confidence is not None
         confidence = weighed("ML201", confidence, Case(event, snapshot, context))
-        scope = event.function if call is None else call.caller
+        scope = place.scope(event) if call is None else call.caller
         site = place.site if call is None else instead or call.site
         yield (scope, "autograd"), _finding(event, snapshot, site, confidence, context)
 

@@ -106,4 +106,5 @@ def opaque_method(machine: Machine, oid: int, name: str, args: Args, node: ast.C
     data.escape(machine, node, args, state, name)
     run_callbacks(machine, name, args, node, state)
     result = machine.out_of_sight(node, args, state)
-    return result if held is None else result.with_taint(held.taint)
+    # what comes out is made of what goes in (`scaler.inverse_transform(x)`), or else of what was kept (`meter.mean()`)
+    return result if held is None or taint else result.with_taint(held.taint)
