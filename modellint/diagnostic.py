@@ -166,7 +166,12 @@ def to_dict(diagnostic: Diagnostic) -> dict[str, Any]:
             ],
         },
         "related": [
-            {"filename": r.filename, "location": _position(r.position), "message": r.message}
+            {
+                "filename": r.filename,
+                "location": _position(r.position),
+                "message": r.message,
+                **({} if r.cell is None else {"cell": r.cell}),
+            }
             for r in diagnostic.related
         ],
         "url": diagnostic.url,

@@ -225,10 +225,13 @@ def of_table(classes: Classes, table: ast.expr, scope: FunctionInfo) -> Dependen
         return Dependence(UNKNOWN)
     else:
         symbol = classes.project.resolve_in(scope, table)
-        if symbol is None or symbol.variable is None or not isinstance(symbol.target, ModuleInfo):
+        home, variable = scope.module, last_name(table)
+        if symbol is not None and isinstance(symbol.target, ModuleInfo):
+            home, variable = symbol.target, symbol.variable
+        scope = home.body
+        made = [value for name, value in assignments(scope) if name == variable]
+        if not made:
             return Dependence(NO)  # elements of something local: functions, say
-        scope = symbol.target.body
-        made = [value for name, value in assignments(scope) if name == symbol.variable]
         if len(made) != 1 or not isinstance(made[0], ast.Dict):
             return Dependence(UNKNOWN)
         values = made[0].values

@@ -183,8 +183,7 @@ def from_other_files(context: FileContext) -> list[Event]:
     if context.outside_events is not None:
         return context.outside_events
     context.outside_events = []
-    mine = str(context.module.path)
-    here = [event for event in context.flow.events if event.site.path == mine]
+    here = [event for event in context.flow.events if _is_judged_here(event, context)]
     asked = {event.root for event in here if not event.root.is_body and asks_callers(event)}
     asked |= {
         callee
@@ -197,19 +196,20 @@ def from_other_files(context: FileContext) -> list[Event]:
     for _ in range(_STEPS_OUT):
         found = []
         for path, names in _callers(context, asked).items():
-            found += [e for e in context.callers_in(path, frozenset(names)) if _leads_through(e, context)]
+            seen = context.callers_in(path, frozenset(names))
+            found += [event for event in seen if event.key.chain and _is_judged_here(event, context)]
         context.outside_events += found
         asked = {event.root for event in found if not event.root.is_body and asks_callers(event)} - done
         done |= asked
     return context.outside_events
 
 
-def _leads_through(event: Event, context: FileContext) -> bool:
+def _is_judged_here(event: Event, context: FileContext) -> bool:
     """Tell whether an event is one of this file, or one that a call of this file leads to in a file not checked."""
-    mine, chain = str(context.module.path), event.key.chain
-    if event.site.path == mine:
-        return bool(chain)
-    return any(step.site.path == mine for step in chain) and not context.is_checked(event.site.path)
+    mine = str(context.module.path)
+    if event.site.path == mine or context.is_checked(event.site.path):
+        return event.site.path == mine
+    return any(step.site.path == mine for step in event.key.chain)
 
 
 _STEPS_OUT = 3

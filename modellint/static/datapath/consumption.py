@@ -163,6 +163,8 @@ class Consumptions:
                 kind = EVALUATION
             elif not scope.is_body and evaluates_by_name(scope.name):
                 kind, sure = EVALUATION, False
+            elif scope.is_body and evaluates_by_name(scope.module.path.stem) and _TRAINS.isdisjoint(scope.callees):
+                kind, sure = EVALUATION, False  # a script that is called `evaluate.py`
             elif not scope.is_body and TRAINING_NAME.search(snake(scope.name)):
                 kind = TRAINING
         for iterated in _iterated(loop.iter):
@@ -216,6 +218,7 @@ class Consumptions:
         return isinstance(call.func, ast.Attribute) and bool(self.resolver.methods(Origin(call, scope), call.func))
 
 
+_TRAINS = frozenset({"backward", "step", "fit", "zero_grad"})
 _DATA = re.compile(r"load(er)?s?$|(^|_)(iter(ator)?|dls?)$")
 
 

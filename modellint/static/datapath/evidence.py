@@ -74,6 +74,8 @@ def trains(resolver: Resolver, scope: FunctionInfo, root: ast.AST, activation: A
             elif name == "zero_grad":
                 clears.append(node)
     # gradients are often cleared in both phases of a loop; what counts is whether they are computed
+    if not steps and evaluates_by_name(scope.name) and _after_eval(resolver, scope, root, activation):
+        return False
     return any(resolver.runs(scope, call, activation) for call in steps or clears)
 
 

@@ -14,7 +14,7 @@ from modellint.static.datapath.loaders import Loader, enclosing_names, loaders
 from modellint.static.datapath.reports import arrival
 from modellint.static.flow.frames import site_of
 from modellint.static.merge import merged
-from modellint.static.origins import CallView, Resolver
+from modellint.static.origins import CallView, Origin, Resolver
 from modellint.static.project.facts import called_name
 
 
@@ -59,7 +59,7 @@ def _is_on(resolver: Resolver, view: CallView, options: Mapping[str, Any]) -> bo
     arguments, through = options["arguments"], options.get("through", {})
     for name, position in arguments.items():
         given = view.argument(name, position)
-        if given is not None and resolver.truth(given) is True:
+        if given is not None and (resolver.truth(given) is True or _is_where_no_sampler_is(given, view)):
             return True
     for name, makers in through.items():
         given = view.argument(name)
@@ -70,6 +70,14 @@ def _is_on(resolver: Resolver, view: CallView, options: Mapping[str, Any]) -> bo
                 if wanted is True or (argument is not None and resolver.truth(argument) is True):
                     return True
     return False
+
+
+def _is_where_no_sampler_is(given: Origin, view: CallView) -> bool:
+    """Tell whether an argument is `sampler is None`, of the sampler that is given as well: true on one machine."""
+    sampler, node = view.argument("sampler"), given.node
+    if sampler is None or sampler.node is None or not isinstance(node, ast.Compare):
+        return False
+    return ast.unparse(node) == f"{ast.unparse(sampler.node)} is None"
 
 
 def _finding(loader: Loader, uses: list[Consumption]) -> Finding:

@@ -59,7 +59,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
     if not bad:
         if not good:
             yield from _judge_saved(place, context)
-        yield from _judge_open(place, good, context)
+        yield from _judge_open(place, good, trained, context)
         return
     event, snapshot = next((case for case in bad if not hides_children(case[1], context.classes)), bad[0])
     if snapshot.obj.depends == NO and (not has_loaded_weights(snapshot) or _knows_of_modes(event, context)):
@@ -200,12 +200,14 @@ def _judge_saved(place: Place, context: FileContext) -> Iterator[tuple[object, F
                 return
 
 
-def _judge_open(place: Place, good: list[Event], context: FileContext) -> Iterator[tuple[object, Finding]]:
+def _judge_open(
+    place: Place, good: list[Event], trained: list[Event], context: FileContext
+) -> Iterator[tuple[object, Finding]]:
     """No caller in sight: only what the author shows to believe tells that eval() is missing here.
 
     That is a no_grad around the forward, or another method of the class that calls eval() before it runs the model;
-    or nobody calls it at all, where the class trains the model as well. Where others come here with `good` reason, the
-    call that leads here is wrong.
+    or nobody calls it at all, where the class trains the model as well. Where others come here with `good` reason, or
+    to train, the call that leads here is wrong.
     """
     for event in place.events:
         for snapshot in event.snapshots:
@@ -216,11 +218,12 @@ def _judge_open(place: Place, good: list[Event], context: FileContext) -> Iterat
                 sibling_sets_eval(event, context)
                 or (is_inference(event, snapshot) and is_never_switched(event, context))
             ):
-                call = wrong_call(event, good) if good else None
+                others = [*good, *trained]
+                call = wrong_call(event, others) if others else None
                 if good and call is None:
                     continue
                 finding = _finding(event, snapshot, call.site if call else place.site, Confidence.LIKELY, context)
-                yield _cause(event, snapshot), _with_callers(finding, [event] if good else place.events)
+                yield _cause(event, snapshot), _with_callers(finding, [event] if others else place.events)
                 return
             if good or not left_open or not is_inference(event, snapshot):
                 continue
