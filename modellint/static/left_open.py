@@ -10,7 +10,7 @@ from pathlib import Path
 from modellint.static.context import FileContext
 from modellint.static.flow.events import Event, Snapshot
 from modellint.static.flow.frames import holds
-from modellint.static.flow.values import EVAL, OFF
+from modellint.static.flow.values import EVAL, OFF, TRAIN
 from modellint.static.flow.vocabulary import MODEL_NAME
 from modellint.static.handed_over import is_handed_over
 from modellint.static.naming import is_test_file, is_test_module
@@ -163,6 +163,21 @@ def _is_loaded_in_eval(event: Event, context: FileContext) -> bool:
 
 _LOADS = frozenset({"load", "load_state_dict", "from_pretrained", "load_from_checkpoint"})
 """What a function calls that readies a trained model."""
+
+
+def readies_another(event: Event, snapshot: Snapshot, context: FileContext) -> bool:
+    """Tell whether the class of a method builds two models that it runs there, and calls eval() of the other alone."""
+    cls = event.function.cls
+    if cls is None or not any(fact.mode == TRAIN and fact.site is not None for fact in snapshot.modes):
+        return False
+    for other in context.flow.events:
+        if other.root is not event.root or other.key.oid == event.key.oid:
+            continue
+        readied = [f for s in other.snapshots for f in s.modes if f.mode == EVAL and f.how == "eval()"]
+        methods = cls.methods.values()
+        if readied and all(f.site is not None and any(holds(m, f.site) for m in methods) for f in readied):
+            return True
+    return False
 
 
 def sibling_sets_eval(event: Event, context: FileContext) -> bool:

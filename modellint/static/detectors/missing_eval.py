@@ -23,6 +23,7 @@ from modellint.static.left_open import (
     is_begun_elsewhere,
     is_never_switched,
     leaves_it_to_others,
+    readies_another,
     shows_what_is_meant,
     sibling_sets_eval,
 )
@@ -216,6 +217,7 @@ def _judge_open(
                 continue
             if named_for_inference(event) and (
                 sibling_sets_eval(event, context)
+                or (has_loaded_weights(snapshot) and readies_another(event, snapshot, context))
                 or (is_inference(event, snapshot) and is_never_switched(event, context))
             ):
                 others = [*good, *trained]

@@ -23,8 +23,8 @@ from modellint.static.evidence import (
 )
 from modellint.static.family import differentiates, runs_without_gradients, under_switch
 from modellint.static.flow.events import FORWARD, Event, Snapshot
-from modellint.static.flow.frames import call_at
-from modellint.static.flow.values import ENTRY, EVAL, ON, UNKNOWN_MODES, Site, kinds
+from modellint.static.flow.frames import call_at, holds
+from modellint.static.flow.values import ENTRY, EVAL, OFF, ON, UNKNOWN_MODES, Site, kinds
 from modellint.static.guards import bindings, conditions, own
 from modellint.static.handed_over import is_handed_over
 from modellint.static.left_open import (
@@ -99,6 +99,10 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
     if snapshot.obj.frozen or is_no_model(event, snapshot):
         return None
     predicts = not PREDICTS.isdisjoint(event.uses)
+    by_its_class = _is_readied_by_its_class(event, snapshot)
+    sets_eval = (in_eval(snapshot) or by_its_class) and any(fact.site is not None for fact in snapshot.modes)
+    if sets_eval and event.result_dropped and _is_read_by_a_hook(event):
+        return Confidence.LIKELY
     dropped = event.result_dropped and SHOWN.isdisjoint(event.uses)
     if dropped and not keeps_its_numbers(event) and not has_loaded_weights(snapshot):
         return None
@@ -109,8 +113,6 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
         return Confidence.CERTAIN
     if is_test_code(event) or is_shape_check(event, snapshot) or is_compared(event):
         return None
-    by_its_class = _is_readied_by_its_class(event, snapshot)
-    sets_eval = (in_eval(snapshot) or by_its_class) and any(fact.site is not None for fact in snapshot.modes)
     numbers_only = not event.kept and _WITH_GRAPH.isdisjoint(event.uses)
     cut_off = "detached" in event.uses and numbers_only
     if sets_eval and cut_off:
@@ -145,6 +147,10 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
         return Confidence.LIKELY
     if cut_off and has_loaded_weights(snapshot) and not event.model_trained:
         return Confidence.LIKELY
+    if predicts and cut_off and _PREDICTS.match(event.root.name) and _is_of_a_class_that_trains_nothing(event, context):
+        return Confidence.LIKELY
+    if numbers_only and _is_measured_beside_training(event, context):
+        return Confidence.LIKELY
     if acts_by_name(event) and numbers_only:
         return Confidence.LIKELY  # an environment takes no graph
     if named and predicts and ENTRY in kinds(snapshot.modes):
@@ -155,6 +161,41 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
         )
         return Confidence.LIKELY if forgotten else Confidence.POSSIBLE
     return None
+
+
+def _is_read_by_a_hook(event: Event) -> bool:
+    """Tell whether a forward runs for a hook alone that its function registers, and that takes no graph away."""
+    function = event.function
+    if "register_forward_hook" not in function.callees:
+        return False
+    nested = [inner for inner in function.nested if not _CUTS.isdisjoint(inner.callees | _attributes_read(inner))]
+    return bool(nested)
+
+
+_CUTS = frozenset({"data", "detach", "numpy", "tolist", "item"})
+
+
+def _attributes_read(function: FunctionInfo) -> set[str]:
+    return {node.attr for node in own(function, ast.Attribute)}
+
+
+def _is_measured_beside_training(event: Event, context: FileContext) -> bool:
+    """Tell whether a method takes but a number from what its class trains, where another one switches autograd off."""
+    if "number" not in event.uses or not event.model_trained or event.root_trains or event.beside_training:
+        return False
+    cls = event.function.cls
+    if cls is None or context.classes.is_module(cls) or speaks_of_inference(event.function.name) is False:
+        return False
+    return any(
+        other.function.cls is cls and snapshot.grad.state == OFF and holds(other.root, snapshot.grad.site)
+        for other in context.flow.events
+        for snapshot in other.snapshots
+    )
+
+
+def _is_of_a_class_that_trains_nothing(event: Event, context: FileContext) -> bool:
+    cls = event.root.cls
+    return cls is not None and not event.model_trained and not context.classes.is_module(cls)
 
 
 def _is_weightless(snapshot: Snapshot, context: FileContext) -> bool:

@@ -39,8 +39,8 @@ from modellint.static.project.facts import parameters
 from modellint.static.weights import Weights
 
 EFFECTIVE = frozenset(
-    "eval train no_grad inference_mode enable_grad set_grad_enabled requires_grad_ requires_grad load_state_dict from_pretrained "
-    "create_model".split()
+    "eval train no_grad inference_mode enable_grad set_grad_enabled requires_grad_ requires_grad load_state_dict "
+    "from_pretrained create_model".split()
 )
 """Words that make a method of a module worth interpreting: it may change a mode, gradients or weights."""
 
