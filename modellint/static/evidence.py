@@ -128,7 +128,9 @@ def _is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
 
 
-_CRITERION = re.compile(r"(^|(?<!_with)(?<!_and)[._])(crit(erion|eria)?|loss(es)?(_?(fn|func|function))?)(_?\w{1,3})?$")
+_CRITERION = re.compile(
+    r"(^|(?<!_with)(?<!_and)[._])(crit(?!ic)(erion|eria)?|loss(es)?(_?(fn|func|function))?)(_?\w{1,3})?$"
+)
 """How a loss is called, which measures the same in every mode."""
 _TRANSFORM = re.compile(r"(^|[._])(transforms?(_inputs?)?|augment(ation|ations|er|or)?|perturbation)$")
 """How a transform of data is called, which has a mode, perhaps, and no weights."""

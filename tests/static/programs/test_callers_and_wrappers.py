@@ -437,3 +437,131 @@ print(sum(losses))
 )
 def test_a_script_named_for_evaluation_reads_a_loader(lint: Lint, file: str, rest: str, mark: str) -> None:
     lint({file: SCRIPT.replace("{rest}", rest).replace("{mark}", mark)}, rules=["ML306"])
+
+
+HOOKED = """
+class Embedder:
+    def __init__(self, path):
+        self.net = resnet18()
+        self.net.load_state_dict(torch.load(path, weights_only=True))
+        self.net{ready}
+
+    def get_vector(self, image):
+        kept = torch.zeros(512)
+
+        def copy(module, given, output):
+            {hook}
+
+        handle = self.net.avgpool.register_forward_hook(copy)
+        self.net(image){mark}
+        handle.remove()
+        return kept
+"""
+
+
+@pytest.mark.parametrize(
+    ("ready", "hook", "mark"),
+    [
+        (".requires_grad_(False).eval()", "kept.copy_(output.data)", ""),
+        (".eval()", "self.last = output", ""),
+        (".eval()", "kept.copy_(output.data)", "  # ML201"),
+        (".eval()", "kept.copy_(output.detach().flatten())", "  # ML201"),
+    ],
+)
+def test_a_forward_runs_for_a_hook(lint: Lint, ready: str, hook: str, mark: str) -> None:
+    lint(HEAD + HOOKED.format(ready=ready, hook=hook, mark=mark), rules=["ML201"])
+
+
+AGENT = """
+class Agent{base}:
+    def __init__(self, actor, critic, optimizer):
+        self.actor, self.critic, self.optimizer = actor, critic, optimizer
+
+    def policy_of(self, state):
+        {around}
+
+    def {name}(self, state, action):
+        value = self.critic(state, action){mark}
+        return value{use}
+
+    def train(self, batch):
+        self.optimizer.zero_grad()
+        loss = (self.critic(batch.state, batch.action) - batch.value).pow(2).mean()
+        loss.backward()
+        self.optimizer.step()
+"""
+UNDER = "with torch.no_grad():\n            return self.actor(state).argmax(-1).numpy()"
+
+
+@pytest.mark.parametrize(
+    ("around", "name", "use", "mark"),
+    [
+        ("return state", "value_of", "[0].item()", ""),
+        (UNDER, "value_of", "[0]", ""),
+        (UNDER, "update_value", "[0].item()", ""),
+        (UNDER, "value_of", "[0].item()", "  # ML201"),
+    ],
+)
+def test_a_number_beside_a_method_that_switches_autograd_off(
+    lint: Lint, around: str, name: str, use: str, mark: str
+) -> None:
+    lint(HEAD + AGENT.format(base="", around=around, name=name, use=use, mark=mark), rules=["ML201"])
+
+
+HANDLER = """
+from zoo import Speaker, Voice
+
+class Handler:
+    def initialize(self, folder):
+        self.voice = Voice(80)
+        self.voice.load_state_dict(torch.load(folder + "/voice.pt", weights_only=True))
+        self.voice{ready}
+        self.load_speaker(folder)
+
+    def load_speaker(self, folder):
+        self.speaker = Speaker(80)
+        self.speaker.load_state_dict(torch.load(folder + "/speaker.pt", weights_only=True))
+        self.speaker{other}
+
+    def inference(self, data):
+        with torch.no_grad():
+            mel = self.speaker.infer(data){mark}
+            return self.voice.infer(mel)
+"""
+
+
+@pytest.mark.parametrize(
+    ("ready", "other", "mark"),
+    [
+        (".eval()", ".eval()", ""),
+        (".to('cuda')", ".to('cuda')", ""),
+        (".eval()", ".to('cuda')", "  # ML101"),
+    ],
+)
+def test_one_of_two_models_is_readied(lint: Lint, ready: str, other: str, mark: str) -> None:
+    lint(HEAD + HANDLER.format(ready=ready, other=other, mark=mark), rules=["ML101"])
+
+
+SERVICE = """
+class Service{base}:
+    def __init__(self, net):
+        self.net = net
+
+    def {name}(self, image):
+        found = self.net([image]){mark}
+        labels = list(found[0]["labels"].cpu().numpy())
+        return labels, found[0]["boxes"].{cut}
+"""
+
+
+@pytest.mark.parametrize(
+    ("base", "name", "cut", "mark"),
+    [
+        ("(nn.Module)", "predict", "cpu().detach().numpy()", ""),
+        ("", "predict", "cpu()", ""),
+        ("", "boxes_of", "cpu().detach().numpy()", ""),
+        ("", "predict", "cpu().detach().numpy()", "  # ML201"),
+    ],
+)
+def test_a_service_detaches_what_it_predicts(lint: Lint, base: str, name: str, cut: str, mark: str) -> None:
+    lint(HEAD + SERVICE.format(base=base, name=name, cut=cut, mark=mark), rules=["ML201"])
