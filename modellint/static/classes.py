@@ -117,10 +117,11 @@ class Classes:
         for owner in self.project.ancestry(cls)[0]:
             for method in owner.methods.values():
                 for name, value in stored(method):
-                    if isinstance(value, ast.Call) and self._is_constructor(method, value):
+                    if isinstance(value, ast.Call) and self.constructs_module(method, value):
                         yield name
 
-    def _is_constructor(self, scope: FunctionInfo, call: ast.Call) -> bool:
+    def constructs_module(self, scope: FunctionInfo, call: ast.Call) -> bool:
+        """Tell whether a call names a class that is a torch module."""
         symbol = self.project.resolve_in(scope, call.func)
         if symbol is None:
             return False

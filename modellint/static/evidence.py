@@ -69,7 +69,7 @@ def is_inference(event: Event, snapshot: Snapshot) -> bool:
         # a teacher; what follows the student by averaging may be in training mode, what was put there is meant so
         return has_loaded_weights(snapshot) and not put_into_training(snapshot)
     named = means_inference(event)
-    if _within_step(event) or (event.within_step and snapshot.grad.state != OFF):
+    if _within_step(event) or (event.within_step and (snapshot.grad.state != OFF or not over_held_out_data(event))):
         return False  # metrics of the batch that is trained on
     if snapshot.grad.state == OFF:
         evaluates = speaks_of_inference(event.function.name) is True or over_held_out_data(event)

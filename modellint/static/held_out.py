@@ -23,7 +23,9 @@ PHASE = re.compile(
 
 _INPUT = re.compile(
     r"^(x|xs|inputs?|data|images?|imgs?|features?|samples?|batch)_(test|valid|val|validation|eval)$|"
-    r"^(test|valid|val|validation|eval)_(x|xs|inputs?|data|images?|imgs?|features?|samples?|batch)$"
+    r"^(test|valid|val|validation|eval)_(x|xs|inputs?|data|images?|imgs?|features?|samples?|batch)$|"
+    r"^(?!(max|min|mean|sum|pixel|init|initial|default|old|new|ret|return|key|abs|hash|next|prev|last|best|str|int)_)"
+    r"[a-z]\w*_(test|valid|val|validation)$"
 )
 _MAX_STEPS = 8
 
@@ -31,7 +33,7 @@ _MAX_STEPS = 8
 def runs_over_some(event: Event) -> bool:
     """Tell whether the innermost loop around a forward runs over held-out data, or the model is given some.
 
-    Their names say so; `val` and `dev` alone may be a value and a device.
+    Their names say so; `val` and `dev` alone may be a value and a device, `max_val` is one.
     """
     if event.loops and any(NAME.search(snake(name)) for name in event.loops[-1].over):
         return True

@@ -47,7 +47,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
     unclear = False
     for event in place.events:
         relevant = [s for s in event.snapshots if is_inference(event, s) and not _follows_owner(event, s, context)]
-        relevant = [s for s in relevant if not _is_function(s, context) and not _gathers_statistics(event)]
+        relevant = [s for s in relevant if not _is_function(event, s, context) and not _gathers_statistics(event)]
         wrong = [s for s in relevant if in_train(s) or as_trained(event, s) or _on_some(event, s.modes, context)]
         if wrong:
             bad.append((event, wrong[0]))
@@ -58,8 +58,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
         elif event.training:
             trained.append(event)
     if not bad:
-        if not good:
-            yield from _judge_saved(place, context)
+        yield from _judge_saved(place, [*good, *trained], context)
         yield from _judge_open(place, good, trained, context)
         return
     event, snapshot = next((case for case in bad if not hides_children(case[1], context.classes)), bad[0])
@@ -119,14 +118,31 @@ def _is_out_of_sight(snapshot: Snapshot) -> bool:
     return any(fact.how == JUST_BUILT for fact in snapshot.modes)
 
 
-def _is_function(snapshot: Snapshot, context: FileContext) -> bool:
+def _is_function(event: Event, snapshot: Snapshot, context: FileContext) -> bool:
     """Tell whether a module of the project has neither a mode nor weights: a loss, a metric, a transform."""
     obj = snapshot.obj
     if obj.depends == NO and obj.part:
         return True  # a layer of what another method runs
+    if obj.cls is None and _has_members_of_no_mode(event, context):
+        return True
     if obj.depends != NO or not isinstance(obj.cls, ClassInfo):
         return False
     return context.weights.of(obj.cls).is_weightless
+
+
+def _has_members_of_no_mode(event: Event, context: FileContext) -> bool:
+    """Tell whether what is asked of a model is a member of classes of the file alone that have no mode.
+
+    `model.validation_step(batch)`, `model.decoder(z)`: the file defines one class that has such a thing.
+    """
+    name, classes = event.key.detail, context.classes
+    if not name or not event.function.module.classes:
+        return False
+    module = event.function.module
+    having = [
+        c for c in module.classes if classes.is_module(c) and (name in c.methods or classes.builds_child(c, name))
+    ]
+    return bool(having) and all(classes.dependence(cls).answer == NO for cls in having)
 
 
 def _readies_itself(event: Event, context: FileContext) -> bool:
@@ -190,15 +206,22 @@ def _without_dropout(event: Event) -> bool:
     return False
 
 
-def _judge_saved(place: Place, context: FileContext) -> Iterator[tuple[object, Finding]]:
+def _judge_saved(place: Place, others: list[Event], context: FileContext) -> Iterator[tuple[object, Finding]]:
     """A model that was saved as a whole comes back in the mode it was saved in, and training saves it on the way."""
     for event in place.events:
+        site = _blamed(event, place, others)
         for snapshot in event.snapshots:
             saved = bool(snapshot.modes) and all(fact.how == SAVED_WHOLE for fact in snapshot.modes)
             if saved and is_inference(event, snapshot):
                 confidence = weighed("ML101", Confidence.LIKELY, Case(event, snapshot, context))
-                yield _cause(event, snapshot), _finding(event, snapshot, place.site, confidence, context)
+                yield _cause(event, snapshot), _finding(event, snapshot, site, confidence, context)
                 return
+
+
+def _blamed(event: Event, place: Place, others: list[Event]) -> Site:
+    """Return where an event is reported: at the call that leads here, if `others` come here with good reason."""
+    call = wrong_call(event, others) if others else None
+    return place.site if call is None else call.site
 
 
 def _judge_open(
@@ -211,6 +234,7 @@ def _judge_open(
     to train, the call that leads here is wrong.
     """
     for event in place.events:
+        site = _blamed(event, place, [*good, *trained])
         for snapshot in event.snapshots:
             left_open = open_mode(snapshot)
             if not (left_open or _perhaps_train(snapshot)) or event.training:
@@ -220,12 +244,8 @@ def _judge_open(
                 or (has_loaded_weights(snapshot) and readies_another(event, snapshot, context))
                 or (is_inference(event, snapshot) and is_never_switched(event, context))
             ):
-                others = [*good, *trained]
-                call = wrong_call(event, others) if others else None
-                if good and call is None:
-                    continue
-                finding = _finding(event, snapshot, call.site if call else place.site, Confidence.LIKELY, context)
-                yield _cause(event, snapshot), _with_callers(finding, [event] if others else place.events)
+                finding = _finding(event, snapshot, site, Confidence.LIKELY, context)
+                yield _cause(event, snapshot), _with_callers(finding, place.events if site == place.site else [event])
                 return
             if good or not left_open or not is_inference(event, snapshot):
                 continue

@@ -145,6 +145,9 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
         return Confidence.LIKELY
     if predicts and cut_off and (_is_seen_whole(event, snapshot) or _is_shown_amid_training(event)):
         return Confidence.LIKELY
+    if named and predicts and numbers_only and event.root.is_body and event.trained_before:
+        if _is_seen_whole(event, snapshot):
+            return Confidence.LIKELY  # a script trains, and shows what came of it
     if cut_off and has_loaded_weights(snapshot) and not event.model_trained:
         return Confidence.LIKELY
     if predicts and cut_off and _PREDICTS.match(event.root.name) and _is_of_a_class_that_trains_nothing(event, context):

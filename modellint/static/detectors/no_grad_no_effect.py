@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from modellint.catalog import ActiveRule
 from modellint.static.context import FileContext, Finding
 from modellint.static.guards import alone, assignments, own
+from modellint.static.narrowing import attribute_of
 from modellint.static.project import FunctionInfo
 from modellint.static.project.trees import walk
 
@@ -43,7 +44,8 @@ def _frozen_by_name(context: FileContext, scope: FunctionInfo) -> Iterator[Findi
     for node, target in ((statement, target) for statement in set_off for target in statement.targets):
         if not isinstance(target, ast.Attribute) or target.attr not in ("requires_grad", "requires_grad_"):
             continue
-        if target.attr == "requires_grad_" or ast.unparse(target.value) in _modules(context, scope, target.value):
+        named = ast.unparse(target.value) in _modules(context, scope, target.value)
+        if target.attr == "requires_grad_" or named or _is_built(context, scope, target.value):
             yield Finding(context.site(node), {"written": f"{ast.unparse(target)} = False"})
 
 
@@ -60,6 +62,24 @@ def _modules(context: FileContext, scope: FunctionInfo, owner: ast.expr) -> set[
         return set()
     calls = (call.func for one in scopes for name in _OF_MODULES for call in one.calls_of(name))
     return {ast.unparse(func.value) for func in calls if isinstance(func, ast.Attribute)}
+
+
+def _is_built(context: FileContext, scope: FunctionInfo, owner: ast.expr) -> bool:
+    """Tell whether a function, or its class, makes a torch module and names it so, or is one that never asks again."""
+    cls, classes = scope.cls, context.classes
+    if isinstance(owner, ast.Name) and owner.id != scope.self_name:
+        made = [value for name, value in assignments(scope) if name == owner.id]
+        return bool(made) and all(isinstance(v, ast.Call) and classes.constructs_module(scope, v) for v in made)
+    if cls is None or not classes.is_module(cls):
+        return False
+    if isinstance(owner, ast.Name):
+        return not any(
+            node.attr == "requires_grad" and isinstance(node.ctx, ast.Load) and ast.unparse(node.value) == owner.id
+            for method in cls.methods.values()
+            for node in own(method, ast.Attribute)
+        )
+    attribute = attribute_of(owner, scope.self_name or "")
+    return attribute is not None and classes.builds_child(cls, attribute)
 
 
 _OF_MODULES = ("eval", "parameters", "named_parameters", "load_state_dict", "children", "modules", "add_module")

@@ -306,7 +306,8 @@ def _isinstance(machine: Machine, args: Args, node: ast.Call, state: State) -> V
     known = bool(objects) and all(obj.kind == MODEL and obj.proven and obj.how for obj in objects)
     if not known or asked.consts is not None:
         return NOTHING
-    if isinstance(node.args[1], ast.Name) and node.args[1].id in ("dict", "list", "tuple", "str"):
+    named = node.args[1].elts if isinstance(node.args[1], ast.Tuple) else node.args[1:]
+    if all(isinstance(cls, ast.Name) and cls.id in ("dict", "list", "tuple", "set", "str") for cls in named):
         return constant(False)
     module = {symbol.dotted for symbol in classes.symbols if isinstance(symbol, External)} == {"torch.nn.Module"}
     return constant(True) if module and len(classes.symbols) == 1 else NOTHING

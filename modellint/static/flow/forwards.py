@@ -10,6 +10,7 @@ from modellint.static.dependence import NO, YES
 from modellint.static.flow import data
 from modellint.static.flow.decorators import decorated_grad
 from modellint.static.flow.events import FORWARD
+from modellint.static.flow.frames import site_of
 from modellint.static.flow.machine import Machine
 from modellint.static.flow.newlayers import shown_with_parts
 from modellint.static.flow.state import State
@@ -24,6 +25,7 @@ from modellint.static.flow.values import (
     UNKNOWN,
     Args,
     Grad,
+    ModeFact,
     Modes,
     Obj,
     Value,
@@ -121,6 +123,8 @@ def forward(machine: Machine, oid: int, args: Args, node: ast.Call, state: State
     own = machine.project.method(cls, "forward") if cls is not None else None
     if own is not None:
         state.grad = grad_within(machine, own, saved)
+        for inner in _wrapped_forwards(machine, obj, state):
+            state.grad = grad_within(machine, inner, state.grad)
     shown = obj if own is None else obj._replace(modes=_modes_of_what_runs(machine, obj, own, state))
     behind = _left_behind(obj, state)
     if behind is not None:
@@ -136,11 +140,21 @@ def forward(machine: Machine, oid: int, args: Args, node: ast.Call, state: State
     return data.result_of(machine, number, args, state)
 
 
+def _wrapped_forwards(machine: Machine, obj: Obj, state: State) -> list[FunctionInfo]:
+    """Return the forwards of the network that a wrapper holds as `module`, as torch's DataParallel does."""
+    held = obj.attrs.get("module")
+    classes = [class_of(state.heap[oid]) for oid in held.refs] if held is not None else []
+    found = [machine.project.method(cls, "forward") for cls in classes if cls is not None]
+    return [forward for forward in found if forward is not None]
+
+
 def _modes_of_what_runs(machine: Machine, obj: Obj, forward: FunctionInfo, state: State) -> Modes:
     """Return the modes of a model; where its forward only runs parts that were put into evaluation mode, theirs.
 
     Parts without a mode may run beside them.
     """
+    if (switch := _own_train(forward)) is not None:
+        return frozenset({ModeFact(TRAIN, site_of(forward.module, switch), "train()")})
     held = {name: obj.attrs[name] for name in called_attributes(forward) if name in obj.attrs}
     parts = [state.heap[part] for value in held.values() for part in value.refs]
     cls = class_of(obj)
@@ -154,6 +168,16 @@ def _modes_of_what_runs(machine: Machine, obj: Obj, forward: FunctionInfo, state
     if by_hand and kinds(obj.modes) == {TRAIN} and all(part.kind == MODEL for part in parts):
         return frozenset().union(*(part.modes for part in parts))
     return obj.modes
+
+
+def _own_train(forward: FunctionInfo) -> ast.Call | None:
+    """Return the `self.train()` with which a forward puts its module into training mode, whoever calls it."""
+    for statement in forward.body:
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "train":
+            if isinstance(call.func.value, ast.Name) and call.func.value.id == forward.self_name and not call.args:
+                return call
+    return None
 
 
 def _tells_no_mode(machine: Machine, cls: ClassInfo, name: str) -> bool:

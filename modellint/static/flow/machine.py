@@ -30,7 +30,14 @@ from modellint.static.flow.events import (
 from modellint.static.flow.frames import Frame, site_of
 from modellint.static.flow.quiet import Quiet
 from modellint.static.flow.repeating import Repeated
-from modellint.static.flow.skipping import after_inert, is_left_to_heirs, tells_nothing, without_running
+from modellint.static.flow.skipping import (
+    after_inert,
+    gives_numbers,
+    handed_back,
+    is_left_to_heirs,
+    tells_nothing,
+    without_running,
+)
 from modellint.static.flow.state import MAX_SPLIT, State, join_states, settle
 from modellint.static.flow.toplevels import Globals, fill_in, run_module
 from modellint.static.flow.touching import may_write, touch_given
@@ -293,9 +300,14 @@ class Machine:
         self.called.add(function)
         is_wrapper = callee.raw and callee.frame is not None  # what a decorator returned runs what it holds
         if function.name != LAMBDA and not is_wrapper and self.is_inert(function) and not _hands_over_code(args):
-            self.recorder.pass_on(args, state.grad)
+            if gives_numbers(function):
+                self.recorder.use(args.taint, "number")
+            else:
+                self.recorder.pass_on(args, state.grad)
             if METRIC.search(function.name):
                 self.recorder.use(args.taint, "reported")
+            if (given := handed_back(function, receiver, args, state)) is not None:
+                return given
             return after_inert(self.out_of_sight(node, args, state, may_write(function)), function)
         if len(self.frames) >= MAX_DEPTH or sum(f.function is function for f in self.frames) > 1:
             return self.out_of_sight(node, args, state)

@@ -10,6 +10,7 @@ from modellint.static.flow.summaries import Result, given_values, havoc
 from modellint.static.flow.values import (
     CUT,
     INSTANCE,
+    MODEL,
     NOTHING,
     UNKNOWN_MODES,
     UNKNOWN_WEIGHTS,
@@ -20,6 +21,7 @@ from modellint.static.flow.values import (
 )
 from modellint.static.flow.vocabulary import KEEPS_GRAPH
 from modellint.static.guards import own
+from modellint.static.naming import MOVES
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import parameters
 
@@ -112,6 +114,33 @@ def _does_nothing(statement: ast.stmt) -> bool:
     )
 
 
+def handed_back(function: FunctionInfo, receiver: Value | None, args: Args, state: State) -> Value | None:
+    """Return the model that a function that is not run is given and gives back: `to_device(net, device)`."""
+    name = function.memo.get(handed_back)
+    if name is None:
+        name = function.memo[handed_back] = _parameter_given_back(function)
+    for index, (parameter, _) in enumerate(parameters(function)):
+        if parameter.arg == name:
+            given = args.get(name, index - (receiver is not None))
+            if given is not None and given.refs and all(state.heap[oid].kind == MODEL for oid in given.refs):
+                return given
+    return None
+
+
+def _parameter_given_back(function: FunctionInfo) -> str:
+    """Return the parameter that all returns give back, moved perhaps, but for those of lists; "" where there is none."""
+    stored = {node.id for node in own(function, ast.Name) if isinstance(node.ctx, ast.Store)}
+    found = set()
+    for node in own(function, ast.Return):
+        value = node.value
+        if isinstance(value, (ast.List, ast.ListComp, ast.Tuple, ast.Dict, ast.DictComp)):
+            continue  # of each of several
+        while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in MOVES:
+            value = value.func.value
+        found.add(value.id if isinstance(value, ast.Name) and value.id not in stored else "")
+    return found.pop() if len(found) == 1 else ""
+
+
 def after_inert(value: Value, function: FunctionInfo) -> Value:
     """Return what comes out of a function that is not run: one that decides or compares cuts the graph."""
     if not value.taint or KEEPS_GRAPH.search(function.name):
@@ -121,4 +150,14 @@ def after_inert(value: Value, function: FunctionInfo) -> Value:
     return value._replace(taint=value.taint | {CUT}) if decides or compares else value
 
 
+def gives_numbers(function: FunctionInfo) -> bool:
+    """Tell whether a function that is not run makes plain numbers of what it is given, and keeps nothing."""
+    if KEEPS_GRAPH.search(function.name) or _NUMBERS.isdisjoint(function.callees):
+        return False
+    stores = (node for node in own(function, ast.Attribute) if isinstance(node.ctx, ast.Store))
+    return not any(True for _ in stores) and _KEEPS.isdisjoint(function.callees)
+
+
+_NUMBERS = frozenset({"item", "tolist", "numpy"})
+_KEEPS = frozenset({"append", "extend", "update", "add", "insert", "setdefault", "put"})
 _DECIDES = frozenset("argmax topk detach item tolist numpy eq".split())
