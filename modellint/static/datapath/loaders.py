@@ -15,7 +15,7 @@ from modellint.static.origins import CallView, Resolver
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.trees import walk
 
-_TRAIN = re.compile(r"(^|_)(tr|trn|train\w*)(_|$)")
+_TRAIN = re.compile(r"(^|_)(tr|trn|train(?!_?(val|test|dev))\w*)(_|$)")
 _HELD_OUT = re.compile(r"(^|_)(val\w*|test\w*|eval\w*|predict\w*|dev)(_|$)")
 
 

@@ -128,7 +128,7 @@ def handed_back(function: FunctionInfo, receiver: Value | None, args: Args, stat
 
 
 def _parameter_given_back(function: FunctionInfo) -> str:
-    """Return the parameter that all returns give back, moved perhaps, but for those of lists; "" where there is none."""
+    """Return the parameter that all returns but those of lists give back, perhaps moved; "" where there is none."""
     stored = {node.id for node in own(function, ast.Name) if isinstance(node.ctx, ast.Store)}
     found = set()
     for node in own(function, ast.Return):

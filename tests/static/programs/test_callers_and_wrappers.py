@@ -565,3 +565,198 @@ class Service{base}:
 )
 def test_a_service_detaches_what_it_predicts(lint: Lint, base: str, name: str, cut: str, mark: str) -> None:
     lint(HEAD + SERVICE.format(base=base, name=name, cut=cut, mark=mark), rules=["ML201"])
+
+
+PHASES = """
+import torch
+from torch.utils.data import DataLoader
+
+def fit(net, train_set, val_set, optimizer):
+    {name} = {{"train": DataLoader(train_set, shuffle=True), "val": DataLoader(val_set{option})}}{mark}
+    for phase in ["train", "val"]:
+        net.train(phase == "train")
+        for x, y in {name}[phase]:
+            with torch.set_grad_enabled(phase == "train"):
+                loss = torch.nn.functional.mse_loss(net(x), y)
+            if phase == "train":
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "mark"),
+    [
+        ("trainval_loaders", "", ""),
+        ("train_loaders", ", shuffle=True", ""),
+        ("trainval_loaders", ", shuffle=True", "  # ML306"),
+        ("train_val_loaders", ", shuffle=True", "  # ML306"),
+    ],
+)
+def test_loaders_of_both_phases_are_not_those_of_training(lint: Lint, name: str, option: str, mark: str) -> None:
+    lint(PHASES.format(name=name, option=option, mark=mark), rules=["ML306"])
+
+
+FORWARD_TRAINS = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.drop = nn.Dropout(0.1)
+
+    def forward(self, x):
+        {first}
+        return self.drop(x)
+
+def predict(path, x):
+    net = Net()
+    net.load_state_dict(torch.load(path, weights_only=True))
+    net.eval()
+    with torch.no_grad():
+        return net(x).argmax(-1).tolist(){mark}
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "mark"),
+    [("x = x.float()", ""), ("self.train(self.training)", ""), ("self.train()", "  # ML101")],
+)
+def test_a_forward_that_calls_train_itself(lint: Lint, first: str, mark: str) -> None:
+    lint(HEAD + FORWARD_TRAINS.format(first=first, mark=mark), rules=["ML101"])
+
+
+TEXT = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.layer(x)
+
+    {switch}
+    def generate(self, x):
+        for _ in range(8):
+            x = torch.cat((x, torch.multinomial(self(x).softmax(-1), 1))){mark}
+        return x
+
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for x, y in batches():
+    loss = nn.functional.mse_loss(net(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+{then}
+"""
+
+
+@pytest.mark.parametrize(
+    ("switch", "then", "mark"),
+    [
+        ("@torch.no_grad()", "print(net.generate(torch.zeros(4)).tolist())", ""),
+        ("# sampled", "start = net.generate(torch.zeros(4))", ""),
+        ("# sampled", "with torch.no_grad():\n    print(net.generate(torch.zeros(4)).tolist())", ""),
+        ("# sampled", "print(net.generate(torch.zeros(4)).tolist())", "  # ML201"),
+    ],
+)
+def test_a_script_prints_what_it_has_trained(lint: Lint, switch: str, then: str, mark: str) -> None:
+    lint(HEAD + TEXT.format(switch=switch, then=then, mark=mark), rules=["ML201"])
+
+
+LOOP = """
+def training_loop(net, optimizer, x_train, y_train, {held}, y_held):
+    for epoch in range(1000):
+        loss = nn.functional.mse_loss(net(x_train), y_train)
+        {around}
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+net = nn.Sequential(nn.Linear(1, 13), nn.Tanh(), nn.Linear(13, 1))
+training_loop(net, torch.optim.SGD(net.parameters(), lr=1e-3), *data())
+"""
+
+
+@pytest.mark.parametrize(
+    ("held", "around", "mark"),
+    [
+        ("t_u_val", "with torch.no_grad():\n            print(nn.functional.mse_loss(net(t_u_val), y_held))", ""),
+        ("max_val", "print(nn.functional.mse_loss(net(max_val), y_held))", ""),
+        ("t_u_val", "print(nn.functional.mse_loss(net(t_u_val), y_held))  # ML201", ""),
+    ],
+)
+def test_held_out_data_beside_a_step_of_training(lint: Lint, held: str, around: str, mark: str) -> None:
+    lint(HEAD + LOOP.format(held=held, around=around) + mark, rules=["ML201"])
+
+
+STEPS = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder = nn.Linear(4, 2)
+
+    def training_step(self, batch):
+        return (batch - self.encoder(batch)).pow(2).mean()
+
+    def validation_step(self, batch):
+        loss = (batch - self.encoder(batch)).pow(2).mean(){mark}
+        return {{"loss": loss}}
+
+    def validation_epoch_end(self, outputs):
+        losses = [x["loss"] for x in outputs]
+        return {{"loss": torch.stack(losses).mean(){cut}}}
+
+def evaluate(net, loader):
+    return net.validation_epoch_end([net.validation_step(batch) for batch in loader])
+
+def fit(net, loader, val_loader, optimizer):
+    for batch in loader:
+        loss = net.training_step(batch)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    {around}
+    return result
+
+net = Net()
+print(fit(net, *loaders(), torch.optim.SGD(net.parameters(), lr=0.1)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("cut", "around", "mark"),
+    [
+        (".item()", "with torch.no_grad():\n        result = evaluate(net, val_loader)", ""),
+        (".item()", "result = evaluate(net, val_loader)", "  # ML201"),
+    ],
+)
+def test_a_method_that_is_not_run_makes_numbers(lint: Lint, cut: str, around: str, mark: str) -> None:
+    lint(HEAD + STEPS.format(cut=cut, around=around, mark=mark), rules=["ML201"])
+
+
+FROZEN_BY_NAME = """
+class Shift(nn.Conv2d):
+    def __init__(self):
+        super().__init__(3, 3, 1)
+        self.table = nn.Embedding(4, 4)
+        self.weights = nn.Parameter(torch.ones(4))
+        {own}
+        self.table.{table}
+        self.weights.requires_grad = False
+
+    def tell(self):
+        return self.{asked}
+"""
+
+
+@pytest.mark.parametrize(
+    ("own", "table", "asked"),
+    [
+        ("self.requires_grad = False", "weight.requires_grad = False", "requires_grad"),
+        ("self.requires_grad_(False)", "requires_grad_(False)", "weights"),
+        ("self.requires_grad = False  # ML203", "requires_grad = False  # ML203", "weights"),
+    ],
+)
+def test_an_attribute_of_a_built_module_freezes_nothing(lint: Lint, own: str, table: str, asked: str) -> None:
+    lint(HEAD + FROZEN_BY_NAME.format(own=own, table=table, asked=asked), rules=["ML203"])
