@@ -121,8 +121,6 @@ def _is_out_of_sight(snapshot: Snapshot) -> bool:
 def _is_function(event: Event, snapshot: Snapshot, context: FileContext) -> bool:
     """Tell whether a module of the project has neither a mode nor weights: a loss, a metric, a transform."""
     obj = snapshot.obj
-    if obj.depends == NO and obj.part:
-        return True  # a layer of what another method runs
     if obj.cls is None and _has_members_of_no_mode(event, context):
         return True
     if obj.depends != NO or not isinstance(obj.cls, ClassInfo):
@@ -136,12 +134,8 @@ def _has_members_of_no_mode(event: Event, context: FileContext) -> bool:
     `model.validation_step(batch)`, `model.decoder(z)`: the file defines one class that has such a thing.
     """
     name, classes = event.key.detail, context.classes
-    if not name or not event.function.module.classes:
-        return False
-    module = event.function.module
-    having = [
-        c for c in module.classes if classes.is_module(c) and (name in c.methods or classes.builds_child(c, name))
-    ]
+    modules = filter(classes.is_module, event.function.module.classes)
+    having = [cls for cls in modules if name in cls.methods or classes.builds_child(cls, name)]
     return bool(having) and all(classes.dependence(cls).answer == NO for cls in having)
 
 
@@ -241,11 +235,11 @@ def _judge_open(
                 continue
             if named_for_inference(event) and (
                 sibling_sets_eval(event, context)
-                or (has_loaded_weights(snapshot) and readies_another(event, snapshot, context))
+                or readies_another(event, snapshot, context)
                 or (is_inference(event, snapshot) and is_never_switched(event, context))
             ):
                 finding = _finding(event, snapshot, site, Confidence.LIKELY, context)
-                yield _cause(event, snapshot), _with_callers(finding, place.events if site == place.site else [event])
+                yield _cause(event, snapshot), _with_callers(finding, place.events)
                 return
             if good or not left_open or not is_inference(event, snapshot):
                 continue

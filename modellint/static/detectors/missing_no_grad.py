@@ -23,7 +23,7 @@ from modellint.static.evidence import (
 )
 from modellint.static.family import differentiates, runs_without_gradients, under_switch
 from modellint.static.flow.events import FORWARD, Event, Snapshot
-from modellint.static.flow.frames import call_at, holds
+from modellint.static.flow.frames import call_at
 from modellint.static.flow.values import ENTRY, EVAL, OFF, ON, UNKNOWN_MODES, Site, kinds
 from modellint.static.guards import bindings, conditions, own
 from modellint.static.handed_over import is_handed_over
@@ -145,12 +145,11 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
         return Confidence.LIKELY
     if predicts and cut_off and (_is_seen_whole(event, snapshot) or _is_shown_amid_training(event)):
         return Confidence.LIKELY
-    if named and predicts and numbers_only and event.root.is_body and event.trained_before:
-        if _is_seen_whole(event, snapshot):
-            return Confidence.LIKELY  # a script trains, and shows what came of it
+    if named and predicts and numbers_only and _is_seen_whole(event, snapshot):
+        return Confidence.LIKELY  # a script trains, and shows what came of it
     if cut_off and has_loaded_weights(snapshot) and not event.model_trained:
         return Confidence.LIKELY
-    if predicts and cut_off and _PREDICTS.match(event.root.name) and _is_of_a_class_that_trains_nothing(event, context):
+    if cut_off and _PREDICTS.match(event.root.name) and _is_of_an_object(event, context):
         return Confidence.LIKELY
     if numbers_only and _is_measured_beside_training(event, context):
         return Confidence.LIKELY
@@ -184,21 +183,18 @@ def _attributes_read(function: FunctionInfo) -> set[str]:
 
 def _is_measured_beside_training(event: Event, context: FileContext) -> bool:
     """Tell whether a method takes but a number from what its class trains, where another one switches autograd off."""
-    if "number" not in event.uses or not event.model_trained or event.root_trains or event.beside_training:
+    if "number" not in event.uses or not event.model_trained or event.root_trains:
         return False
     cls = event.function.cls
     if cls is None or context.classes.is_module(cls) or speaks_of_inference(event.function.name) is False:
         return False
-    return any(
-        other.function.cls is cls and snapshot.grad.state == OFF and holds(other.root, snapshot.grad.site)
-        for other in context.flow.events
-        for snapshot in other.snapshots
-    )
+    beside = (other for other in context.flow.events if other.function.cls is cls)
+    return any(snapshot.grad.state == OFF for other in beside for snapshot in other.snapshots)
 
 
-def _is_of_a_class_that_trains_nothing(event: Event, context: FileContext) -> bool:
-    cls = event.root.cls
-    return cls is not None and not event.model_trained and not context.classes.is_module(cls)
+def _is_of_an_object(event: Event, context: FileContext) -> bool:
+    """Tell whether a forward begins in a method of what is no module itself: a service, a handler."""
+    return event.root.cls is not None and not context.classes.is_module(event.root.cls)
 
 
 def _is_weightless(snapshot: Snapshot, context: FileContext) -> bool:
