@@ -212,7 +212,7 @@ def _is_judged_here(event: Event, context: FileContext) -> bool:
     return any(step.site.path == mine for step in event.key.chain)
 
 
-_STEPS_OUT = 3
+_STEPS_OUT = 2
 """How far callers of callers are looked for in other files: a script runs a trainer, which asks an evaluator."""
 
 

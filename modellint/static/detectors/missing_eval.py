@@ -29,7 +29,7 @@ from modellint.static.left_open import (
 )
 from modellint.static.machines import switched_on_some
 from modellint.static.merge import merged
-from modellint.static.project import ClassInfo
+from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.purpose import functions_around, named_for_inference
 from modellint.static.sites import Place, called_from, places, shown_at, written_at
 from modellint.static.snapshots import has_loaded_weights, in_eval, in_train, open_mode, records
@@ -233,6 +233,8 @@ def _judge_open(
             left_open = open_mode(snapshot)
             if not (left_open or _perhaps_train(snapshot)) or event.training:
                 continue
+            if _is_called_in_its_class(event.root):
+                continue  # by a method that readies the model, or may
             if named_for_inference(event) and (
                 sibling_sets_eval(event, context)
                 or readies_another(event, snapshot, context)
@@ -254,6 +256,11 @@ def _judge_open(
             confidence = weighed("ML101", confidence, Case(event, snapshot, context))
             yield _cause(event, snapshot), _finding(event, snapshot, place.site, confidence, context)
             return
+
+
+def _is_called_in_its_class(method: FunctionInfo) -> bool:
+    methods = method.cls.methods.values() if method.cls is not None else ()
+    return any(method.name in other.callees for other in methods)
 
 
 _LOSS = re.compile(r"(^|_)loss(es)?$")

@@ -193,8 +193,11 @@ def _is_measured_beside_training(event: Event, context: FileContext) -> bool:
 
 
 def _is_of_an_object(event: Event, context: FileContext) -> bool:
-    """Tell whether a forward begins in a method of what is no module itself: a service, a handler."""
-    return event.root.cls is not None and not context.classes.is_module(event.root.cls)
+    """Tell whether a method runs what its object holds, and is no module itself: a service, a handler."""
+    root = event.root
+    if root.cls is None or context.classes.is_module(root.cls):
+        return False
+    return event.text.startswith(f"{event.function.self_name}.")
 
 
 def _is_weightless(snapshot: Snapshot, context: FileContext) -> bool:
