@@ -170,8 +170,7 @@ def _is_read_by_a_hook(event: Event) -> bool:
     function = event.function
     if "register_forward_hook" not in function.callees:
         return False
-    nested = [inner for inner in function.nested if not _CUTS.isdisjoint(inner.callees | _attributes_read(inner))]
-    return bool(nested)
+    return any(not _CUTS.isdisjoint(inner.callees | _attributes_read(inner)) for inner in function.nested)
 
 
 _CUTS = frozenset({"data", "detach", "numpy", "tolist", "item"})

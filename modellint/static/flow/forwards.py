@@ -151,7 +151,7 @@ def _wrapped_forwards(machine: Machine, obj: Obj, state: State) -> list[Function
 def _modes_of_what_runs(machine: Machine, obj: Obj, forward: FunctionInfo, state: State) -> Modes:
     """Return the modes of a model; where its forward only runs parts that were put into evaluation mode, theirs.
 
-    Parts without a mode may run beside them.
+    Parts without a mode may run beside them. A forward that calls `self.train()` is in training mode, whoever calls it.
     """
     if (switch := _own_train(forward)) is not None:
         return frozenset({ModeFact(TRAIN, site_of(forward.module, switch), "train()")})
