@@ -127,7 +127,8 @@ class Classes:
             return False
         if isinstance(symbol.target, ClassInfo):
             return self.is_module(symbol.target)
-        return symbol.target is None and self.is_module_name(symbol.dotted)
+        is_tensor = symbol.dotted.endswith(("Parameter", "Buffer"))
+        return symbol.target is None and self.is_module_name(symbol.dotted) and not is_tensor
 
     def has_no_mode(self, cls: ClassInfo, attribute: str) -> bool:
         """Tell whether nothing that `cls` builds and keeps in `attribute` depends on the mode."""

@@ -46,9 +46,8 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
 
 def _parts_of_modules(context: FileContext) -> list[ClassInfo]:
     """Return the torch modules of the file, and what they inherit beside one: `class Layer(Quantized, nn.Linear)`."""
-    modules = list(context.module_classes())
-    beside = {base for cls in modules for base in context.project.ancestry(cls)[0]}
-    return [cls for cls in context.module.classes if cls in modules or cls in beside]
+    parts = {part for cls in context.module_classes() for part in context.project.ancestry(cls)[0]}
+    return [cls for cls in context.module.classes if cls in parts]
 
 
 def _flag_in_its_place(context: FileContext, cls: ClassInfo) -> Iterator[Finding]:
