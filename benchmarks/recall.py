@@ -50,7 +50,10 @@ class Place(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What became of one label: `found`, `missed`, `noisy` (found, and still reported after the fix) or `failed`."""
+    """What became of one label: `found`, `missed`, `alarm` (of a correct file), `skipped` or `failed`.
+
+    `quiet` tells whether nothing is reported after the fix, None where there is no fix to check.
+    """
 
     label: Row
     verdict: str

@@ -206,10 +206,9 @@ class Classes:
         """Tell whether `call` builds something that depends on the mode."""
         text = dotted_name(call.func)
         if text is None:
-            # `resnets.__dict__[arch]()`, `ENCODERS[args.encoder](args)`
-            return (
-                given.of_table(self, call.func.value, scope) if isinstance(call.func, ast.Subscript) else Dependence(NO)
-            )
+            if isinstance(call.func, ast.Subscript):  # `resnets.__dict__[arch]()`, `ENCODERS[args.encoder](args)`
+                return given.of_table(self, call.func.value, scope)
+            return Dependence(NO)
         first = text.split(".")[0]
         if first in ("self", "cls", "super"):
             return Dependence(NO)

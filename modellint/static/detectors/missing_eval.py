@@ -203,11 +203,11 @@ def _without_dropout(event: Event) -> bool:
 def _judge_saved(place: Place, others: list[Event], context: FileContext) -> Iterator[tuple[object, Finding]]:
     """A model that was saved as a whole comes back in the mode it was saved in, and training saves it on the way."""
     for event in place.events:
-        site = _blamed(event, place, others)
         for snapshot in event.snapshots:
             saved = bool(snapshot.modes) and all(fact.how == SAVED_WHOLE for fact in snapshot.modes)
             if saved and is_inference(event, snapshot):
                 confidence = weighed("ML101", Confidence.LIKELY, Case(event, snapshot, context))
+                site = _blamed(event, place, others)
                 yield _cause(event, snapshot), _finding(event, snapshot, site, confidence, context)
                 return
 
@@ -228,18 +228,18 @@ def _judge_open(
     to train, the call that leads here is wrong.
     """
     for event in place.events:
-        site = _blamed(event, place, [*good, *trained])
+        if _is_called_in_its_class(event.root):
+            continue  # by a method that readies the model, or may
         for snapshot in event.snapshots:
             left_open = open_mode(snapshot)
             if not (left_open or _perhaps_train(snapshot)) or event.training:
                 continue
-            if _is_called_in_its_class(event.root):
-                continue  # by a method that readies the model, or may
             if named_for_inference(event) and (
                 sibling_sets_eval(event, context)
                 or readies_another(event, snapshot, context)
                 or (is_inference(event, snapshot) and is_never_switched(event, context))
             ):
+                site = _blamed(event, place, [*good, *trained])
                 finding = _finding(event, snapshot, site, Confidence.LIKELY, context)
                 yield _cause(event, snapshot), _with_callers(finding, place.events)
                 return

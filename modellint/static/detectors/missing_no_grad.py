@@ -56,9 +56,6 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
 
 
 def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding]]:
-    classes = {s.obj.cls for event in place.events for s in event.snapshots}
-    if any(isinstance(cls, ClassInfo) and differentiates(cls, context.project) for cls in classes):
-        return  # whichever of the models it is given, it must be able to
     bad: list[tuple[Event, Snapshot]] = []
     good: list[Event] = []
     for event in place.events:
@@ -69,6 +66,9 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
             good.append(event)
     if not bad:
         return
+    classes = {s.obj.cls for event in place.events for s in event.snapshots}
+    if any(isinstance(cls, ClassInfo) and differentiates(cls, context.project) for cls in classes):
+        return  # whichever of the models it is given, it must be able to
     event, snapshot = bad[0]
     # a switch thrown on purpose is the business of the rule about autograd at inference
     if snapshot.grad.site is not None or gradients_asked(event, snapshot):

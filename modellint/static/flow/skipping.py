@@ -152,10 +152,11 @@ def after_inert(value: Value, function: FunctionInfo) -> Value:
 
 def gives_numbers(function: FunctionInfo) -> bool:
     """Tell whether a function that is not run makes plain numbers of what it is given, and keeps nothing."""
-    if KEEPS_GRAPH.search(function.name) or _NUMBERS.isdisjoint(function.callees):
+    if _NUMBERS.isdisjoint(function.callees) or not _KEEPS.isdisjoint(function.callees):
         return False
-    stores = (node for node in own(function, ast.Attribute) if isinstance(node.ctx, ast.Store))
-    return not any(True for _ in stores) and _KEEPS.isdisjoint(function.callees)
+    if KEEPS_GRAPH.search(function.name):
+        return False
+    return not any(isinstance(node.ctx, ast.Store) for node in own(function, ast.Attribute))
 
 
 _NUMBERS = frozenset({"item", "tolist", "numpy"})
