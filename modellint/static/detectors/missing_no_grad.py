@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
-from modellint.static.classes import WITHOUT_LAYERS
 from modellint.static.confidence import Case, weighed
 from modellint.static.context import FileContext, Finding
 from modellint.static.cutting import is_only_detached
@@ -21,23 +20,20 @@ from modellint.static.evidence import (
     keeps_its_numbers,
     wrong_call,
 )
-from modellint.static.family import differentiates, runs_without_gradients, under_switch
+from modellint.static.family import differentiates, under_switch
 from modellint.static.flow.events import FORWARD, Event, Snapshot
 from modellint.static.flow.frames import call_at
 from modellint.static.flow.values import ENTRY, EVAL, OFF, ON, UNKNOWN_MODES, Site, kinds
 from modellint.static.guards import bindings, conditions, own
-from modellint.static.handed_over import is_handed_over
 from modellint.static.left_open import (
-    is_held_by_something,
     leaves_it_to_others,
     sibling_switches_autograd_off,
     switched_for_training_alone,
 )
-from modellint.static.looked_at import is_compared, reads_graphs
+from modellint.static.looked_at import is_compared
 from modellint.static.merge import merged
-from modellint.static.naming import is_test_file, speaks_of_inference
-from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo, Project
-from modellint.static.project.names import last_name
+from modellint.static.naming import speaks_of_inference
+from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo
 from modellint.static.purpose import (
     acts_by_name,
     called_for_inference,
@@ -48,6 +44,7 @@ from modellint.static.purpose import (
 )
 from modellint.static.sites import Place, called_from, places, shown_at, written_at
 from modellint.static.snapshots import gradients_asked, has_loaded_weights, in_eval, in_train, records
+from modellint.static.switched_elsewhere import left_to_others
 
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
@@ -73,7 +70,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
     # a switch thrown on purpose is the business of the rule about autograd at inference
     if snapshot.grad.site is not None or gradients_asked(event, snapshot):
         return
-    own = [(e, s) for e, s in bad if not _left_to_others(e, context)]
+    own = [(e, s) for e, s in bad if not left_to_others(e, context)]
     left, bad = not own, own or bad
     # the same code trains in another turn of a loop; from another caller, that call is right and this one wrong
     good = [e for e in good if not e.training or e.key.chain != event.key.chain]
@@ -282,164 +279,10 @@ def _is_cut_at_once(event: Event) -> bool:
     return call is not None and is_only_detached(event.function, call)
 
 
-MAX_FILES = 12
-
-
-def _left_to_others(event: Event, context: FileContext) -> bool:
-    """Tell whether a switch stands where the flow does not lead: in what is run, or around what is called elsewhere."""
-    if _may_switch_itself(event, context) or _is_entered(event):
-        return True
-    if all(_comes_ready(snapshot) or is_held_by_something(event, snapshot) for snapshot in event.snapshots):
-        return True
-    if event.root_trains:
-        return False  # nobody calls what trains without gradients
-    return (
-        is_handed_over(event.root, context.project)
-        or runs_without_gradients(event.root, context.project)
-        or _is_asked_by_a_library(event.root, context)
-        or _called_without_gradients(event, context)
-        or reads_graphs(event.function.module)
-    )
-
-
-def _is_entered(event: Event) -> bool:
-    """Tell whether objects of the class are entered, and enter a switch of their own then."""
-    enter = event.root.cls.methods.get("__enter__") if event.root.cls is not None else None
-    return enter is not None and not {"__enter__", "enter_context", "set_grad_enabled"}.isdisjoint(enter.callees)
-
-
-def _comes_ready(snapshot: Snapshot) -> bool:
-    """Tell whether a hub returned a model in evaluation mode: a whole pipeline (YOLOv5's), which switches itself."""
-    return all(fact.mode == EVAL and fact.how.startswith("torch.hub") for fact in snapshot.modes)
-
-
-def _called_without_gradients(event: Event, context: FileContext) -> bool:
-    """Tell whether all calls of a method, by its name, stand under no_grad, on objects that the flow does not know.
-
-    A call in a method that is itself called so only counts, too: a model is asked by a task, the task by a runner.
-    """
-    is_told = event.root.cls is not None and event.root.name not in _OF_CONTAINERS
-    return is_told and _all_under_switch(event.root, context, 0)
-
-
-_OF_CONTAINERS = frozenset("add append extend get insert pop put push update".split())
-"""Methods that sets, lists, queues and meters have, too: a call by that name says nothing of a model."""
-
-_DEEPEST = 2
-
-
-def _all_under_switch(method: FunctionInfo, context: FileContext, depth: int) -> bool:
-    calls = _calls_by_name(method, context)
-    return bool(calls) and all(
-        under_switch(scope, call) or (depth < _DEEPEST and _all_under_switch(scope, context, depth + 1))
-        for scope, call in calls
-    )
-
-
-def _calls_by_name(method: FunctionInfo, context: FileContext) -> list[tuple[FunctionInfo, ast.Call]]:
-    """Return the calls of anything's method of that name, of a function those of that name.
-
-    Not those of another class's own method, which objects of its own kind are asked for.
-    """
-    project, mine, name = context.project, context.module.path, method.name
-    word = f".{name}(" if method.cls is not None else f"{name}("
-    paths = [path for path in project.mentioning(word, mine, "calls") if not is_test_file(path)]
-    modules = [module for path in paths[:MAX_FILES] if (module := project.load(path, mine, "calls")) is not None]
-    return [
-        (scope, call)
-        for module in modules
-        for scope in (module.body, *module.functions)
-        for call in scope.calls_of(name)
-        if method.cls is None
-        or (isinstance(call.func, ast.Attribute) and not _is_of_another(call.func, scope, method, project))
-    ]
-
-
-def _is_of_another(func: ast.expr, scope: FunctionInfo, method: FunctionInfo, project: Project) -> bool:
-    """Tell whether `self.name`, or `net.name` of a `net` that is made there, is another class's own method."""
-    if not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name):
-        return False
-    if func.value.id == scope.self_name:
-        classes = [scope.cls]
-    else:
-        makers = [v.func for name, v in bindings(scope) if name == func.value.id and isinstance(v, ast.Call)]
-        symbols = [project.resolve_in(scope, m.value if isinstance(m, ast.Attribute) else m) for m in makers]
-        classes = [s.target for s in symbols if s is not None and isinstance(s.target, ClassInfo)]
-    return any(cls is not None and cls is not method.cls and method.name in cls.methods for cls in classes)
-
-
-def _may_switch_itself(event: Event, context: FileContext) -> bool:
-    """Tell whether a method of that name in the project, perhaps the model's, switches gradients or runs nothing."""
-    name = event.key.detail
-    if not name:  # equivalent: only saves the look
-        return False
-    if name in _OF_ESTIMATORS:
-        return True
-    if _DOES_IT_ALL.search(name) and all(s.obj.cls in _ANYTHING for s in event.snapshots):
-        return True
-    if any(s.obj.cls is not None for s in event.snapshots):
-        return False
-    project, mine = context.project, context.module.path
-    runs = []
-    for path in project.mentioning(f"def {name}", mine, "calls")[:MAX_FILES]:
-        module = project.load(path, mine, "calls")
-        for function in module.functions if module is not None else ():
-            if function.name == name and function.node is not None:
-                if _switches_gradients(function) or any(map(_switches_gradients, _own_methods_called(function))):
-                    return True
-                if function.cls is not None and context.classes.is_module(function.cls):
-                    runs.append(context.classes.runs_forward(function) or _asks_a_part(function))
-    return bool(runs) and not any(runs)  # it draws numbers, say, and runs no layer
-
-
-def _switches_gradients(function: FunctionInfo) -> bool:
-    decorators = function.node.decorator_list if function.node is not None else ()
-    return not _SWITCHES.isdisjoint(function.words.union(map(last_name, decorators)))
-
-
-def _own_methods_called(method: FunctionInfo) -> list[FunctionInfo]:
-    """Return the methods of the class itself that one of them calls, on whatever object."""
-    methods = method.cls.methods if method.cls is not None else {}
-    return [methods[name] for name in methods.keys() & method.callees]
-
-
-def _asks_a_part(method: FunctionInfo) -> bool:
-    """Tell whether a method of a model has parts of it compute: `self.scorer.score(x)`, `self.items().embed(x)`."""
-    for call in method.calls:
-        func = call.func
-        if isinstance(func, ast.Attribute) and _COMPUTES.search(func.attr) and not isinstance(func.value, ast.Name):
-            return True
-    return False
-
-
-_COMPUTES = re.compile(r"^(score|embed|encode|decode)(_|$)")
-
-
-def _is_asked_by_a_library(root: FunctionInfo, context: FileContext) -> bool:
-    """Tell whether a method is a step of somebody's loop, whose base class is in a library that nothing is known of."""
-    if root.cls is None or not _STEP_OF_A_LOOP.search(root.name):
-        return False
-    outside = context.project.ancestry(root.cls)[1]
-    return any(not context.knowledge.is_library(base) and base not in WITHOUT_LAYERS for base in outside)
-
-
-_STEP_OF_A_LOOP = re.compile(r"(^|_)(step|batch|epoch|iter|iteration)$|^on_")
-
-
 _PREDICTS = re.compile(r"^_?(predict|infer|inference|classify|detect|transcribe|translate|synthesi[sz]e)(_|$)")
 _EVALUATES = re.compile(r"^_?(test|eval(uate|uation)?|valid(ate|ation)?|predict)(_|$)")
 """Functions that run what was trained, in whatever mode, for numbers and predictions alone."""
 
-_DOES_IT_ALL = re.compile(r"^(score|generate|sample|translate|transcribe|synthesi[sz]e|predict|tts|separate)(_|$)")
-"""Methods that go the whole way from what a user has to what a user wants."""
-
-_OF_ESTIMATORS = frozenset({"predict_proba", "predict_log_proba"})
-"""Methods of scikit-learn's estimators, which know no graph, and of what wraps a module to look like one."""
-
-_ANYTHING = frozenset({"torch.hub.load", "torch.load"})
-"""What gives an object of any class, a forecaster or a pipeline around a model too."""
-
-_SWITCHES = frozenset({"no_grad", "inference_mode", "set_grad_enabled", "enable_grad"})
 _OFFERS = re.compile(
     r"(^|_)(encode|decode|extract|embed(dings?)?|encoder_out(puts?)?|hidden|features?)(_|$)|^_?forward"
 )
