@@ -46,12 +46,15 @@ def may_be_child(name: str) -> bool:
 
 
 _MODULE_METHODS = frozenset(
-    "add_module apply bfloat16 buffers children cpu cuda double eval extra_repr float forward get_buffer "
-    "get_parameter get_submodule half load_state_dict modules named_buffers named_children named_modules "
-    "named_parameters parameters register_buffer register_forward_hook register_forward_pre_hook register_module "
-    "register_parameter requires_grad_ share_memory state_dict to to_empty train type xpu zero_grad".split()
+    "add_module apply bfloat16 buffers children compile cpu cuda double eval extra_repr float forward get_buffer "
+    "get_extra_state get_parameter get_submodule half ipu load_state_dict modules mtia named_buffers "
+    "named_children named_modules named_parameters parameters register_backward_hook register_buffer "
+    "register_forward_hook register_forward_pre_hook register_full_backward_hook register_full_backward_pre_hook "
+    "register_load_state_dict_post_hook register_load_state_dict_pre_hook register_module register_parameter "
+    "register_state_dict_post_hook register_state_dict_pre_hook requires_grad_ set_extra_state set_submodule "
+    "share_memory state_dict to to_empty train type xpu zero_grad".split()
 )
-"""The public methods of torch.nn.Module (its documentation lists them)."""
+"""The public methods of torch.nn.Module (its documentation lists them; 2.13)."""
 
 
 def computes_by_mode(method: FunctionInfo) -> bool:
@@ -87,12 +90,14 @@ def kept_arguments(function: FunctionInfo, arguments: set[str]) -> Iterator[str]
     for method in cls.methods.values():
         called |= called_attributes(method)
     for name, value in stored(function):
-        if isinstance(value, ast.Name) and value.id in arguments and name in called and not _ACTIVATION.search(name):
+        if isinstance(value, ast.Name) and value.id in arguments and name in called and not _WITHOUT_MODE.search(name):
             yield value.id
 
 
-_ACTIVATION = re.compile(r"^_?(act|activ|activation|actv|nonlinear\w*|non_linear\w*)(_?(fn|func|function|layer))?$")
-"""Attributes that hold an activation function: what is given there computes the same in every mode."""
+_WITHOUT_MODE = re.compile(
+    r"^_?(act|activ|activation|actv|nonlinear\w*|non_linear\w*|(\w+_)?(loss|criterion))(_?(fn|func|function|layer))?$"
+)
+"""Attributes that hold an activation function or a loss: what is given there computes the same in every mode."""
 
 
 def never_runs(init: FunctionInfo, attribute: str) -> bool:

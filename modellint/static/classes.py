@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
+import sys
 from collections.abc import Iterator
 
 from modellint.static import given
@@ -21,12 +22,13 @@ from modellint.static.attributes import (
 from modellint.static.dependence import NO, UNKNOWN, YES, Dependence
 from modellint.static.guards import walk_own
 from modellint.static.knowledge import Knowledge
+from modellint.static.naming import PREPARES_DATA
 from modellint.static.project import ClassInfo, FunctionInfo, Project
 from modellint.static.project.facts import parameters
 from modellint.static.project.names import dotted_name
 
 WITHOUT_LAYERS = frozenset({"object", "abc.ABC", "typing.Generic", "typing.Protocol", "typing_extensions.Protocol"})
-_BUILTINS = frozenset(dir(builtins))
+_OF_PYTHON = frozenset(dir(builtins)) | sys.stdlib_module_names
 
 
 class Classes:
@@ -156,11 +158,17 @@ class Classes:
                 return True
             if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == me:
                 other = self.project.method(cls, func.attr)
-                if func.attr == "forward" or (other is None and may_be_child(func.attr) and call.args):
+                if func.attr == "forward" or (other is None and call.args and self.may_be_part(cls, func.attr)):
                     return True
                 if other is not None and other not in methods:
                     methods.append(other)
         return False
+
+    def may_be_part(self, cls: ClassInfo, attribute: str) -> bool:
+        """Tell whether an attribute may be a submodule: `self.tokenizer` is none, unless the class builds one."""
+        if not may_be_child(attribute):
+            return False
+        return PREPARES_DATA.search(attribute) is None or self.builds_child(cls, attribute)
 
     def of_function(self, function: FunctionInfo) -> Dependence:
         """Tell whether `function` builds modules that depend on the mode."""
@@ -270,7 +278,7 @@ class Classes:
             hints = known.loaders.get(dotted) is not None or known.dropout_by_default.get(dotted) is not None
             return Dependence(UNKNOWN, hints=hints)
         builds_layers = name[:1].isupper() and not dotted.startswith("torch.")
-        return Dependence(UNKNOWN if builds_layers and first_part(dotted) not in _BUILTINS else NO)
+        return Dependence(UNKNOWN if builds_layers and first_part(dotted) not in _OF_PYTHON else NO)
 
 
 def first_part(dotted: str) -> str:

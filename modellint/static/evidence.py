@@ -20,6 +20,7 @@ from modellint.static.purpose import (
     is_test_code,
     means_inference,
     over_held_out_data,
+    picks_training,
     wants_randomness,
 )
 from modellint.static.snapshots import has_loaded_weights, open_mode, put_into_training
@@ -59,7 +60,7 @@ def is_inference(event: Event, snapshot: Snapshot) -> bool:
     predicts = not PREDICTS.isdisjoint(event.uses)
     if is_no_model(event, snapshot) or event.asks_evaluation or asked_to_train(event):
         return False
-    if wants_randomness(event) or (acts(event) and not has_loaded_weights(snapshot)):
+    if picks_training(event) or wants_randomness(event) or (acts(event) and not has_loaded_weights(snapshot)):
         return False
     if is_test_code(event):
         return False

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from modellint.static.classes import Classes
 
 CONTAINERS = frozenset({"torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.nn.Sequential"})
+_PLAIN_CONTAINERS = CONTAINERS | {"typing.Generic"}
 _DEEPEST = 6
 
 
@@ -47,7 +48,11 @@ def of_call(classes: Classes, cls: ClassInfo, call: ast.Call, scope: FunctionInf
     """Tell whether what `call` builds depends on the mode, where that hangs on the arguments that `cls` keeps."""
     built = classes.dependence(cls)
     init = classes.project.method(cls, "__init__")
-    return built if init is None else as_called(classes, built, init, call, scope, depth)
+    if init is not None:
+        return as_called(classes, built, init, call, scope, depth)
+    if built.answer == UNKNOWN and call.args and _PLAIN_CONTAINERS.issuperset(classes.project.ancestry(cls)[1]):
+        return joined(_of_value(classes, part, scope, depth) for part in call.args)  # `Blocks([Block(n) for n in ns])`
+    return built
 
 
 def of_base(classes: Classes, built: Dependence, init: FunctionInfo, heir: FunctionInfo | None) -> Dependence:
@@ -203,6 +208,8 @@ def _of_value(classes: Classes, node: ast.expr, scope: FunctionInfo, depth: int)
             parts = node.values
         case ast.List() | ast.Tuple():
             parts = node.elts
+        case ast.ListComp(elt=part) | ast.GeneratorExp(elt=part) | ast.Starred(value=part):
+            parts = [part]
         case ast.Subscript(value=ast.Dict(values=values)):
             parts = values
         case ast.Attribute(value=ast.Name(id=owner)) if owner == scope.self_name and scope.cls is not None:

@@ -130,7 +130,7 @@ def is_never_switched(event: Event, context: FileContext) -> bool:
     return all(is_test_file(path) for path in context.project.mentioning(".eval(", mine, "calls"))
 
 
-_MODULE = frozenset({"torch.nn.Module", "torch.nn.modules.module.Module", "object", "abc.ABC"})
+_MODULE = frozenset({"torch.nn.Module", "object", "abc.ABC"})
 """Bases from which a class has no method that trains or evaluates it."""
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 
 from modellint.static import held_out
 from modellint.static.flow.events import CallSite, Event
 from modellint.static.flow.frames import call_at
-from modellint.static.guards import own, walk_own
+from modellint.static.guards import own, path_to, walk_own
 from modellint.static.naming import is_test_module, snake, speaks_of_inference, speaks_of_loss_alone
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import parameters
@@ -134,6 +135,44 @@ def asked_to_train(event: Event) -> bool:
         for step in event.key.chain
         if not _EVALUATES.search(snake(step.callee.name)) and (call := call_at(step.caller, step.site)) is not None
         for keyword in call.keywords
+    )
+
+
+def picks_training(event: Event) -> bool:
+    """Tell whether a function asks which mode is wanted, and this is the branch for training: the other one is for
+    evaluation, `if tune: net.train(); y = net(x)` before `else: net.eval(); ...`.
+    """
+    function, forward = event.function, call_at(event.function, event.site)
+    if forward is None or not all(put_into_training(snapshot) for snapshot in event.snapshots):
+        return False
+    switches = [call_at(function, f.site) for s in event.snapshots for f in s.modes if f.site is not None]
+    above = path_to(function, forward)
+    return bool(switches) and all(
+        call is not None and any(_is_put_into_eval(call, branch) for branch in _other_branches(function, call, above))
+        for call in switches
+    )
+
+
+def _other_branches(function: FunctionInfo, call: ast.Call, above: list[ast.AST]) -> Iterator[list[ast.stmt]]:
+    """Yield the branches that are not taken where `call`, and what has the nodes `above` over it, run."""
+    path = path_to(function, call)
+    for outer, inner in pairwise(path):
+        if isinstance(outer, ast.If) and outer in above:
+            taken, other = (outer.body, outer.orelse) if inner in outer.body else (outer.orelse, outer.body)
+            if above[above.index(outer) + 1] in taken:
+                yield other
+
+
+def _is_put_into_eval(train: ast.Call, branch: list[ast.stmt]) -> bool:
+    """Tell whether a branch calls `eval()` of what `train` puts into training mode."""
+    model = ast.dump(train.func.value) if isinstance(train.func, ast.Attribute) else None
+    return any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "eval"
+        and ast.dump(node.func.value) == model
+        for statement in branch
+        for node in ast.walk(statement)
     )
 
 

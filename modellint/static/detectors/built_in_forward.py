@@ -32,7 +32,8 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
         for method, kept in _run_by_forward(context, cls).items():
             for call in method.calls:
                 why = _built(context, method, call, parametrised)
-                if why and not (_in_eval(method, call) or _kept(method, call) or tied_to_mode(method, call)):
+                meant = _in_eval(method, call) or tied_to_mode(method, call) or _measures_spread(method, call)
+                if why and not meant and not _kept(method, call):
                     if kept and _is_returned(method, call):
                         continue
                     site = context.site(call)
@@ -86,6 +87,14 @@ def _in_eval(method: FunctionInfo, call: ast.Call) -> bool:
     return any(
         isinstance(node, ast.Attribute) and node.value is call and node.attr == "eval" for node in path_to(method, call)
     )
+
+
+def _measures_spread(method: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether dropout is built for a method to see how its predictions spread: Monte Carlo dropout, on purpose."""
+    return "Dropout" in (last_name(call.func) or "") and not _SPREAD.isdisjoint(method.callees)
+
+
+_SPREAD = frozenset({"std", "var", "std_mean", "var_mean"})
 
 
 def _built(context: FileContext, method: FunctionInfo, call: ast.Call, parametrised: set[str]) -> str:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from modellint.static.flow.annotated import declare
 from modellint.static.flow.frames import Frame
 from modellint.static.flow.state import ConditionKey, State
 from modellint.static.flow.values import (
@@ -53,13 +54,14 @@ def bind(machine: Machine, frame: Frame, args: Args, state: State) -> None:
         elif name in keywords:
             variables[frame.id, name] = _taken(machine, frame, name, keywords.pop(name), state)
         elif name in names[: len(given)]:
-            continue
+            pass
         elif spread is not None:
             variables[frame.id, name] = Value(taint=spread.taint)
         elif default is not None:
             variables[frame.id, name] = _default(machine, frame, default, state)
         else:
             variables[frame.id, name] = _opaque(machine, frame, name, state)
+        declare(machine, function, argument, variables[frame.id, name], state)
 
 
 def _taken(machine: Machine, frame: Frame, name: str, value: Value, state: State) -> Value:

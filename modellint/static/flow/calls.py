@@ -139,7 +139,9 @@ def _is_own_library(machine: Machine, module: ModuleInfo) -> bool:
 
 def call_function(machine: Machine, symbol: FunctionValue, args: Args, node: ast.Call, state: State) -> Value:
     """Call a function of the project, or what the libraries' knowledge says about one of that name."""
-    if _is_own_library(machine, symbol.function.module) and machine.knowledge.loaders.get(symbol.dotted):
+    known = machine.knowledge
+    told = known.loaders.get(symbol.dotted) or known.wrappers.get(symbol.dotted)
+    if told is not None and _is_own_library(machine, symbol.function.module):
         return call_external(machine, symbol.dotted, args, node, state)
     return machine.call(symbol, None, args, node, state)
 

@@ -7,7 +7,7 @@ import re
 
 from modellint.static.attributes import called_attributes
 from modellint.static.dependence import NO, YES
-from modellint.static.flow import data
+from modellint.static.flow import data, libraries
 from modellint.static.flow.decorators import decorated_grad
 from modellint.static.flow.events import FORWARD
 from modellint.static.flow.frames import site_of
@@ -119,6 +119,9 @@ def forward(machine: Machine, oid: int, args: Args, node: ast.Call, state: State
     ):
         return Value(taint=args.taint)
     saved = state.grad
+    known = machine.knowledge.method(machine.knowledge.entry_points, libraries.origins(machine, obj), "forward")
+    if known is not None and known.effect.grad != "same":
+        state.grad = saved._replace(state=known.effect.grad)
     cls = class_of(obj)
     own = machine.project.method(cls, "forward") if cls is not None else None
     if own is not None:
@@ -155,10 +158,13 @@ def _modes_of_what_runs(machine: Machine, obj: Obj, forward: FunctionInfo, state
     """
     if (switch := _own_train(forward)) is not None:
         return frozenset({ModeFact(TRAIN, site_of(forward.module, switch), "train()")})
-    held = {name: obj.attrs[name] for name in called_attributes(forward) if name in obj.attrs}
-    parts = [state.heap[part] for value in held.values() for part in value.refs]
     cls = class_of(obj)
-    if not parts or cls is None or "training" in forward.words:
+    if cls is None or "training" in forward.words:
+        return obj.modes
+    called = {name for name in called_attributes(forward) if not _tells_no_mode(machine, cls, name)}
+    held = {name: obj.attrs[name] for name in called if name in obj.attrs}
+    parts = [state.heap[part] for value in held.values() for part in value.refs]
+    if not parts:
         return obj.modes
     mentioned = (node.attr for node in walk_own(forward) if isinstance(node, ast.Attribute))
     others = {name for name in mentioned if machine.classes.builds_child(cls, name)} | called_attributes(forward)

@@ -25,6 +25,7 @@ from modellint.static.flow.values import (
     NOTHING,
     OFF,
     OPAQUE,
+    SPREAD,
     TRAIN,
     UNKNOWN,
     UNKNOWN_MODES,
@@ -49,8 +50,6 @@ from modellint.static.project import ClassInfo
 HELD = "model"
 """The attribute in which an object that runs a model keeps it."""
 
-SPREAD = "**"
-"""The attribute in which such an object keeps arguments of which the names are not known."""
 
 SAVED_WHOLE = "torch.load()"
 """What left a model in the mode in which it was saved as a whole."""

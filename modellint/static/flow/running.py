@@ -14,9 +14,9 @@ from modellint.static.flow.vocabulary import (
     FORWARD_METHOD,
     MODEL_NAME,
     NO_MODEL_NAME,
-    PREPARES_DATA,
     PREPARING_CLASS,
 )
+from modellint.static.naming import PREPARES_DATA
 from modellint.static.project import FunctionInfo, Project
 from modellint.static.project.facts import called_name, parameters
 from modellint.static.project.names import last_name

@@ -33,6 +33,7 @@ from modellint.static.flow.values import (
     only_constant,
 )
 from modellint.static.flow.vocabulary import HELD_MODEL
+from modellint.static.naming import PREPARES_DATA
 from modellint.static.project import ClassInfo
 
 MAX_UNROLL = 6
@@ -319,6 +320,8 @@ def part_of(machine: Machine, oid: int, name: str, state: State) -> Value:
     if name == "module" and obj.kind == MODEL and not _stores(machine, obj, name):
         return Value(refs=frozenset({oid}))  # written for models that may be wrapped for several devices
     inside = obj.kind in (MODEL, OPAQUE)
+    if PREPARES_DATA.search(name):
+        inside = isinstance(obj.cls, ClassInfo) and machine.classes.builds_child(obj.cls, name)
     if (
         inside
         and isinstance(obj.cls, ClassInfo)

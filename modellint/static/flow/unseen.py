@@ -69,7 +69,7 @@ def model_method(machine: Machine, oid: int, name: str, args: Args, node: ast.Ca
     if data.SETS_MODE.search(name) and not runs:
         state.heap[oid] = obj._replace(modes=UNKNOWN_MODES)
         return machine.out_of_sight(node, args, state)
-    if runs or (cls is not None and args.positional):
+    if runs or (cls is not None and args.positional and machine.classes.may_be_part(cls, name)):
         part = part_of(machine, oid, name, state)
         inner = next(iter(part.refs))
         chosen = inner if cls is not None and not runs else oid

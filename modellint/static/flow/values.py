@@ -270,6 +270,9 @@ MODEL, INSTANCE, CONTAINER, OPAQUE = "model", "instance", "container", "opaque"
 ELEMENT = "*"
 """The attribute of a container that stands for every element without a known index."""
 
+SPREAD = "**"
+"""The attribute in which what runs a model for a library keeps arguments of which the names are not known."""
+
 
 class Obj(NamedTuple):
     """An object of the heap; immutable, so that states can share it.

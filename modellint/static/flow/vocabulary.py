@@ -32,9 +32,6 @@ NOT_MODELS = re.compile(
 )
 """Names of objects that work with models and are none, in parts of longer names."""
 
-PREPARES_DATA = re.compile(r"(transforms?|tfms?|pre_filter|tokeni[sz]er|processor|collate\w*|logger)$", re.I)
-"""Names of what an object keeps to prepare data with, or to tell of it: no model either."""
-
 PREPARING_CLASS = re.compile(r"Tokeni[sz]er|Processor|FeatureExtractor")
 """Classes that prepare data: what they call on themselves runs no model, whatever the method's name."""
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from modellint.sources import Read, from_disk
 from modellint.static.project.facts import ClassInfo, FunctionInfo, Import, ModuleInfo
 from modellint.static.project.import_paths import ImportPaths
-from modellint.static.project.names import dotted_name
+from modellint.static.project.names import documented_name, dotted_name
 from modellint.static.project.parsed_files import ParsedFiles
 from modellint.static.project.trails import Purpose, Trails
 
@@ -133,6 +133,7 @@ class Project:
 
     def _outside(self, dotted: str) -> Symbol:
         """Return what a name outside the project stands for: with `deep`, its definition in an installed package."""
+        dotted = documented_name(dotted)
         definition = self._deep().find(dotted) if self._deep is not None else None
         module = self.files.module(definition.path) if definition is not None else None
         if definition is None or module is None:

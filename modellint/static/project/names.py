@@ -29,6 +29,17 @@ def dotted_name(node: ast.expr) -> str | None:
     return ".".join(reversed(parts))
 
 
+def documented_name(dotted: str) -> str:
+    """Return the name by which torch documents a class that is imported from where it is defined.
+
+    `torch.nn.modules.rnn.LSTM` is `torch.nn.LSTM`, `torch.nn.parameter.Parameter` is `torch.nn.Parameter`.
+    """
+    return _DEFINED_IN.sub("torch.nn.", dotted)
+
+
+_DEFINED_IN = re.compile(r"^torch\.nn\.(modules(\.[a-z_]+)?|parameter)\.(?=[A-Z])")
+
+
 def imported_by_text(node: ast.Assign) -> tuple[str, str] | None:
     """Return the name that is bound to a module, or to what is in it, and its dotted name, None for other statements.
 

@@ -1,0 +1,71 @@
+"""What annotations say of arguments that the flow knows too little of: `tagger: nn.Module`, `sam: "Sam | None"`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from modellint.static.dependence import UNKNOWN
+from modellint.static.flow.state import State
+from modellint.static.flow.values import INSTANCE, NOTHING, OPAQUE, SPREAD, Obj, Value
+from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project.names import last_name
+
+if TYPE_CHECKING:
+    from modellint.static.flow.machine import Machine
+
+
+def declare(machine: Machine, function: FunctionInfo, argument: ast.arg, value: Value, state: State) -> None:
+    """Put down what the annotation of an argument says of the objects given for it, where nothing else tells."""
+    unknown = [oid for oid in value.refs if state.heap[oid].cls is None and state.heap[oid].depends == UNKNOWN]
+    if not unknown or argument.annotation is None or not _is_asked(function, argument.arg):
+        return
+    for node in _classes_named(argument.annotation):
+        symbol = machine.project.resolve_in(function, node)
+        if symbol is None:
+            continue
+        for oid in unknown:
+            state.heap[oid] = _as_one_of(machine, symbol.target, symbol.dotted, state.heap[oid])
+
+
+def _as_one_of(machine: Machine, cls: object, dotted: str, obj: Obj) -> Obj:
+    """Return an object of a class: a torch module, or what runs one for a library. An heir may have more layers."""
+    classes = machine.classes
+    if isinstance(cls, ClassInfo):
+        if not classes.is_module(cls):
+            return obj
+        depends = classes.dependence(cls)
+        if depends.options or machine.project.method(cls, "forward") is None:
+            return obj._replace(proven=True)
+        return obj._replace(proven=True, depends=depends.answer, detail=depends.detail)
+    if machine.knowledge.runners.get(dotted) is not None and obj.kind == OPAQUE:
+        return obj._replace(kind=INSTANCE, cls=dotted, attrs={**obj.attrs, SPREAD: NOTHING})
+    return obj._replace(proven=True) if classes.is_module_name(dotted) else obj
+
+
+def _is_asked(function: FunctionInfo, name: str) -> bool:
+    """Tell whether a function calls an argument, or something of it: nothing else of a model is of interest here."""
+    return any(
+        isinstance(node, ast.Name) and node.id == name
+        for call in function.calls
+        for node in (call.func, getattr(call.func, "value", None))
+    )
+
+
+def _classes_named(annotation: ast.expr) -> Iterator[ast.expr]:
+    """Yield the classes that an annotation names: the parts of a union, what is optional, what stands in quotes."""
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        try:
+            annotation = ast.parse(annotation.value, mode="eval").body
+        except SyntaxError:
+            return
+    if isinstance(annotation, ast.BinOp) and isinstance(annotation.op, ast.BitOr):
+        yield from _classes_named(annotation.left)
+        yield from _classes_named(annotation.right)
+    elif isinstance(annotation, ast.Subscript) and last_name(annotation.value) in ("Optional", "Union"):
+        inner = annotation.slice
+        for part in inner.elts if isinstance(inner, ast.Tuple) else [inner]:
+            yield from _classes_named(part)
+    elif isinstance(annotation, (ast.Name, ast.Attribute)):
+        yield annotation
