@@ -1,7 +1,7 @@
 """How often a finding is true: draw findings from public repositories, read them by hand, count.
 
     python benchmarks/precision.py draw TITLE NAME=CHECKOUT ...    a sample, into precision.yaml; verdicts given stay
-    python benchmarks/precision.py table                           the tables of docs/precision.md
+    python benchmarks/precision.py table                           docs/precision-draws.md
 
 A verdict is written by a person into precision.yaml: `true`, or `false` with the reason why. Findings are the errors
 and warnings of ML1xx and ML2xx that a plain `modellint check` of the checkout's root shows; three draws, from
@@ -23,7 +23,7 @@ import yaml
 
 HERE = Path(__file__).parent
 SAMPLE = HERE / "precision.yaml"
-PAGE = HERE.parent / "docs" / "precision.md"
+PAGE = HERE.parent / "docs" / "precision-draws.md"
 SEED = 20261121
 DRAWN = 100
 FAMILIES = ("ML1", "ML2")
@@ -84,9 +84,17 @@ def draw(title: str, checkouts: dict[str, Path]) -> None:
 
 
 def tables() -> str:
-    """Return the tables of the page, one section a draw."""
+    """Return the tables of the page: all draws together by rule, then one section a draw."""
     draws = yaml.safe_load(SAMPLE.read_text("utf-8"))["draws"]
-    return "\n\n".join(f"### {title}\n\n{_table(data)}" for title, data in draws.items())
+    every = [row for data in draws.values() for row in data["findings"]]
+    sections = [f"## All draws together\n\n{_by_rule(every)}"]
+    return "\n\n".join(sections + [f"## {title}\n\n{_table(data)}" for title, data in draws.items()])
+
+
+def _by_rule(rows: list[Row]) -> str:
+    read, right = Counter(row["code"] for row in rows), Counter(row["code"] for row in rows if row["verdict"] is True)
+    lines = ["| rule | read | true |", "|---|--:|--:|"]
+    return "\n".join([*lines, *(f"| {code} | {read[code]} | {right[code]} |" for code in sorted(read))])
 
 
 def _table(data: dict[str, Any]) -> str:
@@ -104,9 +112,7 @@ def _table(data: dict[str, Any]) -> str:
     good = sum(row["verdict"] is True for row in rows)
     total = sum(item["findings"] for item in data["repositories"])
     lines.append(f"| **all** | | **{total}** | **{len(rows)}** | **{good}** | **{len(rows) - good}** |")
-    lines += ["", "| rule | read | true |", "|---|--:|--:|"]
-    read, right = Counter(row["code"] for row in rows), Counter(row["code"] for row in rows if row["verdict"] is True)
-    lines += [f"| {code} | {read[code]} | {right[code]} |" for code in sorted(read)]
+    lines += ["", _by_rule(rows)]
     if wrong := [row for row in rows if row["verdict"] is not True]:
         lines += ["", "The false ones, and why:", ""]
         lines += [f"- {r['code']} {r['repository']}/{r['file']}, {r['at']}: {r['why']}" for r in wrong]

@@ -96,9 +96,29 @@ def _comes_from_where_nothing_has_a_mode(case: Case) -> bool:
             if fact.how != SAVED_WHOLE and (fact.how != JUST_BUILT or _is_imported(case.context, snapshot.obj.born)):
                 return False
     project, mine = case.context.project, case.context.module.path
-    if not project.mentioning("nn.Module", mine, "calls"):
-        return False
-    return not any(project.mentioning(word, mine, "calls") for word in _DEPEND)
+    modules = frozenset(project.mentioning("nn.Module", mine, "calls"))
+    near = _read_by(case.context)
+    looked_at = near if not near.isdisjoint(modules) else None
+    named = (path for word in _DEPEND for path in project.mentioning(word, mine, "calls"))
+    return bool(modules) and not any(looked_at is None or path in looked_at for path in named)
+
+
+def _read_by(context: FileContext) -> frozenset[Path]:
+    """Return the file and those of the project that it imports, itself or through one of them."""
+    found = {context.module.path: context.module}
+    for _ in range(_HOPS):
+        for module in list(found.values()):
+            for made in module.imports.values():
+                path = context.project.paths.find(module.path, made.module, made.level)
+                if path is None or path in found or len(found) > _MAX_FILES:
+                    continue
+                loaded = context.project.load(path, context.module.path, "calls")
+                if loaded is not None:
+                    found[path] = loaded
+    return frozenset(found)
+
+
+_HOPS, _MAX_FILES = 2, 40
 
 
 def _is_imported(context: FileContext, site: Site | None) -> bool:

@@ -64,7 +64,7 @@ def is_inference(event: Event, snapshot: Snapshot) -> bool:
         return False
     if is_test_code(event):
         return False
-    if is_shape_check(event, snapshot) or _thrown_away(event, snapshot):
+    if is_shape_check(event, snapshot) or _thrown_away(event, snapshot) or _is_tried_out(event, snapshot):
         return False
     if event.feeds_training:
         # a teacher; what follows the student by averaging may be in training mode, what was put there is meant so
@@ -160,6 +160,12 @@ def is_shape_check(event: Event, snapshot: Snapshot) -> bool:
     if obj.weights != frozenset({RANDOM}) or isinstance(obj.cls, str) or obj.cls is None:
         return event.result_dropped and obj.weights == frozenset({RANDOM})
     return obj.cls.module is event.root.module and event.function.is_body
+
+
+def _is_tried_out(event: Event, snapshot: Snapshot) -> bool:
+    """Tell whether a script runs a model that has learned nothing yet, to see whether it does, before it trains it."""
+    fresh = snapshot.obj.weights == frozenset({RANDOM}) and not event.trained_before
+    return fresh and event.function.is_body and event.model_trained and not over_held_out_data(event)
 
 
 def _thrown_away(event: Event, snapshot: Snapshot) -> bool:

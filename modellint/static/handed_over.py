@@ -17,8 +17,10 @@ def is_handed_over(root: FunctionInfo, project: Project) -> bool:
 
     `run_stage(self.valid)`; a table of functions.
     """
-    if root.is_body or (root.parent is not None and not root.parent.is_body):
+    if root.is_body:
         return False
+    if root.parent is not None and not root.parent.is_body:
+        return root.cls is None and _is_given_by(root.parent, root, project)
     if root.cls is None:
         return any(_gives_away(scope, root, project) for scope in (root.module.body, *root.module.functions))
     family = project.ancestry(root.cls)[0]
@@ -74,6 +76,16 @@ def _gives_away(scope: FunctionInfo, function: FunctionInfo, project: Project) -
         named.discard(id(call.func))
         named.difference_update(map(id, _known_to_run(call, scope, project)))
     return bool(named)
+
+
+def _is_given_by(scope: FunctionInfo, inner: FunctionInfo, project: Project) -> bool:
+    """Tell whether `scope` gives a function that it defines to a call that may do anything with it."""
+    for call in scope.calls:
+        given = [value for value in _arguments(call) if _names(value, inner, scope)]
+        known = set(map(id, _known_to_run(call, scope, project))) if given else set()
+        if any(id(value) not in known for value in given):
+            return True
+    return False
 
 
 def _names(node: ast.AST, function: FunctionInfo, scope: FunctionInfo) -> bool:

@@ -15,6 +15,7 @@ from modellint.static.flow.machine import Machine
 from modellint.static.flow.newlayers import shown_with_parts
 from modellint.static.flow.state import State
 from modellint.static.flow.values import (
+    ENTRY,
     EVAL,
     LOADED,
     MIXED,
@@ -171,7 +172,7 @@ def _modes_of_what_runs(machine: Machine, obj: Obj, forward: FunctionInfo, state
     if not all(_tells_no_mode(machine, cls, name) for name in others - held.keys()):
         return obj.modes
     by_hand = all(fact.how == "eval()" for part in parts for fact in part.modes)
-    if by_hand and kinds(obj.modes) == {TRAIN} and all(part.kind == MODEL for part in parts):
+    if by_hand and kinds(obj.modes) <= {TRAIN, ENTRY} and all(part.kind == MODEL for part in parts):
         return frozenset().union(*(part.modes for part in parts))
     return obj.modes
 

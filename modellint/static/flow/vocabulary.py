@@ -38,7 +38,7 @@ PREPARING_CLASS = re.compile(r"Tokeni[sz]er|Processor|FeatureExtractor")
 LOOKS_ALIKE = frozenset("paddle paddlenlp mxnet mindspore jittor oneflow megengine chainer mlx".split())
 """Packages whose models have `train()`, `eval()` and a `no_grad` of their own."""
 
-OTHER_FRAMEWORKS = LOOKS_ALIKE | frozenset("tensorflow tf_keras keras jax flax haiku".split())
+OTHER_FRAMEWORKS = LOOKS_ALIKE | frozenset("tensorflow tf_keras keras jax flax haiku MNN".split())
 """Packages whose models have neither torch's modes nor its autograd."""
 
 FORWARD_METHOD = re.compile(
