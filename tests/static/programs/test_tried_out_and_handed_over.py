@@ -1,4 +1,4 @@
-"""Models that are tried out before they learn, functions given to others, files that know no mode: correct code first."""
+"""Models tried out before they learn, functions given to others, files that know no mode: correct code first."""
 
 from __future__ import annotations
 
