@@ -21,7 +21,7 @@ TRAINING_NAME = re.compile(
 _LOSS = re.compile(r"(^|_)loss\w*(_|$)")
 MOVES = frozenset({"to", "cuda", "cpu", "half", "float", "double", "bfloat16", "type"})
 """Methods that hand back the same module or tensor, on another device or of another precision."""
-PREPARES_DATA = re.compile(r"(transforms?|tfms?|pre_filter|tokeni[sz]er|processor|collate\w*|logger)$", re.I)
+PREPARES_DATA = re.compile(r"(transforms?|tfms?|pre_filter|tokeni[sz]er?|processor|collate\w*|logger)$", re.I)
 """Names of what an object keeps to prepare data with, or to tell of it: no model either."""
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
