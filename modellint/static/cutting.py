@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import ast
+import math
 
-from modellint.static.guards import own
+from modellint.static.guards import own, path_to, statements_before
 from modellint.static.project import FunctionInfo
 
 
 def is_only_detached(function: FunctionInfo, call: ast.Call) -> bool:
     """Tell whether a function asks nothing of what `call` gives but to be detached, and for its shape.
 
-    `net(x).detach()`; `y = net(x); return y.cpu().data.numpy()`; `last = net(x)[-1]; out[i] = last.detach()`.
+    `net(x).detach()`; `y = net(x); return y.cpu().data.numpy()`; `last = net(x)[-1]; out[i] = last.detach()`;
+    `p, v = net(x); return p.data.numpy(), v.data.numpy()`.
     """
     reader = _Reader(function)
     return reader.is_cut(call) and reader.has_cut
@@ -21,6 +23,7 @@ class _Reader:
     """What a function does with its expressions."""
 
     def __init__(self, function: FunctionInfo) -> None:
+        self._function = function
         self._asked = {id(node.value): node for node in own(function, ast.Attribute)}
         self._picked = {id(node.value): node for node in own(function, ast.Subscript)}
         self._called = {id(node.func): node for node in function.calls}
@@ -29,7 +32,7 @@ class _Reader:
         for name in own(function, ast.Name):
             if isinstance(name.ctx, ast.Load):
                 self._loads.setdefault(name.id, []).append(name)
-        self._followed: set[str] = set()
+        self._followed: set[tuple[str, ast.Assign]] = set()
         self.has_cut = False  # whether something was detached on the way: `y = y[0]` alone leads in a circle
 
     def is_cut(self, node: ast.expr) -> bool:
@@ -44,20 +47,40 @@ class _Reader:
         if id(node) in self._picked:
             return self.is_cut(self._picked[id(node)])
         assigned = self._assigned.get(id(node))
-        targets = assigned.targets if assigned is not None else []
-        return bool(targets) and all(isinstance(t, ast.Name) and self._is_name_cut(t.id) for t in targets)
+        return assigned is not None and all(self._is_target_cut(target, assigned) for target in assigned.targets)
 
-    def _is_name_cut(self, name: str) -> bool:
-        """Tell whether all that is done with a variable cuts its graph, comes back to it or asks for its shape."""
-        if name in self._followed:
+    def _is_target_cut(self, target: ast.expr, assigned: ast.Assign) -> bool:
+        """Tell whether all that is done with what a variable, or each of a row of them, is given cuts its graph."""
+        names = target.elts if isinstance(target, ast.Tuple) else [target]
+        return all(isinstance(name, ast.Name) and self._is_name_cut(name.id, assigned) for name in names)
+
+    def _is_name_cut(self, name: str, assigned: ast.Assign) -> bool:
+        """Tell whether all that is done with a variable cuts its graph, comes back to it or asks for its shape.
+
+        Until it is given something else, that is: `y = net(x); y = y.detach(); return y`.
+        """
+        if (name, assigned) in self._followed:
             return True
-        self._followed.add(name)
-        loads = [load for load in self._loads.get(name, ()) if not self._is_asked_for_shape(load)]
-        return bool(loads) and all(map(self.is_cut, loads))
+        self._followed.add((name, assigned))
+        end = self._end(name, assigned)
+        loads = (load for load in self._loads.get(name, ()) if load.lineno <= end)
+        return all(self._is_asked_for_shape(load) or self.is_cut(load) for load in loads)
+
+    def _end(self, name: str, assigned: ast.Assign) -> float:
+        """Return the row in which a variable is given something else for certain, after `assigned` and beside it."""
+        path = path_to(self._function, assigned)
+        outer = path[-2] if len(path) > 1 else self._function
+        others = (other for other in self._assigned.values() if any(_is_named(t, name) for t in other.targets))
+        later = (other for other in others if assigned in statements_before(outer, other))
+        return min((other.end_lineno or other.lineno for other in later), default=math.inf)
 
     def _is_asked_for_shape(self, node: ast.expr) -> bool:
         attribute = self._asked.get(id(node))
         return attribute is not None and attribute.attr in _OF_SHAPE
+
+
+def _is_named(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
 
 
 _CUTS = frozenset({"detach", "data"})

@@ -57,7 +57,8 @@ def _arguments(call: ast.Call) -> list[ast.expr]:
 
 
 _STARTERS = re.compile(
-    r"^(gradio|streamlit|fastapi|flask|starlette|multiprocessing|threading|concurrent|absl|fire|typer|torch_xla|optuna|hyperopt|ray)\.|"
+    r"^(gradio|streamlit|fastapi|flask|starlette|multiprocessing|threading|concurrent|absl|fire|typer|torch_xla|optuna|hyperopt|ray|"
+    r"pyspark)\.|"
     r"^torch\.(multiprocessing|distributed\.(launcher|run|elastic))\."
 )
 """What calls a function for each request, in each process or for each trial, and knows nothing of gradients."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from modellint.static.project import ModuleInfo
+    from modellint.static.project import FunctionInfo, ModuleInfo
 
 INFERENCE_NAME = re.compile(
     r"(^|_)(eval\w*|valid\w*|val|test\w*|infer\w*|predict\w*|pred|demo|serve\w*|serving|detect\w*|classify\w*|"
@@ -57,9 +57,17 @@ def is_test_module(module: ModuleInfo) -> bool:
     if not roots.isdisjoint(_COMMAND_LINES):
         return False
     by_hand = module.body.functions.get("test")  # `if __name__ == "__main__": test()`
-    return any(f.name.startswith("test_") for f in module.functions) or (
+    return any(f.name.startswith("test_") and not _is_run_by_the_file(f) for f in module.functions) or (
         by_hand is not None and by_hand.node is not None and not by_hand.node.args.args
     )
+
+
+def _is_run_by_the_file(function: FunctionInfo) -> bool:
+    """Tell whether the file itself gives a function what it takes, as in `pool.map(test_one_user, users)`."""
+    node = function.node
+    if function.cls is not None or node is None or len(node.args.args) == len(node.args.defaults):
+        return False
+    return re.search(rf"(?<!def )\b{function.name}\b", function.module.text) is not None
 
 
 def snake(name: str) -> str:

@@ -16,6 +16,7 @@ from modellint.static.left_open import is_held_by_something
 from modellint.static.looked_at import reads_graphs
 from modellint.static.naming import is_test_file
 from modellint.static.project import ClassInfo, FunctionInfo, Project
+from modellint.static.project.callers import files_calling
 from modellint.static.project.names import last_name
 
 MAX_FILES = 12
@@ -86,9 +87,74 @@ def _calls_by_name(method: FunctionInfo, context: FileContext) -> list[tuple[Fun
         for module in modules
         for scope in (module.body, *module.functions)
         for call in scope.calls_of(name)
+        if _may_be_given(method, call)
         if method.cls is None
         or (isinstance(call.func, ast.Attribute) and not _is_of_another(call.func, scope, method, project))
     ]
+
+
+def is_called_recording(event: Event, context: FileContext) -> bool:
+    """Tell whether autograd is on where others call a function, which gives no result away with its graph."""
+    if event.goes_on_with_graph or (event.kept and "detached" not in event.uses):
+        return False
+    return _runs_amid_training(event.root, context) or _is_used_without_a_switch(event, context)
+
+
+def _runs_amid_training(root: FunctionInfo, context: FileContext, depth: int = 0) -> bool:
+    """Tell whether all calls of a method, by its name, stand where the caller trains, or in its own callers, and under
+    no switch: autograd is on there.
+
+    Calls by a name that sets and lists have, too, say nothing.
+    """
+    if root.cls is None or root.name in _OF_CONTAINERS or depth > _DEEPEST:
+        return False
+    calls = _calls_by_name(root, context)
+    return bool(calls) and all(
+        not under_switch(scope, call)
+        and scope is not root
+        and (any(map(_TRAINING_CALLS.match, scope.callees)) or _runs_amid_training(scope, context, depth + 1))
+        for scope, call in calls
+    )
+
+
+_TRAINING_CALLS = re.compile(r"^(backward|zero_grad|_?train(_one)?_(iter\w*|step\w*|epoch\w*|batch\w*|model|loop))$")
+"""What a function calls that trains: `train()` may be of a module, whose mode it sets."""
+
+
+def _is_used_without_a_switch(event: Event, context: FileContext) -> bool:
+    """Tell whether another file of the project uses a function, and the project trains by hand and has no switch.
+
+    Whoever wrote all of it never switches autograd off, whatever is run.
+    """
+    project, mine = context.project, context.module.path
+
+    def has(word: str) -> bool:
+        return any(not is_test_file(path) for path in project.mentioning(word, mine, "calls"))
+
+    by_others = event.root.module is not event.function.module
+    if not by_others and all(is_test_file(path) for path in files_calling(project, event.root, "calls")[0]):
+        return False
+    return has(".backward(") and not any(map(has, _ANY_SWITCH))
+
+
+_ANY_SWITCH = (
+    *("no_grad", "inference_mode", "set_grad_enabled", "GradMode", "volatile", "requires_grad_(False)"),
+    *("lightning", "ignite", "fastai", "skorch", "accelerate", "deepspeed"),
+)
+"""What switches autograd off, or may do so for what it calls."""
+
+
+def _may_be_given(function: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether a call passes what a function takes, by number and by names."""
+    if function.node is None or any(isinstance(argument, ast.Starred) for argument in call.args):
+        return True
+    taken = function.node.args
+    in_order = [parameter.arg for parameter in taken.posonlyargs + taken.args][function.self_name is not None :]
+    given = {*in_order[: len(call.args)], *(keyword.arg for keyword in call.keywords)}
+    fits = taken.vararg is not None or len(call.args) <= len(in_order)
+    known = taken.kwarg is not None or given <= {*in_order, *(parameter.arg for parameter in taken.kwonlyargs)}
+    needed = in_order[: len(in_order) - len(taken.defaults)]
+    return None in given or (fits and known and given.issuperset(needed))
 
 
 def _is_of_another(func: ast.expr, scope: FunctionInfo, method: FunctionInfo, project: Project) -> bool:
@@ -111,9 +177,11 @@ def _may_switch_itself(event: Event, context: FileContext) -> bool:
         return False
     if name in _OF_ESTIMATORS:
         return True
-    if _DOES_IT_ALL.search(name) and all(s.obj.cls in _ANYTHING for s in event.snapshots):
+    classes = {s.obj.cls for s in event.snapshots}
+    does_it_all = _DOES_IT_ALL.search(name) is not None and classes <= _ANYTHING
+    if does_it_all and _HUB in classes:
         return True
-    if any(s.obj.cls is not None for s in event.snapshots):
+    if not classes <= _ANYTHING | {None}:
         return False
     project, mine = context.project, context.module.path
     runs = []
@@ -125,6 +193,8 @@ def _may_switch_itself(event: Event, context: FileContext) -> bool:
                     return True
                 if function.cls is not None and context.classes.is_module(function.cls):
                     runs.append(context.classes.runs_forward(function) or _asks_a_part(function))
+    if does_it_all and not runs:
+        return True  # what is saved whole is of a class of the project, or of any library
     return bool(runs) and not any(runs)  # it draws numbers, say, and runs no layer
 
 
@@ -162,13 +232,16 @@ def _is_asked_by_a_library(root: FunctionInfo, context: FileContext) -> bool:
 _STEP_OF_A_LOOP = re.compile(r"(^|_)(step|batch|epoch|iter|iteration)$|^on_")
 
 
-_DOES_IT_ALL = re.compile(r"^(score|generate|sample|translate|transcribe|synthesi[sz]e|predict|tts|separate)(_|$)")
+_DOES_IT_ALL = re.compile(
+    r"^(score|generate|sample|translate|transcribe|recogni[sz]e|synthesi[sz]e|predict|tts|separate)(_|$)"
+)
 """Methods that go the whole way from what a user has to what a user wants."""
 
 _OF_ESTIMATORS = frozenset({"predict_proba", "predict_log_proba"})
 """Methods of scikit-learn's estimators, which know no graph, and of what wraps a module to look like one."""
 
-_ANYTHING = frozenset({"torch.hub.load", "torch.load"})
+_HUB = "torch.hub.load"
+_ANYTHING = frozenset({_HUB, "torch.load"})
 """What gives an object of any class, a forecaster or a pipeline around a model too."""
 
 _SWITCHES = frozenset({"no_grad", "inference_mode", "set_grad_enabled", "enable_grad"})

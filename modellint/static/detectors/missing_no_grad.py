@@ -23,7 +23,7 @@ from modellint.static.evidence import (
 from modellint.static.family import differentiates, under_switch
 from modellint.static.flow.events import FORWARD, Event, Snapshot
 from modellint.static.flow.frames import call_at
-from modellint.static.flow.values import ENTRY, EVAL, OFF, ON, UNKNOWN_MODES, Site, kinds
+from modellint.static.flow.values import ENTRY, EVAL, OFF, ON, Site, kinds
 from modellint.static.guards import bindings, conditions, own
 from modellint.static.left_open import (
     leaves_it_to_others,
@@ -44,7 +44,7 @@ from modellint.static.purpose import (
 )
 from modellint.static.sites import Place, called_from, places, shown_at, written_at
 from modellint.static.snapshots import gradients_asked, has_loaded_weights, in_eval, in_train, records
-from modellint.static.switched_elsewhere import left_to_others
+from modellint.static.switched_elsewhere import is_called_recording, left_to_others
 
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
@@ -110,7 +110,7 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
         return Confidence.CERTAIN
     if is_test_code(event) or is_shape_check(event, snapshot) or is_compared(event):
         return None
-    numbers_only = not event.kept and _WITH_GRAPH.isdisjoint(event.uses)
+    numbers_only = not event.kept and not event.goes_on_with_graph
     cut_off = "detached" in event.uses and numbers_only
     if sets_eval and cut_off:
         return Confidence.LIKELY
@@ -123,25 +123,24 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
     if sets_eval and named and {"returned", "passed"} & event.uses:
         return Confidence.POSSIBLE if _for_callers(event) else Confidence.LIKELY
     ready = has_loaded_weights(snapshot) and (in_train(snapshot) or named)
-    evaluates = event.model_trained and (over_held_out_data(event) or called_for_inference(event))
     if sets_eval and event.root.is_body and has_loaded_weights(snapshot):
         if named or (numbers_only and not event.result_dropped and _trains_nothing(event.root.module)):
-            return (
-                Confidence.LIKELY
-            )  # a script from its first line to its last: nothing in it differentiates the result
+            return Confidence.LIKELY  # a script, from its first line to its last: nothing differentiates the result
+    evaluates = event.model_trained and (over_held_out_data(event) or called_for_inference(event))
     if predicts and (ready or (evaluates and (in_train(snapshot) or as_trained(event, snapshot)))):
         return Confidence.LIKELY
     if predicts and event.model_trained and any(_EVALUATES.match(f.name) for f in functions_around(event)):
-        if in_train(snapshot) or snapshot.modes == UNKNOWN_MODES:
+        if in_train(snapshot):
             return Confidence.LIKELY
     if named and "detached" in event.uses and snapshot.grad.state == ON:
         return Confidence.LIKELY  # whoever detaches what an evaluation gives has got a graph, whatever the mode
-    if named and predicts and cut_off and event.model_trained and "backward" not in event.root.callees:
-        return Confidence.LIKELY
     if _is_cut_off(event, snapshot) and (predicts or _trains_nothing(event.root.module)):
         return Confidence.LIKELY
     if predicts and cut_off and (_is_seen_whole(event, snapshot) or _is_shown_amid_training(event)):
         return Confidence.LIKELY
+    if predicts and event.model_trained and not event.root_trains and _is_cut_at_once(event):
+        if _is_of_an_object(event, context):
+            return Confidence.LIKELY  # it trains the model elsewhere, on other results than these arrays
     if named and predicts and numbers_only and _is_seen_whole(event, snapshot):
         return Confidence.LIKELY  # a script trains, and shows what came of it
     if cut_off and has_loaded_weights(snapshot) and not event.model_trained:
@@ -157,6 +156,7 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
             _forgets_both(event, snapshot, context)
             or sibling_switches_autograd_off(event, context)
             or (numbers_only and _is_used_without_gradients(event))
+            or is_called_recording(event, context)
         )
         return Confidence.LIKELY if forgotten else Confidence.POSSIBLE
     return None
@@ -228,16 +228,13 @@ def _is_readied_by_its_class(event: Event, snapshot: Snapshot) -> bool:
     return by_hand and event.root.cls is not None and event.text.startswith(f"{event.root.self_name}.")
 
 
-_WITH_GRAPH = frozenset({"returned with its graph", "passed with its graph"})
-"""What became of a result that others may yet differentiate."""
-
-
 def _is_seen_whole(event: Event, snapshot: Snapshot) -> bool:
     """Tell whether a script runs what it has trained, under autograd and apart from training.
 
     Nobody but the script itself could differentiate the result.
     """
-    return event.model_trained and not event.beside_training and snapshot.grad.state == ON
+    recorded = snapshot.grad.state == ON or event.root_trains  # nobody calls what trains without gradients
+    return event.model_trained and not event.beside_training and recorded
 
 
 def _is_shown_amid_training(event: Event) -> bool:

@@ -214,7 +214,10 @@ def _object_attribute(machine: Machine, oid: int, name: str, state: State, calle
     cls = class_of(obj)
     method = machine.project.method(cls, name) if cls is not None else None
     if method is not None and method.is_property:
-        return machine.call(FunctionValue(method, None, name), me, Args(), method.node or me, state)  # type: ignore[arg-type]
+        value = machine.call(FunctionValue(method, None, name), me, Args(), method.node or me, state)  # type: ignore[arg-type]
+        if method.is_cached:  # whoever reads it next gets the same object
+            state.heap[oid] = state.heap[oid]._replace(attrs={**state.heap[oid].attrs, name: value})
+        return value
     if obj.kind == INSTANCE and cls is not None and method is None:
         shared = class_variable(machine, cls, name, state)
         if shared is not None and shared != NONE:

@@ -51,8 +51,11 @@ def training_from(site: Site, how: str) -> Modes:
 
 
 def construct(machine: Machine, symbol: ClassValue, args: Args, node: ast.Call, state: State) -> Value:
-    """Build an instance of a class of the project."""
+    """Build an instance of a class of the project, or of whichever class its `__new__` makes instead."""
     cls = symbol.cls
+    maker = machine.project.method(cls, "__new__")
+    if maker is not None and "__new__" not in maker.callees:  # it asks no base for an object of its own
+        return machine.call(FunctionValue(maker, None, maker.name), Value(symbols=(symbol,)), args, node, state)
     if machine.classes.is_module(cls):
         depends = given.of_call(machine.classes, cls, node, machine.frame.function)
         alone = machine.classes.dependence(cls).answer

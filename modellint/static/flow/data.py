@@ -296,6 +296,8 @@ def container_method(machine: Machine, oid: int, name: str, args: Args, node: as
         for inner in given[0].refs:
             for key, value in state.heap[inner].attrs.items():
                 store(state, oid, key if obj.how == "dict" else ELEMENT, value)
+        if given[0].taint and not given[0].refs:  # the rows of a tensor, which carry its graph
+            store(state, oid, ELEMENT, Value(taint=given[0].taint))
         return NOTHING
     if name == "insert" and len(given) == 2:
         store(state, oid, ELEMENT, given[1])

@@ -165,6 +165,11 @@ class Event:
         return bool(self.leaves)
 
     @property
+    def goes_on_with_graph(self) -> bool:
+        """Whether the result went where others may yet differentiate it."""
+        return not {"returned with its graph", "passed with its graph"}.isdisjoint(self.uses)
+
+    @property
     def root(self) -> FunctionInfo:
         """The function from which the analysis came here."""
         return self.key.chain[0].caller if self.key.chain else self.function

@@ -44,7 +44,8 @@ OTHER_FRAMEWORKS = LOOKS_ALIKE | frozenset("tensorflow tf_keras keras jax flax h
 FORWARD_METHOD = re.compile(
     r"^_?(forward\w*|\w+_forward|encode\w*|decode\w*|predict\w*|infer\w*|generate\w*|sample\w*|embed\w*|extract\w*|"
     r"classif\w*|detect\w*|segment\w*|evaluat\w*|transcrib\w*|translat\w*|synthes\w*|reconstruct\w*|score\w*|"
-    r"\w+_step|get_\w*(features?|embeddings?|logits|outputs?)|run|act|__call__)$"
+    r"recogni[sz]e\w*|beam_search\w*|greedy_\w+|"
+    r"\w+_step|\w+_inference|get_\w*(features?|embeddings?|logits|outputs?)|run|act|__call__)$"
 )
 """Methods of a model out of sight that run it, by their names."""
 

@@ -54,12 +54,18 @@ def _givers(project: Project, cls: ClassInfo, purpose: Purpose) -> tuple[set[str
             read.add(path)
             heirs = (c.name for c in module.classes if name in map(_last_name, c.bases))
             classes += [heir for heir in dict.fromkeys(heirs) if heir not in classes]
-            makers |= {f.name for f in module.functions if f.cls is None and name in f.callees and _returns(f)}
+            makers |= {name_in_calls(f) for f in module.functions if _may_make(f, name)}
     return makers.union(classes), read
 
 
 def _last_name(base: str | None) -> str:
     return (base or "").rpartition(".")[2]
+
+
+def _may_make(function: FunctionInfo, name: str) -> bool:
+    """Tell whether a function, or the `__new__` of another class, calls the class `name` and returns something."""
+    offered = function.cls is None or function.name == "__new__"
+    return offered and name in function.callees and _returns(function)
 
 
 def _returns(function: FunctionInfo) -> bool:

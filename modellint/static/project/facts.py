@@ -222,7 +222,12 @@ class FunctionInfo:
     @property
     def is_property(self) -> bool:
         """Whether reading the attribute calls it."""
-        return "property" in self._decorators or "cached_property" in self._decorators
+        return "property" in self._decorators or self.is_cached
+
+    @property
+    def is_cached(self) -> bool:
+        """Whether it is called once, at the first reading of the attribute."""
+        return "cached_property" in self._decorators
 
     def move(self, module: ModuleInfo, fresh: FunctionInfo) -> None:
         """Become a part of the next version of its file, in which `fresh` is the same function."""

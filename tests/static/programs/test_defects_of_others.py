@@ -396,7 +396,9 @@ SILENT: Mapping[str, str | Mapping[str, str]] = {
     "a script of no known purpose": _script("show.py", "if True:", ""),
     "a method called train that trains is no switch": _SEQUENCE,
     "a forecast under no_grad": _forecast("test", "with torch.no_grad():", ""),
-    "a forecast of no known purpose": _forecast("roll", "if True:", "").replace("main(*make())", ""),
+    "a forecast of no known purpose, with its graph": _forecast("roll", "if True:", "")
+    .replace("main(*make())", "")
+    .replace(".cpu().data.numpy()", ".cpu()"),
     "an evaluation in the last turn": _LAST.replace("CONDITION", "i == len(loader) - 1").replace("MARK", ""),
     "an evaluation when all turns are done": _LAST.replace("CONDITION", "i + 1 == len(loader)").replace("MARK", ""),
     "two views of the same images, split by index": _SPLIT.replace("KEPT", "for_validation").replace("MARK", ""),
@@ -425,6 +427,7 @@ FOUND: Mapping[str, str | Mapping[str, str]] = {
     "a loop over phases that trains in both": _phases("test", "model.train()", "  # ML101"),
     "a script that evaluates, with its graph": _script("test.py", "if True:", "  # ML201"),
     "a forecast with its graph": _forecast("test", "if True:", "  # ML201"),
+    "a forecast of no known purpose": _forecast("roll", "if True:", "  # ML201").replace("main(*make())", ""),
     "a forecast of no known purpose in a script that is seen whole": _forecast("roll", "if True:", "  # ML201"),
     "an evaluation in other turns": _LAST.replace("CONDITION", "i == 100").replace("MARK", "  # ML103"),
     "two splits of the same images": _SPLIT.replace("KEPT", "for_training").replace("MARK", "  # ML305"),

@@ -248,7 +248,7 @@ class Trainer:
         else:
             model.eval()
         for batch in val:
-            print(model(batch).detach().argmax(-1).tolist())
+            print(model(batch).detach().argmax(-1).tolist())  # ML201
         {after}
 """
 
