@@ -12,6 +12,7 @@ from typing import TypeAlias
 from modellint.static.datapath.evidence import (
     evaluates_by_name,
     infers,
+    infers_for_its_caller,
     is_test_scope,
     looks_at_samples,
     runs_model,
@@ -109,11 +110,18 @@ class Consumptions:
                 for scope in (module.body, *module.functions)
                 for call in scope.calls
                 if any(map(_speaks_of_data, (*call.args, *(k.value for k in call.keywords))))
+                or any(k.arg is not None and _DATA.search(k.arg) for k in call.keywords)
             )
             targets = (symbol.target for symbol in called if symbol is not None)
-            paths = (target.module.path for target in targets if isinstance(target, (FunctionInfo, ClassInfo)))
+            paths = (holder.module.path for target in targets for holder in self._holders(target))
             self._receiving[module] = [path for path in dict.fromkeys(paths) if not is_test_file(path)]
         return self._receiving[module]
+
+    def _holders(self, target: object) -> list[FunctionInfo] | list[ClassInfo]:
+        """Return what is called: a function, or a class with those it inherits from."""
+        if isinstance(target, ClassInfo):
+            return self.resolver.project.ancestry(target)[0]
+        return [target] if isinstance(target, FunctionInfo) else []
 
     def of(self, module: ModuleInfo) -> list[Consumption]:
         """Return what happens in one file."""
@@ -159,7 +167,7 @@ class Consumptions:
             if named or _evaluates_held_out(loop, scope) or _asks_step(loop, root):
                 kind, sure = EVALUATION, False  # the forward is in a helper
         else:
-            if infers(resolver, scope, root, activation):
+            if infers(resolver, scope, root, activation) or infers_for_its_caller(resolver, scope, activation):
                 kind = EVALUATION
             elif not scope.is_body and evaluates_by_name(scope.name):
                 kind, sure = EVALUATION, False

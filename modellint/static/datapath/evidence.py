@@ -124,6 +124,14 @@ def infers(resolver: Resolver, scope: FunctionInfo, node: ast.AST, activation: A
     return _without_grad(resolver, scope, node, activation) or _after_eval(resolver, scope, node, activation)
 
 
+def infers_for_its_caller(resolver: Resolver, scope: FunctionInfo, activation: Activation) -> bool:
+    """Tell whether a function that switches no mode by itself is called where the code shows to be inference."""
+    call = activation.call
+    if call is None or call.node is None or any(True for _ in _switches(scope)):
+        return False
+    return infers(resolver, call.scope, call.node, call.activation)
+
+
 def _without_grad(resolver: Resolver, scope: FunctionInfo, node: ast.AST, activation: Activation) -> bool:
     inner: FunctionInfo | None = scope
     while inner is not None:

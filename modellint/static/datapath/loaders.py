@@ -5,17 +5,18 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 from modellint.static.context import FileContext
-from modellint.static.datapath.consumption import EVALUATION, TRAINING, Consumption
+from modellint.static.datapath.consumption import EVALUATION, OTHER, TRAINING, Consumption
+from modellint.static.datapath.sources import sources
 from modellint.static.naming import snake
 from modellint.static.origins import CallView, Resolver
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.trees import walk
 
-_TRAIN = re.compile(r"(^|_)(tr|trn|train(?!_?(val|test|dev))\w*)(_|$)")
+_TRAIN = re.compile(r"(^|_)(tr|trn|train(?!_?(val|test|dev)|er(_|$))\w*)(_|$)")
 _HELD_OUT = re.compile(r"(^|_)(val\w*|test\w*|eval\w*|predict\w*|dev)(_|$)")
 
 
@@ -96,14 +97,19 @@ def loaders(context: FileContext, names: Iterable[str], patterns: Iterable[str])
     patterns = tuple(patterns)
     found: dict[object, Loader] = {}
     for use in context.consumptions.around(context.module, names):
-        for origin in resolver.origins(use.loader):
+        for origin, partly in sources(resolver, use.loader):
             for view in resolver.views(origin) if not origin.path else ():
                 if not is_loader(resolver, view, patterns):
                     continue
                 loader = found.setdefault(origin.at(origin.node).key, Loader(view, origin.unsure))
                 loader.names |= origin.names | _written(use.loader.node)
-                loader.uses.append(use)
+                loader.uses.append(_cut_short(use) if partly else use)
     yield from found.values()
+
+
+def _cut_short(use: Consumption) -> Consumption:
+    """Return a use that ends early: no evaluation of all there is, training all the same."""
+    return replace(use, kind=OTHER if use.kind == EVALUATION else use.kind, partly=True)
 
 
 def _written(node: ast.expr | None) -> set[str]:

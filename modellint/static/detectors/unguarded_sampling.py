@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
+from modellint.static.attributes import stored
 from modellint.static.context import FileContext, Finding
 from modellint.static.detectors.forward_draws import classes_that_answer, guarded, is_dropout, run_by_forward
 from modellint.static.detectors.latent_draws import draws_latent
 from modellint.static.detectors.meant_draws import is_meant
 from modellint.static.guards import assignments, own
-from modellint.static.project import FunctionInfo
+from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.names import last_name
 
 
@@ -20,14 +22,15 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     """Report draws in forwards, and in the methods that they call, that no guard ties to the mode or to an argument.
 
     The detector's options: `functions` are qualified names, `methods` the last names of methods of a tensor or a
-    distribution that draw.
+    distribution that draw, `modules` qualified names (with `*`) of modules that draw in evaluation mode as well.
     """
     functions: list[str] = rule.rule.detector_options["functions"]
     methods = set(rule.rule.detector_options["methods"])
     for cls in classes_that_answer(context):
+        parts = _parts_that_draw(context, cls, rule.rule.detector_options.get("modules", ()))
         for method in run_by_forward(cls):
             for call in method.calls:
-                what = _draws(context, method, call, functions, methods)
+                what = _draws(context, method, call, functions, methods) or _runs_part(method, call, parts)
                 if is_dropout(cls.name, call):
                     continue  # dropout that is always on has a rule of its own
                 if what and not guarded(method, call) and not _is_placeholder(method, call):
@@ -49,6 +52,40 @@ def _is_placeholder(method: FunctionInfo, call: ast.Call) -> bool:
         for value in returned
         for part in (value.elts if isinstance(value, ast.Tuple) else [value])
     )
+
+
+def _parts_that_draw(context: FileContext, cls: ClassInfo, modules: Sequence[str]) -> Mapping[str, str]:
+    """Return the attributes that hold a module that draws in every mode, also in a sequence, with its name.
+
+    What an attribute holds only sometimes (`nn.Identity()` in another branch) is left alone.
+    """
+    init = cls.methods.get("__init__")
+    if init is None:
+        return {}
+    parts: dict[str, str] = {}
+    held = list(stored(init))
+    for name, value in held:
+        if [other for other, _ in held].count(name) == 1 and isinstance(value, ast.Call):
+            inside = (value, *value.args) if last_name(value) in _IN_TURN else (value,)
+            made = (call for call in inside if isinstance(call, ast.Call))
+            drawing = [call for call in made if _is_one_of(context.qualified(init, call.func), modules)]
+            if drawing:
+                parts[name] = str(last_name(drawing[0]))
+    return parts
+
+
+_IN_TURN = frozenset({"Sequential", "Compose"})
+
+
+def _is_one_of(name: str | None, patterns: Sequence[str]) -> bool:
+    return name is not None and any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _runs_part(method: FunctionInfo, call: ast.Call, parts: Mapping[str, str]) -> str:
+    """Return how a part that draws is run, or an empty text."""
+    func = call.func
+    owned = isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == method.self_name
+    return f"{parts[func.attr]}()" if owned and func.attr in parts else ""  # type: ignore[attr-defined]
 
 
 def _draws(

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from modellint.static.naming import is_test_file
-from modellint.static.origins.values import Activation, Origin
+from modellint.static.origins.constructors import called_bases, heirs
+from modellint.static.origins.values import EVERYWHERE, Activation, Origin
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo
 from modellint.static.project.callers import MAX_FILES, files_calling, name_in_calls
 
@@ -25,7 +26,22 @@ def activations_of(resolver: Resolver, function: FunctionInfo) -> list[Activatio
                 made = _call_of(resolver, call, scope, function)
                 if made is not None:
                     found.append(made)
+    if function.name == "__init__":
+        found += _as_heirs(resolver, function)
     return found
+
+
+def _as_heirs(resolver: Resolver, init: FunctionInfo) -> Iterator[Activation]:
+    """Yield one activation of a constructor for every class that inherits it, or calls it from its own."""
+    assert init.cls is not None
+    for heir, files in heirs(resolver, init.cls):
+        own = resolver.project.method(heir, "__init__")
+        if own is init:
+            calls = ((scope, c) for m in files for scope in [m.body, *m.functions] for c in scope.calls_of(heir.name))
+            made = (_call_of(resolver, call, scope, init) for scope, call in calls)
+            yield from (one for one in made if one is not None)
+        elif own is not None and own.cls is heir:
+            yield from (given for base, given in called_bases(resolver, own, EVERYWHERE) if base is init)
 
 
 def _call_of(resolver: Resolver, call: ast.Call, scope: FunctionInfo, function: FunctionInfo) -> Activation | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from modellint.static.guards import own
 from modellint.static.origins.values import Origin
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import parameters
@@ -65,6 +66,11 @@ class CallView:
 def is_parameter(given: Origin) -> bool:
     """Tell whether an argument is a parameter of the function that hands it on: what it is, the callers know."""
     return isinstance(given.node, ast.Name) and any(a.arg == given.node.id for a, _ in parameters(given.scope))
+
+
+def is_generator(function: FunctionInfo) -> bool:
+    """Tell whether a function yields: what a call of it returns is made here, and runs it step by step."""
+    return bool(own(function, ast.Yield, ast.YieldFrom))
 
 
 def views_of(resolver: Resolver, origin: Origin) -> list[CallView]:

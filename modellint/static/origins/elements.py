@@ -19,6 +19,8 @@ def passed_on(origin: Origin, node: ast.Call, step_of: Callable[[Origin], Step])
     """Return what calls hand on that are known by their names: what they are given, or elements of it; else None."""
     name = last_name(node.func)
     if isinstance(node.func, ast.Attribute):
+        if name == "__iter__":
+            return [origin.at(node.func.value).along(origin.path)]
         if name in _HANDS_BACK and node.args:
             return _handed_back(origin, node)
         if name in ("items", "values") and not node.args and origin.path[:1] == (ELEMENT,):

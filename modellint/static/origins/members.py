@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from modellint.static.origins.constructors import built_by
 from modellint.static.origins.values import EVERYWHERE, Origin
 from modellint.static.origins.variables import of_global
 from modellint.static.project import ClassInfo, ModuleInfo
@@ -29,7 +30,9 @@ def of_attribute(
         return
     cls = resolver.own_class(origin, node.value)
     if cls is not None:
-        yield from _of_instance(resolver, origin, node, cls, origin.activation.receiver, origin)
+        receiver = origin.activation.receiver
+        heir = resolver.constructed(receiver) if receiver is not None else None
+        yield from _of_instance(resolver, origin, node, heir or cls, receiver, origin)
         return
     for owner in resolver.follow(origin.at(node.value), depth + 1, seen):
         target = resolver.constructed(owner)
@@ -54,7 +57,9 @@ def _of_instance(
                 made = replace(EVERYWHERE, receiver=receiver)
                 yield from (v.along((), names).like(origin) for v in resolver.returned(method, made))
             for definition in resolver.definitions(method).attributes.get((method.self_name, node.attr), ()):
-                activation = init if method.name == "__init__" else replace(EVERYWHERE, receiver=receiver)
+                activation = replace(EVERYWHERE, receiver=receiver)
+                if method.name == "__init__":
+                    activation = built_by(resolver, cls, method, init)
                 holds, sure = resolver.holds(method, definition.value, activation, None)
                 if holds:
                     made_here = Origin(definition.value, method, activation, definition.path, None, names, not sure)

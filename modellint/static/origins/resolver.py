@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 
 from modellint.static.guards import conditions
 from modellint.static.origins.callers import activations_of
-from modellint.static.origins.calls import CallView, views_of
+from modellint.static.origins.calls import CallView, is_generator, views_of
 from modellint.static.origins.elements import element, passed_on
 from modellint.static.origins.members import of_attribute
 from modellint.static.origins.reaching import Definitions, definitions
@@ -243,6 +243,8 @@ class Resolver:
         name = last_name(node.func)
         if isinstance(node.func, ast.Attribute):
             methods = self.methods(origin, node.func)
+            if any(is_generator(method) for method, _ in methods):
+                return None
             if methods:
                 return [o.like(origin) for m, a in methods for o in self._call_returns(origin, m, a)]
         passed = passed_on(origin, node, self._step)
@@ -252,7 +254,7 @@ class Resolver:
         inside = False
         for view in self.views(origin):
             target = view.callee.symbol.target if view.callee.symbol is not None else None
-            if isinstance(target, FunctionInfo):
+            if isinstance(target, FunctionInfo) and not is_generator(target):
                 inside = True
                 results += [o.like(origin) for o in self.returned(target, self.activation(view, target))]
             elif name == "dict" and origin.path and origin.path[0] in {repr(k) for k in view.keywords}:
@@ -271,7 +273,8 @@ class Resolver:
         caller = view.origin.activation
         outer = caller if function.parent is view.origin.scope else None
         depth = 0 if view.opaque else 1
-        return Activation((id(view.node), *caller.key), view.bound_to(function, skip), receiver, outer, depth)
+        bound = view.bound_to(function, skip)
+        return Activation((id(view.node), *caller.key), bound, receiver, outer, depth, view.origin)
 
     def methods(self, origin: Origin, func: ast.Attribute) -> list[tuple[FunctionInfo, Origin | None]]:
         """Return the project's methods that `func` may be, each with the construction of its instance."""
@@ -365,7 +368,7 @@ class Resolver:
                 continue
             known = self.truth(Origin(test, scope, activation))
             if known is None:
-                sure = sure and not self._tells_split(test)
+                sure = sure and (not self._tells_split(test) or asks_for(test, node))
             elif known is not holds:
                 return False, True
         return True, sure

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import re
 
+from modellint.static.project.trees import walk
+
 _SPLIT = re.compile(
     r"(?:\b|_)(train\w*|aug\w*|split\w*|phase|mode|stage|subset|partition|part|eval\w*|val|valid\w*|test\w*|infer\w*|pred\w*"
     r"|shuffle\w*|random\w*|tta)(?:\b|_)",
@@ -21,8 +23,14 @@ def tells_split(test: ast.expr) -> bool:
     return _SPLIT.search(_AMOUNT.sub("", ast.unparse(test))) is not None
 
 
-def asks_for(test: ast.expr, value: ast.expr) -> bool:
-    """Tell whether a condition asks whether there is such a value: `held_out if held_out else test`."""
+def asks_for(test: ast.expr, value: ast.AST) -> bool:
+    """Tell whether a condition asks whether there is such a value, or what it is made of.
+
+    `held_out if held_out else test`, `if held_out is not None: loader = DataLoader(held_out)`.
+    """
     if isinstance(test, ast.Compare) and isinstance(test.comparators[0], ast.Constant):
+        if test.comparators[0].value is None and isinstance(test.left, (ast.Name, ast.Attribute)):
+            asked = ast.dump(test.left)
+            return any(ast.dump(node) == asked for node in walk(value) if isinstance(node, (ast.Name, ast.Attribute)))
         test = test.left
     return ast.dump(test) == ast.dump(value)

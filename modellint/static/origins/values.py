@@ -20,7 +20,8 @@ Step: TypeAlias = "int | str"
 class Activation:
     """One call of a function. `bindings` holds the parameters and loop variables that are known, `receiver` is `self`.
 
-    `outer` is the activation of the function around it, `key` tells two activations apart, `depth` counts the calls.
+    `outer` is the activation of the function around it, `key` tells two activations apart, `depth` counts the calls;
+    `call` is the call itself.
     """
 
     key: tuple[object, ...] = ()
@@ -28,6 +29,7 @@ class Activation:
     receiver: Origin | None = None
     outer: Activation | None = None
     depth: int = 0
+    call: Origin | None = None
 
     @property
     def identity(self) -> tuple[object, ...]:

@@ -52,13 +52,14 @@ def _givers(project: Project, cls: ClassInfo, purpose: Purpose) -> tuple[set[str
             if module is None:
                 continue
             read.add(path)
-            heirs = (c.name for c in module.classes if name in map(_last_name, c.bases))
+            heirs = (c.name for c in module.classes if name in map(last_name_of, c.bases))
             classes += [heir for heir in dict.fromkeys(heirs) if heir not in classes]
             makers |= {name_in_calls(f) for f in module.functions if _may_make(f, name)}
     return makers.union(classes), read
 
 
-def _last_name(base: str | None) -> str:
+def last_name_of(base: str | None) -> str:
+    """Return the last part of the dotted name of a base class."""
     return (base or "").rpartition(".")[2]
 
 
