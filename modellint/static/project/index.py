@@ -86,7 +86,7 @@ class Project:
             names = self._names[module] = {}
         if name not in names:
             names[name] = None  # an import cycle ends here
-            found = names[name] = self._lookup(module, name, 0)
+            found = names[name] = self._lookup(module, name, 0) or self._guess(module, name, set())
             if found is not None and found.target is not None:
                 self.trails.read(module.path, _home(found.target))
         return names[name]
@@ -106,17 +106,28 @@ class Project:
             alias = self.resolve(module, module.aliases[name])
             self._aliasing.discard((module, name))
             return alias if alias is not None and alias.variable is None else None
-        outside: Symbol | None = None
         for star in module.stars:
             path = self.paths.find(module.path, star.module, star.level)
+            if path is not None:
+                self.trails.name(module.path, path)
+                dotted = f"{'.' * star.level}{star.module}.{name}"
+                found = self._attribute_of(path, name, dotted, hops + 1, guessing=False)
+                if found is not None:
+                    return found
+        return None
+
+    def _guess(self, module: ModuleInfo, name: str, seen: set[ModuleInfo]) -> Symbol | None:
+        """Return `name` as of the first star import of what is out of sight: no file in sight gives it to `module`."""
+        seen.add(module)
+        for star in module.stars if name not in module.body.stores else ():
+            path = self.paths.find(module.path, star.module, star.level)
             if path is None:
-                outside = outside or self._follow(module, Import(star.module, star.level, name), hops)
-                continue
-            self.trails.name(module.path, path)
-            found = self._attribute_of(path, name, f"{'.' * star.level}{star.module}.{name}", hops + 1)
+                return self._follow(module, Import(star.module, star.level, name), 0)
+            inner = None if path.is_dir() else self.files.module(path)
+            found = self._guess(inner, name, seen) if inner is not None and inner not in seen else None
             if found is not None:
                 return found
-        return outside
+        return None
 
     def _follow(self, module: ModuleInfo, imported: Import, hops: int) -> Symbol | None:
         path = self.paths.find(module.path, imported.module, imported.level)
@@ -144,10 +155,10 @@ class Project:
     def _module_at(self, path: Path | None) -> Target | None:
         return path if path is None or path.is_dir() else self.files.module(path)
 
-    def _attribute_of(self, path: Path, name: str, dotted: str, hops: int) -> Symbol | None:
-        """Return `name` of the module or package at `path`."""
+    def _attribute_of(self, path: Path, name: str, dotted: str, hops: int, guessing: bool = True) -> Symbol | None:
+        """Return `name` of the module or package at `path`, or else, `guessing`, of what it imports stars from."""
         if not path.is_dir() and (module := self.files.module(path)) is not None:
-            found = self._lookup(module, name, hops)
+            found = self._lookup(module, name, hops) or (self._guess(module, name, set()) if guessing else None)
             if found is not None and found.target is not None:
                 return Symbol(dotted, found.target, found.variable)
             if found is not None:

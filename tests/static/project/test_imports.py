@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from modellint.static.project import Project, Symbol
+from modellint.static.project import ClassInfo, Project, Symbol
 from tests.static.conftest import Lint
 
 READY = """
@@ -337,3 +337,28 @@ def test_a_package_offers_what_it_and_its_stars_define_each_once(tmp_path: Path)
     homes = {symbol.dotted: symbol.target.module.path.name for symbol in offered}
     assert homes == {"pkg.small": "zoo.py", "pkg.Net": "zoo.py", "pkg.large": "more.py"}
     assert list(project.offered(Symbol("torch"), tmp_path / "main.py")) == []
+
+
+def test_a_star_of_what_is_out_of_sight_hides_no_definition_of_a_later_one(tmp_path: Path) -> None:
+    files = {
+        "tools.py": "from math import *\nfrom main import *\nlimit = 3",
+        "core.py": "class Model: ...\ndef limit(): ...",
+        "main.py": "from tools import *\nfrom core import *",
+        "own.py": "from math import *\nown = len([])",
+        "alone.py": "from main import *",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    project = Project(tmp_path)
+    for path in ("main.py", "alone.py", "tools.py"):
+        module = project.files.module(tmp_path / path)
+        assert module is not None
+        model, unknown = project.lookup(module, "Model"), project.lookup(module, "sqrt")
+        assert model is not None and isinstance(model.target, ClassInfo), path
+        assert unknown == Symbol("math.sqrt"), path
+    own = project.files.module(tmp_path / "own.py")
+    assert own is not None and project.lookup(own, "own") is None
+    main = project.files.module(tmp_path / "main.py")
+    assert main is not None
+    limit = project.lookup(main, "limit")
+    assert limit is not None and limit.variable == "limit"  # the first star that gives it
