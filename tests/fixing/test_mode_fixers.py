@@ -285,6 +285,20 @@ class TestUnregisteredModules:
             """
         assert same(fixed, code, "ML106")
 
+    def test_a_dict_under_another_name_is_no_list(self, fixed: Fixed) -> None:
+        code = """
+            from torch import nn
+
+            class Net(nn.Module):
+                def __init__(self, names):
+                    super().__init__()
+                    heads = {}
+                    for name in names:
+                        heads[name] = nn.Linear(4, 2)
+                    self.heads = heads
+            """
+        assert same(fixed, code, "ML106")
+
     def test_before_the_module_is_initialised_nothing_can_be_registered(self, fixed: Fixed) -> None:
         code = """
             from torch import nn

@@ -22,6 +22,9 @@ _GROWS = {"append", "extend", "insert"}
 _NESTED = re.compile(r" kept in an? \w+ of ")
 """What the message says of containers in containers, which torch's containers do not take."""
 
+_LISTED = re.compile(r" kept in a (list|tuple)\b")
+"""What it says of a variable's elements where that is no dict, whose keys only its own statements tell."""
+
 
 def fix(document: Document, finding: Diagnostic, rule: Rule) -> Change | None:
     """Change every plain container that the class stores in the attribute which the finding is about."""
@@ -38,7 +41,8 @@ def fix(document: Document, finding: Diagnostic, rule: Rule) -> Change | None:
         value = _assigned(document, used)
         if value is not None and attribute not in _mentioned(value):
             kind = _kind(value)
-            if kind is None or not is_initialised_before(document, where, value):
+            named = isinstance(value, cst.Name) and _LISTED.search(finding.message) is None
+            if kind is None or named or not is_initialised_before(document, where, value):
                 return None
             kinds.add(kind)
             made = spelled(document, f"torch.nn.{kind}", used)

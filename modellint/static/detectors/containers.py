@@ -6,12 +6,15 @@ import ast
 from collections.abc import Iterator
 
 from modellint.static.context import FileContext
-from modellint.static.guards import own, values_of, walk_own
+from modellint.static.guards import own, path_to, values_of
 from modellint.static.naming import MOVES
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.names import last_name
+from modellint.static.project.trees import walk
 
+CONTAINERS = frozenset({"ModuleList", "ModuleDict", "Sequential"})
+"""The last names of the containers that torch looks into."""
 PLAIN = frozenset({"list", "tuple", "dict", "OrderedDict", "SimpleNamespace", "Namespace", "deque"})
 """The last names of what makes plain containers."""
 
@@ -23,25 +26,61 @@ def sets_elsewhere(method: FunctionInfo, call: ast.Call) -> bool:
 
 
 def hides_on_purpose(item: ast.expr) -> bool:
-    """Tell whether the only element of a list is a module of somebody else, or frozen: `[teacher]`, `[net.eval()]`."""
+    """Tell whether a list's only element is somebody else's module, a copy, or frozen: `[teacher]`, `[net.eval()]`."""
     if isinstance(item, (ast.Name, ast.Attribute)):
         return True
-    return (
-        isinstance(item, ast.Call)
-        and isinstance(item.func, ast.Attribute)
-        and item.func.attr in ("eval", "requires_grad_")
-    )
+    return isinstance(item, ast.Call) and last_name(item) in ("eval", "requires_grad_", "deepcopy")
 
 
 def is_plain_local(method: FunctionInfo, name: str) -> bool:
-    """Tell whether a local variable is a plain container, and no ModuleList that only grows like one."""
-    return all(isinstance(value, ast.BinOp) or is_container(value) for value in values_of(method, name))
+    """Tell whether a local variable is made as a plain container, and as no ModuleList that only grows like one."""
+    grown = {id(node.value) for node in own(method, ast.AugAssign)}
+    made = [value for value in values_of(method, name) if id(value) not in grown]
+    return bool(made) and all(isinstance(value, ast.BinOp) or is_container(value) for value in made)
 
 
 def is_container(value: ast.expr) -> bool:
     """Tell whether an expression makes a plain container."""
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):  # `[None] * 3`
+        return isinstance(value.left, ast.List) or isinstance(value.right, ast.List)
     displays = (ast.List, ast.Dict, ast.Tuple, ast.Set, ast.ListComp, ast.DictComp)
     return isinstance(value, displays) or (isinstance(value, ast.Call) and last_name(value) in PLAIN)
+
+
+def kind_of(made: list[ast.expr]) -> str:
+    """Return what kind of container one of the expressions makes."""
+    dicts = (isinstance(value, (ast.Dict, ast.DictComp)) or last_name(value) in _DICTS for value in made)
+    return "a dict" if any(dicts) else "a list"
+
+
+_DICTS = frozenset({"dict", "OrderedDict"})
+
+
+def is_plain(cls: ClassInfo, attribute: str) -> bool:
+    """Tell whether `self.attribute` is made as a plain container in a class, and nowhere as one of torch."""
+    made = [value for _, value in stores_of(cls, attribute)]
+    registers = any(isinstance(value, ast.Call) and last_name(value) in CONTAINERS for value in made)
+    return not registers and any(map(is_container, made))
+
+
+def stores_of(cls: ClassInfo, attribute: str) -> list[tuple[ast.stmt, ast.expr]]:
+    """Return the statements of a class that assign `self.attribute`, with what they assign to it."""
+    return [
+        (node, value)
+        for method in cls.methods.values()
+        for node in own(method, ast.Assign, ast.AnnAssign)
+        for target, value in _pairs(node)
+        if attribute_of(target, method.self_name or "") == attribute
+    ]
+
+
+def _pairs(node: ast.Assign | ast.AnnAssign) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Yield what an assignment stores to, with what it stores there: `a, b = [], {}` are two."""
+    for target in targets_of(node):
+        if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+            yield from zip(target.elts, node.value.elts, strict=False)
+        elif node.value is not None:  # equivalent: nothing is no container
+            yield target, node.value
 
 
 def is_record(context: FileContext, method: FunctionInfo, call: ast.Call) -> bool:
@@ -59,13 +98,32 @@ def targets_of(node: ast.Assign | ast.AnnAssign) -> list[ast.expr]:
 
 
 def kept_in_attributes(method: FunctionInfo, me: str) -> set[str]:
-    """Return the local variables that are attributes of `self` as well: torch sees what they hold."""
+    """Return the local variables that are attributes of `self` as well: torch sees what they hold.
+
+    Not where each turn of a loop overwrites the attribute: torch sees the last one alone.
+    """
     return {
         node.value.id
-        for node in walk_own(method)
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name)
+        for node in own(method, ast.Assign)
+        if isinstance(node.value, ast.Name) and _turn_around(method, node) is None
         if any(attribute_of(target, me) is not None for target in node.targets)
     }
+
+
+def uses_in_turn(method: FunctionInfo, statement: ast.stmt, attribute: str) -> Iterator[ast.Attribute]:
+    """Yield the uses of `self.attribute` behind a statement that sets it anew in each turn of a loop."""
+    body = _turn_around(method, statement) or []
+    for later in body[body.index(statement) + 1 :] if body else ():
+        for node in walk(later):
+            if isinstance(node, ast.Attribute) and attribute_of(node, method.self_name or "") == attribute:
+                yield node
+
+
+def _turn_around(method: FunctionInfo, statement: ast.stmt) -> list[ast.stmt] | None:
+    """Return the body of the loop whose every turn runs `statement`."""
+    around = next(iter(path_to(method, statement)[-2:-1]), None)
+    within = isinstance(around, (ast.For, ast.While)) and statement in around.body
+    return around.body if within else None  # type: ignore[union-attr]
 
 
 def elements(value: ast.expr) -> list[ast.expr] | None:

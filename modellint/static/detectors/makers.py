@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TypeVar
 
 from modellint.static.context import FileContext
 from modellint.static.dependence import YES
 from modellint.static.flow.vocabulary import OTHER_FRAMEWORKS
-from modellint.static.guards import assignments, walk_own
+from modellint.static.guards import assignments, own, walk_own
 from modellint.static.naming import MOVES
 from modellint.static.narrowing import MODULE, attribute_of, bound_to
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import parameters
 from modellint.static.project.trees import walk
 
+T = TypeVar("T")
+
+_COPIES = frozenset({"copy.copy", "copy.deepcopy"})
 _HAND_BACK = MOVES | {"train", "apply"}
 
 _LAYERS = (
@@ -45,8 +50,8 @@ class Makers:
 
     def is_module(self, method: FunctionInfo, node: ast.expr, named: set[str]) -> bool:
         """Tell whether `node` makes a module that has weights or depends on the mode, or is a variable of `named`."""
-        if isinstance(node, ast.Name):
-            return node.id in named or id(node) in self.proven
+        if isinstance(node, ast.Name) or id(node) in self.proven:
+            return id(node) in self.proven or node.id in named  # type: ignore[attr-defined]
         if isinstance(node, ast.Starred):
             node = node.value
         if isinstance(node, ast.Tuple):
@@ -60,12 +65,13 @@ class Makers:
             made = method.cls if method.is_classmethod and _is_name(node.func, method.self_name) else None
             if made is not None:
                 return self.context.classes.is_module(made) and self._matters(made)
-            maker = self._own(method, node.func) or self._of_class(method, node.func)
-            return maker is not None and self._makes_module(maker)
-        if isinstance(symbol.target, ClassInfo):
+        elif isinstance(symbol.target, ClassInfo):
             return self.context.classes.is_module(symbol.target) and self._matters(symbol.target)
-        if isinstance(symbol.target, FunctionInfo):
-            return self._makes_module(symbol.target)
+        elif symbol.dotted in _COPIES:
+            return any(self.is_module(method, given, named) or self._is_child(method, given) for given in node.args[:1])
+        maker = self.maker(method, node)
+        if symbol is None or maker is not None:
+            return maker is not None and self.asked(maker, partial(self._makes_module, maker), False)
         name = symbol.dotted.rsplit(".", 1)[-1]
         if not symbol.dotted.startswith("torch.nn."):
             return self._is_model(symbol.dotted)
@@ -93,6 +99,18 @@ class Makers:
         """Tell whether a library's function or class makes the model that `node` is."""
         symbol = self.context.project.resolve_in(method, node.func) if isinstance(node, ast.Call) else None
         return symbol is not None and symbol.target is None and self._is_model(symbol.dotted)
+
+    def guessed(self, method: FunctionInfo, value: ast.expr) -> str:
+        """Return what container `value` is where it may hold layers, as far as names, annotations and copies tell."""
+        by_name = self.layers_by_name(method, value) or self.models_given(method, value)
+        return by_name or ("a list" if self._copies_given(method, value) else "")
+
+    def _copies_given(self, method: FunctionInfo, value: ast.expr) -> bool:
+        """Tell whether `value` is a list of copies of an argument: `[copy.deepcopy(layer) for _ in range(depth)]`."""
+        call = value.elt if isinstance(value, ast.ListComp) else None
+        if not isinstance(call, ast.Call) or self.context.qualified(method, call.func) not in _COPIES:
+            return False
+        return any(_is_name(item, argument.arg) for item in call.args for argument, _ in parameters(method))
 
     def layers_by_name(self, method: FunctionInfo, value: ast.expr) -> str:
         """Return what container `value` is where something out of sight, named for layers, makes all its elements."""
@@ -176,18 +194,49 @@ class Makers:
         loader = self.context.knowledge.loaders.get(dotted)
         return loader is not None and dotted != "torch.load" and loader.effect.returns == ("model",)
 
-    def _makes_module(self, maker: FunctionInfo) -> bool:
-        """Tell whether a function or method of the project returns, each time, a module that it constructs."""
-        returned = [node.value for node in walk_own(maker) if isinstance(node, ast.Return)]
-        if not returned or maker in self._asked:
-            return False
+    def maker(self, method: FunctionInfo, call: ast.Call) -> FunctionInfo | None:
+        """Return the function or method of the project that a call runs."""
+        symbol = self.context.project.resolve_in(method, call.func)
+        if symbol is None:
+            return self._own(method, call.func) or self._of_class(method, call.func)
+        return symbol.target if isinstance(symbol.target, FunctionInfo) else None
+
+    def asked(self, maker: FunctionInfo, answer: Callable[[], T], otherwise: T) -> T:
+        """Return what `answer` says of a maker, `otherwise` where that is being asked already: it calls itself."""
+        if maker in self._asked:
+            return otherwise
         self._asked.append(maker)
         try:
-            made = dict(assignments(maker))
-            values = [made.get(value.id, value) if isinstance(value, ast.Name) else value for value in returned]
-            return all(value is not None and self.is_module(maker, value, set()) for value in values)
+            return answer()
         finally:
             self._asked.remove(maker)
+
+    def parts(self, method: FunctionInfo, value: ast.expr) -> list[bool]:
+        """Tell for each element of the tuple that a call of the project's returns whether it is such a module."""
+        maker = self.maker(method, value) if isinstance(value, ast.Call) else None
+        return self.asked(maker, partial(self._parts, maker), []) if maker is not None else []
+
+    def _parts(self, maker: FunctionInfo) -> list[bool]:
+        returned = [value.elts if isinstance(value, ast.Tuple) else [] for value in _returned(maker)]
+        return [all(self._is_made(maker, item) for item in items) for items in zip(*returned, strict=False)]
+
+    def _makes_module(self, maker: FunctionInfo) -> bool:
+        """Tell whether a function or method of the project returns, each time, a module that it constructs."""
+        returned = _returned(maker)
+        return bool(returned) and all(value is not None and self._is_made(maker, value) for value in returned)
+
+    def _is_made(self, maker: FunctionInfo, value: ast.expr) -> bool:
+        made = dict(assignments(maker)).get(value.id, value) if isinstance(value, ast.Name) else value
+        return self.is_module(maker, made, set())
+
+    def _is_child(self, method: FunctionInfo, node: ast.expr) -> bool:
+        """Tell whether `node` is an attribute of self in which the class keeps a module that it builds."""
+        attribute = attribute_of(node, method.self_name or "")
+        return attribute is not None and self.context.classes.builds_child(self.cls, attribute)
+
+
+def _returned(maker: FunctionInfo) -> list[ast.expr | None]:
+    return [node.value for node in own(maker, ast.Return)]
 
 
 def calls_elements(cls: ClassInfo, attribute: str) -> bool:

@@ -1,0 +1,209 @@
+"""What the local variables of a function hold: modules, and plain containers of them."""
+
+from __future__ import annotations
+
+import ast
+from functools import partial
+
+from modellint.static.context import FileContext
+from modellint.static.detectors.containers import (
+    CONTAINERS,
+    PLAIN,
+    elements,
+    is_plain,
+    is_plain_local,
+    is_record,
+    kept_in_attributes,
+    kind_of,
+    moved_by_hand,
+    targets_of,
+    uses_in_turn,
+)
+from modellint.static.detectors.makers import Makers, annotated_modules
+from modellint.static.guards import own, values_of
+from modellint.static.narrowing import asked_for_modules, attribute_of
+from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project.names import last_name
+from modellint.static.project.trees import walk
+
+REGISTERS = frozenset({"add_module", "register_module", "register_parameter", "setattr", "__setattr__"})
+_GROWS = frozenset({"append", "extend", "insert", "update", "appendleft", "setdefault"})
+
+
+def taken_in(context: FileContext, method: FunctionInfo) -> set[str]:
+    """Return what one method moves, or gives to a container or to another module, by name."""
+    found = set(moved_by_hand(method))
+    for call in method.calls:
+        if last_name(call) in CONTAINERS or last_name(call) == "__init__":  # of a base, a Sequential say
+            for argument in [*call.args, *(k.value for k in call.keywords)]:
+                for node in walk(argument):
+                    if isinstance(node, ast.Attribute):
+                        found.add(f"self.{node.attr}")
+                    elif isinstance(node, ast.Name):
+                        found.add(node.id)
+        elif (last_name(call) or "").lstrip("_")[:1].isupper() and _may_register(context, method, call):
+            for argument in [*call.args, *(k.value for k in call.keywords)]:
+                attribute = attribute_of(argument, method.self_name or "")
+                found |= {f"self.{attribute}"} if attribute is not None else set()
+    return found
+
+
+def _may_register(context: FileContext, method: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether `call` builds another module, which may register the modules that it is given."""
+    symbol = context.project.resolve_in(method, call.func)
+    if symbol is None or not isinstance(symbol.target, ClassInfo):
+        return symbol is not None and symbol.target is None and not symbol.dotted.startswith("torch.")
+    init = context.project.method(symbol.target, "__init__")
+    return init is not None and not (CONTAINERS | REGISTERS).isdisjoint(init.callees)
+
+
+def grown_by(call: ast.Call) -> ast.expr | None:
+    """Return the container that a call like `parts.append(part)` puts something into."""
+    grows = isinstance(call.func, ast.Attribute) and call.func.attr in _GROWS and bool(call.args)
+    return call.func.value if grows else None  # type: ignore[attr-defined]
+
+
+def owner_of(place: ast.expr) -> tuple[ast.expr, int]:
+    """Return the container that a place is in, `parts` for `parts["a"][0]`, and how many steps lead there."""
+    depth = 0
+    while isinstance(place, ast.Subscript):
+        place, depth = place.value, depth + 1
+    return place, depth
+
+
+class Holdings:
+    """Follows the statements of one function, in the order of its text; `registered` is what torch knows, by name."""
+
+    def __init__(self, context: FileContext, makers: Makers, method: FunctionInfo, registered: set[str]) -> None:
+        self.context = context
+        self.makers = makers
+        self.method = method
+        self.registered = registered
+        self.local: dict[str, str] = {}
+        """Why the elements of a local variable are modules out of torch's sight."""
+        self.named = annotated_modules(method)
+        """The local variables that hold one module."""
+        self._kept = kept_in_attributes(method, method.self_name or "")
+        makers.proven |= {id(name) for name in asked_for_modules(method)}
+        self.steps = sorted(
+            own(method, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Call), key=lambda node: node.lineno
+        )
+
+    def follow(self, node: ast.AST) -> None:
+        """Take in what one of the `steps` does."""
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+            for target in targets_of(node):
+                self._assign(node, target, node.value)
+        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            if self.container(node.value) and is_plain_local(self.method, node.target.id):
+                self.local.setdefault(node.target.id, "a list")
+        elif isinstance(node, ast.Call) and (place := grown_by(node)) is not None and self.takes_in(node):
+            self._grow(place, "lists")
+
+    def takes_in(self, call: ast.Call) -> bool:
+        """Tell whether what a call puts into a container is a module, or a container of some."""
+        return self.is_module(call.args[-1]) or bool(self.container(call.args[-1]))
+
+    def is_module(self, node: ast.expr) -> bool:
+        """Tell whether `node` is a module that has weights or depends on the mode."""
+        return self.makers.is_module(self.method, node, self.named)
+
+    def _assign(self, node: ast.Assign | ast.AnnAssign, target: ast.expr, value: ast.expr) -> None:
+        if isinstance(target, ast.Tuple):
+            for item, is_module in zip(target.elts, self.makers.parts(self.method, value), strict=False):
+                if is_module:
+                    self._name(node, item)
+        elif isinstance(target, ast.Name) and (what := self.container(value)):
+            self.local[target.id] = what
+        elif self.is_module(value):
+            if isinstance(target, ast.Subscript):
+                self._grow(target.value, "dicts")
+            else:
+                self._name(node, target)
+        elif isinstance(target, ast.Subscript) and self.container(value):
+            self._grow(target.value, "dicts")
+
+    def _name(self, node: ast.stmt, target: ast.expr) -> None:
+        """Note that a statement gives a module to `target`: an attribute that the next turn of a loop gives another."""
+        if isinstance(target, ast.Name) and target.id not in self._kept:
+            self.named.add(target.id)
+        attribute = attribute_of(target, self.method.self_name or "")
+        if attribute is not None:
+            lost = uses_in_turn(self.method, node, attribute)
+            self.makers.proven |= {id(use) for use in lost}
+
+    def _grow(self, place: ast.expr, inner: str) -> None:
+        """Note that a module joins what is at `place`, in a local variable."""
+        owner, depth = owner_of(place)
+        if isinstance(owner, ast.Name) and is_plain_local(self.method, owner.id):
+            kind = kind_of(values_of(self.method, owner.id))
+            self.local.setdefault(owner.id, f"{kind} of {inner}" if depth else kind)
+
+    # -- containers ----------------------------------------------------------------------------------------
+
+    def container(self, value: ast.expr) -> str:
+        """Return what kind of plain container of modules `value` is, or an empty text."""
+        if isinstance(value, ast.Name):
+            inner = self.method.functions.get(value.id)
+            if inner is not None and inner.node is not None:
+                read = {n.id for n in walk(inner.node) if isinstance(n, ast.Name)}
+                return "a function" if read & self.named else ""
+            return self.local.get(value.id, "") if value.id not in self.registered else ""
+        if isinstance(value, ast.IfExp):
+            return self.container(value.body) or self.container(value.orelse)
+        if isinstance(value, (ast.ListComp, ast.GeneratorExp, ast.SetComp)):
+            return self._kept_in("a list", [value.elt])
+        if isinstance(value, ast.DictComp):
+            return self._kept_in("a dict", [value.value])
+        if isinstance(value, ast.BinOp):
+            if any(self._is_registered(side) for side in (value.left, value.right)):
+                return ""  # a ModuleList plus a list is a ModuleList
+            return self.container(value.left) or self.container(value.right)
+        if isinstance(value, ast.Lambda):
+            inside = {n.id for n in walk(value.body) if isinstance(n, ast.Name)}
+            mine = {argument.arg for argument in walk(value.args) if isinstance(argument, ast.arg)}
+            return "a lambda" if (inside - mine) & self.named else ""
+        if isinstance(value, ast.Call):
+            return self._made_by(value)
+        what = {ast.Dict: "a dict", ast.Tuple: "a tuple"}.get(type(value), "a list")
+        return self._kept_in(what, elements(value) or [])
+
+    def _made_by(self, call: ast.Call) -> str:
+        """Return what kind of plain container of modules a call makes, or an empty text."""
+        given = [*call.args, *(k.value for k in call.keywords)]
+        if last_name(call) in PLAIN:
+            if any(self.makers.mapped(self.method, argument, self.named) for argument in call.args):
+                return f"a {last_name(call)}"
+            for item in given:
+                held = self.container(item)
+                if held or self.is_module(item):
+                    return f"a {last_name(call)}{''.join(held.partition(' of ')[1:])}"
+            return ""
+        if last_name(call) == "defaultdict" and call.args:
+            return "a dict" if self.makers.builds(self.method, call.args[0], self.named) else ""
+        if is_record(self.context, self.method, call):
+            return self._kept_in("a record", given)
+        maker = self.makers.maker(self.method, call)
+        return self.makers.asked(maker, partial(self._returned, maker), "") if maker is not None else ""
+
+    def _returned(self, maker: FunctionInfo) -> str:
+        """Return what kind of plain container of modules a function of the project returns, whichever way it ends."""
+        held = Holdings(self.context, self.makers, maker, taken_in(self.context, maker))
+        for node in held.steps:
+            held.follow(node)
+        returned = [node.value for node in own(maker, ast.Return)]
+        kinds = [held.container(value) if value is not None else "" for value in returned]
+        return kinds[0] if kinds and all(kinds) else ""
+
+    def _kept_in(self, what: str, items: list[ast.expr]) -> str:
+        """Return `what` where one of its elements is a module, `what` of something where one is a container of them."""
+        others = [item for item in items if not self.is_module(item)]
+        inside = next(filter(None, map(self.container, others)), "")
+        if inside:
+            return f"{what} of {inside.split()[1]}s"
+        return what if len(others) < len(items) else ""
+
+    def _is_registered(self, node: ast.expr) -> bool:
+        """Tell whether `node` is an attribute of self that is no plain container."""
+        attribute = attribute_of(node, self.method.self_name or "")
+        return attribute is not None and not is_plain(self.makers.cls, attribute)
