@@ -134,6 +134,8 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
             return Confidence.LIKELY
     if named and "detached" in event.uses and snapshot.grad.state == ON:
         return Confidence.LIKELY  # whoever detaches what an evaluation gives has got a graph, whatever the mode
+    if named and predicts and cut_off and event.model_trained and not event.root_trains:
+        return Confidence.LIKELY
     if _is_cut_off(event, snapshot) and (predicts or _trains_nothing(event.root.module)):
         return Confidence.LIKELY
     if predicts and cut_off and (_is_seen_whole(event, snapshot) or _is_shown_amid_training(event)):
