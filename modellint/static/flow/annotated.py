@@ -6,10 +6,12 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from modellint.static.dependence import UNKNOWN
+from modellint.static.dependence import UNKNOWN, YES
 from modellint.static.flow.state import State
 from modellint.static.flow.values import INSTANCE, NOTHING, OPAQUE, SPREAD, Obj, Value
+from modellint.static.given import CONTAINERS
 from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project.callers import MAX_FILES
 from modellint.static.project.names import last_name
 
 if TYPE_CHECKING:
@@ -36,12 +38,40 @@ def _as_one_of(machine: Machine, cls: object, dotted: str, obj: Obj) -> Obj:
         if not classes.is_module(cls):
             return obj
         depends = classes.dependence(cls)
-        if depends.options or machine.project.method(cls, "forward") is None:
+        told = depends.answer == YES or not (_has_heirs(machine, cls) or _is_filled_later(machine, cls, set()))
+        if depends.options or not told or machine.project.method(cls, "forward") is None:
             return obj._replace(proven=True)
         return obj._replace(proven=True, depends=depends.answer, detail=depends.detail)
     if machine.knowledge.runners.get(dotted) is not None and obj.kind == OPAQUE:
         return obj._replace(kind=INSTANCE, cls=dotted, attrs={**obj.attrs, SPREAD: NOTHING})
     return obj._replace(proven=True) if classes.is_module_name(dotted) else obj
+
+
+def _has_heirs(machine: Machine, cls: ClassInfo) -> bool:
+    """Tell whether a class of the project inherits from `cls`, or may: what is given is one of these then."""
+    project, mine = machine.project, cls.module.path
+    paths = project.mentioning(f"({cls.name}", mine, "values")
+    modules = [project.load(path, mine, "values") for path in paths[:MAX_FILES]]
+    bases = (base for module in modules if module is not None for c in module.classes for base in c.bases)
+    return len(paths) > MAX_FILES or any((base or "").rpartition(".")[2] == cls.name for base in bases)
+
+
+def _is_filled_later(machine: Machine, cls: ClassInfo, seen: set[ClassInfo]) -> bool:
+    """Tell whether a class, or a part of it, begins with an empty container of modules: what it holds is not known."""
+    seen.add(cls)
+    for owner in machine.project.ancestry(cls)[0]:
+        for method in owner.methods.values():
+            for call in method.calls:
+                symbol = machine.project.resolve_in(method, call.func)
+                if symbol is None:
+                    continue
+                if symbol.dotted in CONTAINERS and not call.args:
+                    return True
+                part = symbol.target
+                if isinstance(part, ClassInfo) and part not in seen and machine.classes.is_module(part):
+                    if _is_filled_later(machine, part, seen):
+                        return True
+    return False
 
 
 def _is_asked(function: FunctionInfo, name: str) -> bool:

@@ -19,21 +19,47 @@ class Plain(nn.Module):
     def forward(self, x):
         return self.out(x)
 
-class Tagger(Plain):
+class Tagger(nn.Module):
     def __init__(self):
         super().__init__()
         self.drop = nn.Dropout(0.1)
 
     def forward(self, x):
-        return self.out(self.drop(x))
+        return self.drop(x)
 
-class Chance(Plain):
+class Base(nn.Module):
+    def forward(self, x):
+        raise NotImplementedError
+
+class Heir(Base):
+    def __init__(self):
+        super().__init__()
+        self.drop = nn.Dropout(0.1)
+
+    def forward(self, x):
+        return self.drop(x)
+
+class Features(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.held = nn.ModuleDict()
+
+class Filled(nn.Module):
+    def __init__(self, makers):
+        super().__init__()
+        self.features = Features()
+        self.features.held.update({name: make() for name, make in makers.items()})
+
+    def forward(self, x):
+        return self.features.held["all"](x)
+
+class Chance(nn.Module):
     def __init__(self, p=0.0):
         super().__init__()
         self.drop = nn.Dropout(p)
 
     def forward(self, x):
-        return self.out(self.drop(x))
+        return self.drop(x)
 
 @torch.no_grad()
 def accuracy(it: {annotation}, loader):
@@ -55,6 +81,8 @@ def accuracy(it: {annotation}, loader):
         ("Union[None, Tagger]", "  # ML101"),
         ("'Tagger | None'", "  # ML101"),
         ("Chance", "  # ML101"),
+        ("Base", "  # ML101"),
+        ("Filled", "  # ML101"),
         ("nn.Module", "  # ML101"),
     ],
 )
