@@ -234,8 +234,8 @@ def _judge_open(
             left_open = open_mode(snapshot)
             if not (left_open or _perhaps_train(snapshot)) or event.training:
                 continue
-            if snapshot.obj.depends == NO and not has_loaded_weights(snapshot):
-                continue  # as above
+            if snapshot.obj.depends == NO:
+                continue
             if named_for_inference(event) and (
                 sibling_sets_eval(event, context)
                 or readies_another(event, snapshot, context)
