@@ -42,7 +42,8 @@ def taken_in(context: FileContext, method: FunctionInfo) -> set[str]:
                     elif isinstance(node, ast.Name):
                         found.add(node.id)
         elif (last_name(call) or "").lstrip("_")[:1].isupper() and _may_register(context, method, call):
-            for argument in [*call.args, *(k.value for k in call.keywords)]:
+            for given in [*call.args, *(k.value for k in call.keywords)]:
+                argument = given.value if isinstance(given, ast.Starred) else given
                 attribute = attribute_of(argument, method.self_name or "")
                 found |= {f"self.{attribute}"} if attribute is not None else set()
     return found
