@@ -42,7 +42,7 @@ def called_attributes(method: FunctionInfo) -> set[str]:
 
 def may_be_child(name: str) -> bool:
     """Tell whether an attribute of `self` of that name may be a submodule: no method of every module has it."""
-    return name not in _MODULE_METHODS and not name.startswith("__")
+    return name not in _MODULE_METHODS and name not in _LAYER_METHODS and not name.startswith("__")
 
 
 _MODULE_METHODS = frozenset(
@@ -55,6 +55,9 @@ _MODULE_METHODS = frozenset(
     "share_memory state_dict to to_empty train type xpu zero_grad".split()
 )
 """The public methods of torch.nn.Module (its documentation lists them; 2.13)."""
+
+_LAYER_METHODS = frozenset({"reset_parameters", "flatten_parameters", "reset_running_stats"})
+"""Methods of torch's layers, which classes that inherit from one have as well."""
 
 
 def computes_by_mode(method: FunctionInfo) -> bool:

@@ -227,7 +227,7 @@ class Classes:
             return Dependence(NO)
         target = symbol.target
         if isinstance(target, ClassInfo):
-            if not self.is_module(target):
+            if not self.is_module(target) or self.knowledge.mode_free.get(symbol.dotted):
                 return Dependence(NO)
             return Dependence(UNKNOWN) if self._switches_itself(target) else given.of_call(self, target, call, scope)
         if isinstance(target, FunctionInfo):
@@ -268,7 +268,7 @@ class Classes:
                 for chance in chances
                 if chance is not None and not _is_zero(chance)
             )
-        if self.knowledge.mode_free.get(dotted):
+        if self.knowledge.mode_free.get(dotted) or (dotted == _LOAD and scope is not None and _fills(scope)):
             return Dependence(NO)
         if self.knowledge.loaders.get(dotted) or self.knowledge.module_bases.get(dotted):
             containers = ("Sequential", "ModuleList", "ModuleDict", "Module")
@@ -305,6 +305,14 @@ def _argument(call: ast.Call | None, names: tuple[str, ...], position: int | Non
 
 def _is_zero(node: ast.expr | None) -> bool:
     return isinstance(node, ast.Constant) and node.value in (0, None, False)
+
+
+_LOAD = "torch.load"
+
+
+def _fills(scope: FunctionInfo) -> bool:
+    """Tell whether what a function loads are weights for what it builds, and no model."""
+    return "load_state_dict" in scope.callees
 
 
 _RECURRENT = frozenset({"LSTM", "GRU", "RNN"})

@@ -21,11 +21,11 @@ from modellint.static.flow.frames import call_at, holds
 from modellint.static.flow.libraries import JUST_BUILT, SAVED_WHOLE
 from modellint.static.flow.values import ENTRY, TRAIN, UNKNOWN_MODES, Site, kinds
 from modellint.static.guards import path_to
-from modellint.static.left_open import sees_to_it_itself
+from modellint.static.left_open import sees_to_it_itself, switched_for_training_alone
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import parameters
 from modellint.static.project.names import dotted_name
-from modellint.static.snapshots import in_eval, in_train, put_into_training
+from modellint.static.snapshots import has_loaded_weights, in_eval, in_train, put_into_training
 
 
 class Case(NamedTuple):
@@ -152,21 +152,32 @@ def _names_a_class(context: FileContext, site: Site) -> bool:
     return any(name[-1][:1].isupper() or (name[-2:-1] and name[-2][:1].isupper()) for name in names)
 
 
-def _is_part_without_a_known_mode(case: Case) -> bool:
-    """Tell whether a module runs a part, in the mode that its callers left, of which nothing tells that it has one."""
-    obj, root = case.snapshot.obj, case.event.root
+def _nothing_tells(case: Case) -> bool:
+    """Tell whether nothing in sight says that a model depends on the mode: no layer, no library, no `train()`.
+
+    Torch's default, or what unseen callers leave, alone says that it is in training mode then. Weights that were
+    loaded into it say that it is used as it stands, and who trains it, too, is wrong about one of the two.
+    """
+    obj, classes = case.snapshot.obj, case.context.classes
+    if obj.depends != UNKNOWN or switched_for_training_alone(case.event, case.context):
+        return False
+    if case.event.model_trained and not _is_of_a_module(case):
+        return False
+    likely = has_loaded_weights(case.snapshot)
+    if isinstance(obj.cls, ClassInfo):
+        made = classes.dependence(obj.cls)
+        likely = made.hints or bool(made.options)
+    elif obj.cls is not None:  # of a container of torch the layers are known, or come from anywhere
+        likely = not obj.cls.startswith("torch.nn.") and (likely or classes.of_external(obj.cls, None).hints)
+    return not likely and not any(fact.how.startswith("train") or "." in fact.how for fact in case.snapshot.modes)
+
+
+def _is_of_a_module(case: Case) -> bool:
+    """Tell whether what runs a model is a method of a module, or will be one: its callers set the mode of all."""
+    root = case.event.root
     first = next((parameter.arg for parameter, _ in parameters(root)), "")
     grafted = root.cls is None and first == "self"  # put into a class out of sight
-    if not grafted and (root.cls is None or not case.context.classes.is_module(root.cls)):
-        return False
-    if ENTRY not in kinds(case.snapshot.modes):
-        return False
-    return obj.cls is None and obj.depends == UNKNOWN
-
-
-def _is_a_row_of_unknown_layers(case: Case) -> bool:
-    """Tell whether a model is a row of layers, `Sequential(*layers)`, none of which is known to depend on the mode."""
-    return all(s.obj.cls == "torch.nn.Sequential" and s.obj.depends == UNKNOWN for s in case.event.snapshots)
+    return grafted or (root.cls is not None and case.context.classes.is_module(root.cls))
 
 
 def _may_see_to_it_itself(case: Case) -> bool:
@@ -220,11 +231,9 @@ def _was_built_so(case: Case) -> bool:
 
 DOUBTS = (
     Doubt("ML101", "a method of a class out of sight that does a whole task", _may_see_to_it_itself, 0, 3),
+    Doubt("ML101", "nothing tells that the model depends on the mode", _nothing_tells, 3, 15),
     Doubt("ML101", "of a project without a name that depends on a mode", _comes_from_where_nothing_has_a_mode, 0, 6),
-    Doubt("ML101", "builds parts out of sight, of which nothing tells of a mode", _builds_what_has_no_known_mode, 0, 5),
     Doubt("ML101", "of a class out of sight", _is_of_a_class_out_of_sight, 0, 3),
-    Doubt("ML101", "a part of a module, left as it was, that has no known mode", _is_part_without_a_known_mode, 0, 5),
-    Doubt("ML101", "a Sequential of which no layer is known to depend on the mode", _is_a_row_of_unknown_layers, 0, 2),
     Doubt("ML103", "nothing in the class tells of a mode", _has_no_known_mode, 2, 6),
     Doubt("ML103", "who built the model called eval(), who trains is out of sight", _was_built_so, 0, 8),
     Doubt("ML109", "builds parts out of sight, of which nothing tells of a mode", _builds_what_has_no_known_mode, 0, 1),

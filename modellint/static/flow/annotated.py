@@ -1,14 +1,29 @@
-"""What annotations say of arguments that the flow knows too little of: `tagger: nn.Module`, `sam: "Sam | None"`."""
+"""What a name says of objects that the flow knows too little of.
+
+Of arguments their annotations: `tagger: nn.Module`, `sam: "Sam | None"`. Of what `Net.from_pretrained(path)` returns,
+be it built from a configuration, the class that is asked for it.
+"""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from modellint.static.dependence import UNKNOWN, YES
 from modellint.static.flow.state import State
-from modellint.static.flow.values import INSTANCE, NOTHING, OPAQUE, SPREAD, Obj, Value
+from modellint.static.flow.values import (
+    INSTANCE,
+    NOTHING,
+    OPAQUE,
+    SPREAD,
+    ClassValue,
+    FunctionValue,
+    Obj,
+    Partial,
+    Value,
+)
 from modellint.static.given import CONTAINERS
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.callers import MAX_FILES
@@ -20,7 +35,7 @@ if TYPE_CHECKING:
 
 def declare(machine: Machine, function: FunctionInfo, argument: ast.arg, value: Value, state: State) -> None:
     """Put down what the annotation of an argument says of the objects given for it, where nothing else tells."""
-    unknown = [oid for oid in value.refs if state.heap[oid].cls is None and state.heap[oid].depends == UNKNOWN]
+    unknown = _unknown(value, state)
     if not unknown or argument.annotation is None or not _is_asked(function, argument.arg):
         return
     for node in _classes_named(argument.annotation):
@@ -29,6 +44,25 @@ def declare(machine: Machine, function: FunctionInfo, argument: ast.arg, value: 
             continue
         for oid in unknown:
             state.heap[oid] = _as_one_of(machine, symbol.target, symbol.dotted, state.heap[oid])
+
+
+def declare_made(machine: Machine, maker: Partial, made: Value, state: State) -> None:
+    """Put down of what objects are that a class method made which is named for making them."""
+    asked = (symbol for value in maker.args.positional[:1] for symbol in value.symbols)
+    cls = next((symbol for symbol in asked if isinstance(symbol, ClassValue)), None)
+    methods = (symbol for symbol in maker.callee.symbols if isinstance(symbol, FunctionValue))
+    if cls is None or not any(_MAKES.match(method.dotted) for method in methods):
+        return
+    for oid in _unknown(made, state):
+        made_one = _as_one_of(machine, cls.cls, cls.dotted, state.heap[oid])
+        state.heap[oid] = made_one._replace(cls=cls.cls) if made_one.proven else made_one
+
+
+_MAKES = re.compile(r"^(from|load|create|build|restore)(_|$)")
+
+
+def _unknown(value: Value, state: State) -> list[int]:
+    return [oid for oid in value.refs if state.heap[oid].cls is None and state.heap[oid].depends == UNKNOWN]
 
 
 def _as_one_of(machine: Machine, cls: object, dotted: str, obj: Obj) -> Obj:

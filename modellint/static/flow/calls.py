@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 
+from modellint.static.flow.annotated import declare_made
 from modellint.static.flow.construct import construct
 from modellint.static.flow.externals import call_external
 from modellint.static.flow.forwards import class_of, forward
@@ -111,6 +112,7 @@ def call_value(machine: Machine, callee: Value, args: Args, node: ast.Call, stat
             given = symbol.args
             merged = Args(given.positional + args.positional, {**given.keywords, **args.keywords}, args.starred)
             results.append(call_value(machine, symbol.callee, merged, node, state))
+            declare_made(machine, symbol, results[-1], state)
         elif isinstance(symbol, Children) and state.heap[symbol.owner].kind == MODEL:
             results.append(forward(machine, symbol.owner, args, node, state))  # `self._modules[name](x)`
         elif isinstance(symbol, GradContext):  # used as a decorator: the function it is given

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from modellint.diagnostic import Confidence
 from tests.static.conftest import Lint
 
 ANNOTATED = """
@@ -80,15 +81,21 @@ def accuracy(it: {annotation}, loader):
         ("Optional[Tagger]", "  # ML101"),
         ("Union[None, Tagger]", "  # ML101"),
         ("'Tagger | None'", "  # ML101"),
-        ("Chance", "  # ML101"),
-        ("Base", "  # ML101"),
-        ("Filled", "  # ML101"),
-        ("nn.Module", "  # ML101"),
     ],
 )
 def test_an_annotation_tells_what_an_argument_is(lint: Lint, annotation: str, mark: str) -> None:
     text = ANNOTATED.replace("{annotation}", annotation).replace("{mark}", mark)
     lint({"evaluate.py": text}, rules=["ML101"])
+
+
+@pytest.mark.parametrize(
+    ("annotation", "mark"),
+    [("Plain", ""), *((name, "  # ML101") for name in ("Chance", "Base", "Filled", "nn.Module"))],
+)
+def test_what_an_annotation_leaves_open_is_possible(lint: Lint, annotation: str, mark: str) -> None:
+    text = ANNOTATED.replace("{annotation}", annotation).replace("{mark}", mark)
+    found = lint({"evaluate.py": text}, rules=["ML101"], possible=True)
+    assert {d.confidence for d in found} <= {Confidence.POSSIBLE}
 
 
 FABRIC = """

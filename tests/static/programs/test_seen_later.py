@@ -345,7 +345,6 @@ SILENT: dict[str, dict[str, str]] = {
     "a loss that may be absent is switched with the model": {"app.py": LOSS.format(test="self.loss is not None")},
     "a part that a module built, in a method that is no forward": {"app.py": SPEECH.format(part="Features()", mark="")},
     "what Lightning hands over": {"app.py": RECALL.format(name="pl_module")},
-    "a helper beside the function that readies the model": {"app.py": READY.format(ready="model.eval()", mark="")},
     "a criterion of fairseq that evaluates": {
         "app.py": """
             from fairseq.criterions import FairseqCriterion
@@ -423,9 +422,6 @@ FOUND: dict[str, dict[str, str]] = {
             "import torch\n", "import timm\nimport torch\n", 1
         )
     },
-    "a helper beside a function that leaves the model as it is": {
-        "app.py": READY.format(ready="model.cuda()", mark="  # ML101")
-    },
     "a step that a class of the project calls": {
         "experiment.py": """
             class Experiment:
@@ -452,6 +448,14 @@ FOUND: dict[str, dict[str, str]] = {
     },
     "a forward of a model from the hub": {"app.py": HUB.format(call="forward(line).mean()", mark="ML201")},
 }
+
+
+def test_a_helper_beside_the_function_that_readies_the_model(lint: Lint) -> None:
+    lint(READY.format(ready="model.eval()", mark=""), rules=["ML101"])
+
+
+def test_a_helper_beside_a_function_that_leaves_the_model_as_it_is(lint: Lint) -> None:
+    lint(READY.format(ready="model.cuda()", mark="  # ML101"), rules=["ML101"], possible=True)
 
 
 @pytest.mark.parametrize("name", SILENT)

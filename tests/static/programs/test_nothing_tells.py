@@ -1,0 +1,204 @@
+"""Models of which nothing, or a name alone, tells that they depend on the mode: correct code first."""
+
+from __future__ import annotations
+
+import pytest
+
+from modellint.diagnostic import Confidence
+from tests.static.conftest import Lint
+
+MADE = """
+import torch
+from torch import nn
+from registries import get
+
+class Base(nn.Module):
+    @classmethod
+    def {maker}(cls, path):
+        package = torch.load(path, weights_only=True)
+        net = get(package["name"])(*package["arguments"])
+        net.load_state_dict(package["weights"])
+        return net
+
+class Separator(Base):
+    def __init__(self, width):
+        super().__init__()
+        self.body = {body}
+
+    def forward(self, x):
+        return self.body(x)
+
+net = Separator.{maker}("separator.pt")
+with torch.no_grad():
+    print(net(torch.ones(1, 4)).argmax(-1)){mark}
+"""
+
+
+@pytest.mark.parametrize(
+    ("maker", "body", "severity", "confidence"),
+    [
+        ("from_pretrained", "nn.Linear(width, width)", "info", Confidence.POSSIBLE),
+        ("load", "nn.Sequential(nn.Linear(width, width), nn.ReLU())", "info", Confidence.POSSIBLE),
+        ("from_pretrained", "nn.Sequential(nn.Linear(width, width), nn.Dropout(0.1))", "error", Confidence.LIKELY),
+        ("pick", "nn.Linear(width, width)", "error", Confidence.POSSIBLE),  # that may be of any class
+    ],
+)
+def test_what_a_class_makes_is_one_of_it(
+    lint: Lint, maker: str, body: str, severity: str, confidence: Confidence
+) -> None:
+    program = MADE.format(maker=maker, body=body, mark=f"  # ML101:{severity}")
+    assert [d.confidence for d in lint(program, rules=["ML101"], possible=True)] == [confidence]
+
+
+HEIRS = (
+    MADE
+    + """
+class Noisy(Separator):
+    def __init__(self, width):
+        super().__init__(width)
+        self.body = nn.Dropout(0.1)
+"""
+)
+
+
+def test_what_a_class_with_heirs_makes_may_be_one_of_them(lint: Lint) -> None:
+    program = HEIRS.format(maker="from_pretrained", body="nn.Linear(width, width)", mark="  # ML101")
+    assert [d.confidence for d in lint(program, rules=["ML101"], possible=True)] == [Confidence.POSSIBLE]
+
+
+FILLED = """
+import torch
+from torch import nn
+
+class Kernels(nn.Module):
+    def __init__(self, path, width):
+        super().__init__()
+        self.body = {body}
+        if path is not None:
+            self.load_state_dict(torch.load(path, weights_only=True))
+
+    def forward(self, x):
+        return self.body(x)
+
+net = Kernels("kernels.pt", 4)
+with torch.no_grad():
+    print(net(torch.ones(1, 4)).argmax(-1))  # ML101:{severity}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "severity"),
+    [("nn.Linear(width, width)", "info"), ("nn.Sequential(nn.Linear(width, width), nn.Dropout(0.1))", "error")],
+)
+def test_weights_that_a_constructor_loads_are_no_part(lint: Lint, body: str, severity: str) -> None:
+    lint(FILLED.format(body=body, severity=severity), rules=["ML101"])
+
+
+CELL = """
+import torch
+from torch import nn
+
+class Peephole(nn.LSTMCell):
+    def __init__(self, width):
+        super().__init__(width, width)
+        self.peep = nn.Parameter(torch.zeros(width))
+        self.{reset}()
+
+class Net(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.cell = Peephole(width)
+
+    def forward(self, x):
+        return self.cell(x)[0]
+
+net = Net(4)
+net.load_state_dict(torch.load("net.pt", weights_only=True))
+with torch.no_grad():
+    print(net(torch.ones(1, 4)).argmax(-1)){mark}
+"""
+
+
+@pytest.mark.parametrize(
+    ("reset", "confidence"), [("reset_parameters", Confidence.CERTAIN), ("regulate", Confidence.POSSIBLE)]
+)
+def test_a_method_of_a_layer_of_torch_is_no_part(lint: Lint, reset: str, confidence: Confidence) -> None:
+    found = lint(CELL.format(reset=reset, mark="  # ML101"), rules=["ML101"], possible=True)
+    assert [d.confidence for d in found] == [confidence]
+
+
+SPIKING = {
+    "snntorch/__init__.py": "from .neurons import Leaky, {name}\n",
+    "snntorch/neurons.py": """
+        import torch
+        from torch import nn
+        from surrogates import Atan
+
+        class Leaky(nn.Module):
+            def __init__(self, beta):
+                super().__init__()
+                self.surrogate = Atan()
+
+            def forward(self, x):
+                return self.surrogate(x)
+
+        class {name}(Leaky):
+            pass
+        """,
+    "examples/first.py": """
+        import snntorch as snn
+        import torch
+        from torch import nn
+
+        net = nn.Sequential(nn.Linear(4, 4), snn.{name}(0.5))
+        optimizer = torch.optim.SGD(net.parameters(), 0.1)
+        for x, y in loader:
+            net.train()
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(net(x), y).backward()
+            optimizer.step()
+        with torch.no_grad():
+            print(net(torch.ones(1, 4)).argmax(-1)){mark}
+        """,
+}
+
+
+@pytest.mark.parametrize(("name", "mark"), [("Lapicque", ""), ("Dropping", "  # ML101")])
+def test_what_is_known_of_a_library_holds_in_its_own_project(lint: Lint, name: str, mark: str) -> None:
+    lint({file: text.format(name=name, mark=mark) for file, text in SPIKING.items()}, rules=["ML101"])
+
+
+EVALUATED = """
+import torch
+
+def evaluate(model, loader):
+    {first}
+    with torch.no_grad():
+        for x, y in loader:
+            print((model(x).argmax(-1) == y).sum().item())  # ML101
+{more}
+"""
+TRAINS = """
+def train(model, loader, optimizer, criterion):
+    model.train()
+    for x, y in loader:
+        optimizer.zero_grad()
+        criterion(model(x), y).backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "more", "confidence"),
+    [
+        ("pass", "", Confidence.POSSIBLE),
+        ("model.load_state_dict(torch.load('net.pt', weights_only=True))", "", Confidence.LIKELY),
+        ("model.train()", "", Confidence.CERTAIN),
+        ("pass", TRAINS, Confidence.LIKELY),
+    ],
+)
+def test_something_has_to_tell_that_a_model_depends_on_the_mode(
+    lint: Lint, first: str, more: str, confidence: Confidence
+) -> None:
+    found = lint(EVALUATED.format(first=first, more=more), rules=["ML101"], possible=True)
+    assert [d.confidence for d in found] == [confidence]
