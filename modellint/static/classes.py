@@ -226,6 +226,8 @@ class Classes:
                 return Dependence(UNKNOWN, "", frozenset({first}))
             return Dependence(NO)
         target = symbol.target
+        if symbol.dotted in given.CONTAINERS and (filled := given.arguments_in(call, arguments)):
+            return Dependence(UNKNOWN, "", filled)
         if isinstance(target, ClassInfo):
             if not self.is_module(target) or self.knowledge.mode_free.get(symbol.dotted):
                 return Dependence(NO)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from modellint.diagnostic import Confidence
 from modellint.static.classes import first_part
 from modellint.static.context import FileContext
-from modellint.static.dependence import UNKNOWN
+from modellint.static.dependence import NO, UNKNOWN
 from modellint.static.flow.events import Event, Snapshot
 from modellint.static.flow.frames import call_at, holds
 from modellint.static.flow.libraries import JUST_BUILT, SAVED_WHOLE
@@ -172,6 +172,16 @@ def _nothing_tells(case: Case) -> bool:
     return not likely and not any(fact.how.startswith("train") or "." in fact.how for fact in case.snapshot.modes)
 
 
+def _is_most_likely_of_the_file(case: Case) -> bool:
+    """Tell whether a model comes from callers, of which nothing is known, to a file whose own networks have no mode."""
+    obj, context = case.snapshot.obj, case.context
+    if obj.cls is not None or obj.depends != UNKNOWN or obj.born is not None:
+        return False
+    modules = [cls for cls in case.event.function.module.classes if "forward" in cls.methods]
+    networks = [c for c in modules if context.classes.is_module(c) and not context.weights.of(c).is_weightless]
+    return bool(networks) and all(context.classes.dependence(cls).answer == NO for cls in networks)
+
+
 def _is_of_a_module(case: Case) -> bool:
     """Tell whether what runs a model is a method of a module, or will be one: its callers set the mode of all."""
     root = case.event.root
@@ -232,6 +242,7 @@ def _was_built_so(case: Case) -> bool:
 DOUBTS = (
     Doubt("ML101", "a method of a class out of sight that does a whole task", _may_see_to_it_itself, 0, 3),
     Doubt("ML101", "nothing tells that the model depends on the mode", _nothing_tells, 3, 15),
+    Doubt("ML101", "from callers to a file whose own networks have no mode", _is_most_likely_of_the_file, 0, 2),
     Doubt("ML101", "of a project without a name that depends on a mode", _comes_from_where_nothing_has_a_mode, 0, 6),
     Doubt("ML101", "of a class out of sight", _is_of_a_class_out_of_sight, 0, 3),
     Doubt("ML103", "nothing in the class tells of a mode", _has_no_known_mode, 2, 6),

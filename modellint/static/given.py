@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import TYPE_CHECKING
 
 from modellint.static.attributes import stored
@@ -221,6 +221,12 @@ def _of_value(classes: Classes, node: ast.expr, scope: FunctionInfo, depth: int)
         case _:
             return Dependence(UNKNOWN)
     return joined(_of_value(classes, part, scope, depth + 1) for part in parts)
+
+
+def arguments_in(call: ast.Call, arguments: Set[str]) -> frozenset[str]:
+    """Return the arguments, of what has the `arguments`, that a container is filled with: `Sequential(*layers)`."""
+    parts = (part.value if isinstance(part, ast.Starred) else part for part in call.args)
+    return frozenset(part.id for part in parts if isinstance(part, ast.Name) and part.id in arguments)
 
 
 def of_table(classes: Classes, table: ast.expr, scope: FunctionInfo) -> Dependence:

@@ -181,13 +181,24 @@ def readies_another(event: Event, snapshot: Snapshot, context: FileContext) -> b
 
 
 def sibling_sets_eval(event: Event, context: FileContext) -> bool:
-    """Tell whether another method of the class calls eval() itself before it runs the same model."""
+    """Tell whether another method of the class calls eval() itself before it runs the same model.
+
+    Not one that comes first, `fit()`, which leaves the model in that mode for all the others.
+    """
     for other in _beside(event, context):
         for snapshot in other.snapshots:
             facts = [f for f in snapshot.modes if f.mode == EVAL and f.site is not None]
-            if in_eval(snapshot) and all(holds(other.root, f.site) for f in facts):
+            if (
+                in_eval(snapshot)
+                and all(holds(other.root, f.site) for f in facts)
+                and not _READIES.match(other.root.name)
+            ):
                 return True
     return False
+
+
+_READIES = re.compile(r"^_?(fit|prepare|setup|set_up|load|build|compile|calibrate|init\w*)(_|$)")
+"""Methods that ready an object for its others."""
 
 
 def sibling_switches_autograd_off(event: Event, context: FileContext) -> bool:

@@ -200,7 +200,7 @@ def _repeats_itself(event: Event) -> bool:
 
 
 _MONTE_CARLO = re.compile(
-    r"(^|_)(mc|monte|carlo|uncertaint\w+|dropout|stochastic|bayes\w*|epistemic|attack\w*|adversar\w*|"
+    r"(^|_)(mc|monte|carlo|uncertaint\w+|dropout|stochastic|bayes\w*|epistemic|attack\w*|adversarial|adversary$|"
     r"fast_adapt|maml|meta_(train|test|val\w*))(_|$)"
 )
 

@@ -14,7 +14,7 @@ from modellint.static.flow.machine import Machine, Statements
 from modellint.static.flow.state import State, join_states
 from modellint.static.flow.targets import delete
 from modellint.static.flow.values import MODEL, NONE, NOTHING, SavedMode, Value
-from modellint.static.project.names import last_name
+from modellint.static.project.names import dotted_name, last_name
 
 
 def _expression(machine: Machine, node: ast.Expr, state: State) -> list[State]:
@@ -24,7 +24,22 @@ def _expression(machine: Machine, node: ast.Expr, state: State) -> list[State]:
     value = machine.eval(node.value, state)
     if value.taint and isinstance(node.value, ast.Call):
         machine.recorder.drop(machine.site(node.value), value.taint)
+    if _ends_the_program(machine, node.value):
+        machine.frame.raises.append(state)
+        return []
     return [state]
+
+
+_ENDS = frozenset({"exit", "quit", "sys.exit", "os._exit", "os.abort"})
+
+
+def _ends_the_program(machine: Machine, call: ast.expr) -> bool:
+    """Tell whether nothing runs behind a call: `exit()`, `sys.exit(main())`."""
+    text = dotted_name(call.func) if isinstance(call, ast.Call) else None
+    if text is None or text.rpartition(".")[2] not in ("exit", "quit", "_exit", "abort"):
+        return False
+    symbol = machine.project.resolve_in(machine.frame.function, text)
+    return text in _ENDS if symbol is None else symbol.target is None and symbol.dotted in _ENDS
 
 
 def _mode_flag(machine: Machine, call: ast.expr, state: State) -> ast.expr | None:

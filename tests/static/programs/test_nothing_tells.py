@@ -202,3 +202,129 @@ def test_something_has_to_tell_that_a_model_depends_on_the_mode(
 ) -> None:
     found = lint(EVALUATED.format(first=first, more=more), rules=["ML101"], possible=True)
     assert [d.confidence for d in found] == [confidence]
+
+
+OF_THE_FILE = """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.out = {layer}
+
+    def forward(self, x):
+        return self.out(x)
+
+class Cost(nn.Module):
+    def forward(self, scores, labels):
+        return nn.functional.cross_entropy(scores, labels)
+
+def train(net, loader, optimizer):
+    net.train()
+    for x, y in loader:
+        optimizer.zero_grad()
+        Cost()(net(x), y).backward()
+        optimizer.step()
+    return test(net, loader)
+
+def test(net, loader):
+    with torch.no_grad():
+        return sum((net(x).argmax(1) == y).sum().item() for x, y in loader){mark}
+"""
+
+
+@pytest.mark.parametrize(
+    ("layer", "mark"),
+    [("nn.Linear(4, 2)", ""), ("nn.Sequential(nn.Linear(4, 2), nn.Dropout(0.1))", "  # ML101")],
+)
+def test_what_callers_give_is_most_likely_of_the_file(lint: Lint, layer: str, mark: str) -> None:
+    lint(OF_THE_FILE.format(layer=layer, mark=mark), rules=["ML101"])
+
+
+PARTS = """
+import torch
+from torch import nn
+
+class Genes(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.embedding, self.norm = nn.Embedding(99, width), nn.LayerNorm(width)
+
+    def forward(self, x):
+        return self.norm(self.embedding(x))
+
+class Model(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.encoder = Genes(width)
+        self.body = nn.TransformerEncoderLayer(width, 2)
+
+    def forward(self, x):
+        return self.body(self.encoder(x))
+
+model = Model(8)
+model.load_state_dict(torch.load("model.pt", weights_only=True))
+with torch.no_grad():
+    print(model.{part}(torch.ones(1, 4)).argmax(-1)){mark}
+"""
+
+
+@pytest.mark.parametrize(("part", "mark"), [("encoder", ""), ("body", "  # ML101")])
+def test_a_part_of_a_model_may_have_no_mode(lint: Lint, part: str, mark: str) -> None:
+    lint(PARTS.format(part=part, mark=mark), rules=["ML101"])
+
+
+READIED = """
+import torch
+
+class Posterior:
+    def __init__(self, model):
+        self.model = model
+
+    def {first}(self, loader):
+        self.model.eval()
+        self.means = [self.model(x).mean(0) for x, _ in loader]
+        print(torch.stack(self.means).argmax(-1))
+
+    def sample_posterior(self, x):
+        with torch.no_grad():
+            return self.model(x).argmax(-1){mark}
+"""
+
+
+@pytest.mark.parametrize(("first", "mark"), [("fit", ""), ("predict", "  # ML101")])
+def test_what_fit_leaves_is_ready_for_the_other_methods(lint: Lint, first: str, mark: str) -> None:
+    lint(READIED.format(first=first, mark=mark).replace("sample_posterior", "predict_all"), rules=["ML101"])
+
+
+ENDS = """
+import sys
+import torch
+from torch import nn
+from networks import quit_early
+
+def main(args, net, loader, optimizer):
+    net.train()
+    for x, y in loader:
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(net(x), y).backward()
+        optimizer.step()
+    {end}
+    with torch.no_grad():
+        for x, y in loader:
+            print((net(x).argmax(1) == y).sum().item()){mark}
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "mark"),
+    [
+        ("exit()", ""),
+        ("sys.exit(0)", ""),
+        ("quit_early()", "  # ML101"),
+        ("args.exit()", "  # ML101"),
+    ],
+)
+def test_nothing_runs_behind_the_end_of_the_program(lint: Lint, end: str, mark: str) -> None:
+    lint(ENDS.format(end=end, mark=mark), rules=["ML101"])
