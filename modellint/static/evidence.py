@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from modellint.static.flow.events import CallSite, Event, Snapshot
 from modellint.static.flow.frames import call_at
 from modellint.static.flow.values import OFF, RANDOM, UNKNOWN_MODES
-from modellint.static.flow.vocabulary import OTHER_FRAMEWORKS
+from modellint.static.flow.vocabulary import LOSS_METHOD, OTHER_FRAMEWORKS
 from modellint.static.guards import own
 from modellint.static.naming import snake, speaks_of_inference
 from modellint.static.project import ClassInfo, FunctionInfo
@@ -101,8 +101,8 @@ _PLAIN = frozenset({"", "forward", "__call__"})
 
 def is_no_model(event: Event, snapshot: Snapshot) -> bool:
     """Tell whether what is called is a loss, a transform of data, or a session of ONNX Runtime: `run(None, feeds)`."""
-    if _CRITERION.search(event.text):
-        return True
+    if _CRITERION.search(event.text) and LOSS_METHOD.match(event.key.detail) is None:
+        return True  # `net.loss(batch)` is an event only of a model that is switched
     if isinstance(snapshot.obj.cls, ClassInfo):
         return False
     if _is_of_another_framework(event.function):

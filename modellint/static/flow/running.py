@@ -15,6 +15,7 @@ from modellint.static.flow.vocabulary import (
     MODEL_NAME,
     NO_MODEL_NAME,
     PREPARING_CLASS,
+    asks_for_a_loss,
 )
 from modellint.static.naming import PREPARES_DATA
 from modellint.static.project import FunctionInfo, Project
@@ -134,6 +135,11 @@ def _is_forward_method(caller: _Caller, _call: ast.Call, func: ast.Attribute) ->
     return owner is None or not PREPARES_DATA.search(owner)
 
 
+def _is_loss_of_a_model(caller: _Caller, call: ast.Call, _func: ast.Attribute) -> bool:
+    """Tell whether a model that the function switches is asked for a loss: `net.eval(); net.loss(batch)`."""
+    return caller.sets_modes and bool(call.args) and asks_for_a_loss(call)
+
+
 def _is_method_of_a_variable(caller: _Caller, call: ast.Call, func: ast.Attribute) -> bool:
     owner = func.value
     return caller.sets_modes and bool(call.args) and isinstance(owner, ast.Name) and owner.id in caller.variables
@@ -157,6 +163,7 @@ _METHODS: tuple[tuple[Callable[[_Caller, ast.Call, ast.Attribute], bool], bool],
     (_is_of_arrays, False),  # random.sample(names, 3)
     (_is_attribute_like_a_model, True),  # self.backbone(x)
     (_is_forward_method, True),  # engine.predict(x)
+    (_is_loss_of_a_model, True),  # net.loss(batch), where modes are set
     (_is_method_of_a_variable, True),  # runner.go(x), where modes are set
     (_is_kept_by_the_object, True),  # self.head(x)
 )

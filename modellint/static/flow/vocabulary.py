@@ -49,6 +49,20 @@ FORWARD_METHOD = re.compile(
 )
 """Methods of a model out of sight that run it, by their names."""
 
+LOSS_METHOD = re.compile(
+    r"^_?((get|compute|calculate|calc|forward|batch|val|validation|eval|test)_)?(loss(es)?|nll|elbo)$"
+)
+"""Methods of a model that run it on a batch and return its loss, or take a loss of what it gave before."""
+
+
+def asks_for_a_loss(call: ast.Call) -> bool:
+    """Tell whether a call asks a model, by its name, for a loss: `net.loss(batch)`."""
+    func = call.func
+    if not isinstance(func, ast.Attribute) or LOSS_METHOD.match(func.attr) is None:
+        return False
+    return MODEL_NAME.match(last_name(func.value) or "") is not None
+
+
 METRIC = re.compile(
     r"accura|metric|score|\biou|_iou|iou_|miou|f1|auc|precision|recall|bleu|wer\b|psnr|ssim|eval|correct|meter|"
     r"save|write|dump|imshow|imwrite|plot|draw|visuali|decode|nms|postprocess|report|submit|to_csv|confusion|"

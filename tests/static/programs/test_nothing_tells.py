@@ -328,3 +328,37 @@ def main(args, net, loader, optimizer):
 )
 def test_nothing_runs_behind_the_end_of_the_program(lint: Lint, end: str, mark: str) -> None:
     lint(ENDS.format(end=end, mark=mark), rules=["ML101"])
+
+
+LOSS = """
+import torch
+from loaders import load
+
+def evaluate(path, loader, meters):
+    {made}
+    {ready}
+    for batch in loader:
+        {before}
+        loss, output = {owner}.{method}({given}){mark}
+        meters.add(output["accuracy"], loss.item())
+"""
+
+
+@pytest.mark.parametrize(
+    ("ready", "before", "owner", "method", "given", "mark"),
+    [
+        ("torch.set_grad_enabled(False); model.eval()", "pass", "model", "loss", "batch", ""),
+        ("model.eval()", "output = model(batch)", "model", "loss", "output, batch", ""),  # of what it gave
+        ("criterion.eval()", "pass", "criterion", "loss", "batch", ""),
+        ("model.eval()", "pass", "model", "lossless", "batch", ""),
+        ("model.eval()", "pass", "model", "loss", "batch", "  # ML201"),
+        ("model.eval()", "pass", "model", "get_loss", "batch, 3", "  # ML201"),
+    ],
+)
+def test_a_model_that_gives_its_loss_runs(
+    lint: Lint, ready: str, before: str, owner: str, method: str, given: str, mark: str
+) -> None:
+    made = f"{owner} = load(path)"
+    program = LOSS.format(made=made, ready=ready, before=before, owner=owner, method=method, given=given, mark=mark)
+    found = lint(program.replace("output = model(batch)", "output = model(batch)  # ML201"), rules=["ML201"])
+    assert len(found) == program.count("ML201") + program.count("model(batch)")
