@@ -393,6 +393,34 @@ class TestTrainOverride:
             '''
         )
 
+    def test_an_eval_of_the_parts_alone_calls_torchs_first(self, fixed: Fixed) -> None:
+        code = """
+            from torch import nn
+
+            class Net(nn.Module):
+                def eval(self):
+                    self.body.eval()
+
+                def forward(self, x):
+                    return self.body(x)
+            """
+        assert fixed(code, "ML107", unsafe=False) == dedent(code)
+        new = fixed(code, "ML107")
+        assert "def eval(self):\n        super().eval()\n        self.body.eval()\n        return self\n" in new
+
+    @pytest.mark.parametrize("call", ["super().eval()", "nn.Module.eval(self)", "self.train(False)"])
+    def test_an_eval_that_ends_in_torchs_has_only_to_return(self, fixed: Fixed, call: str) -> None:
+        code = f"""
+            from torch import nn
+
+            class Net(nn.Module):
+                def eval(self):
+                    {call}
+                    self.head = None
+            """
+        new = fixed(code, "ML107", unsafe=False)
+        assert f"        {call}\n        self.head = None\n        return self" in new
+
     def test_a_new_argument_is_safe_and_another_mode_is_not(self, fixed: Fixed) -> None:
         code = """
             from torch import nn

@@ -33,8 +33,12 @@ def fix(document: Document, finding: Diagnostic, rule: Rule) -> Change | None:
     if not given and not is_eval:
         rewrites[method.params] = _with_mode
         done.append("take `mode`")
-    passing, inserted = ({}, False) if is_eval else _passes_on(document, method, me, mode, added=not given)
-    if passing or inserted:
+    passing, inserted = (
+        ({}, not _is_torchs(method, me)) if is_eval else _passes_on(document, method, me, mode, added=not given)
+    )
+    if is_eval and inserted:
+        done.append("call super().eval()")
+    elif passing or inserted:
         done.append("pass it on" if not given else f"pass `{mode}` on")
     returns = [inner for inner in own(method.body) if isinstance(inner, cst.Return)]
     closing = not any(inner.value is not None for inner in returns)
@@ -46,7 +50,8 @@ def fix(document: Document, finding: Diagnostic, rule: Rule) -> Change | None:
         rewrites |= {inner: lambda _: given_back for inner in returns}
     if not done:
         return None
-    first = document.parse(f"super().train({mode})\n") if inserted else None
+    call = "super().eval()" if is_eval else f"super().train({mode})"
+    first = document.parse(f"{call}\n") if inserted else None
     last = document.parse(f"return {me}\n") if closing and not _ends(method.body.body) else None
 
     def rewrite_body(node: cst.CSTNode) -> Replacement:
@@ -62,6 +67,20 @@ def fix(document: Document, finding: Diagnostic, rule: Rule) -> Change | None:
     safe = not inserted and (not given or not passing)
     sentence = ", ".join(done)
     return Change(document.rewritten(rewrites), f"{sentence[:1].upper()}{sentence[1:]}", safe=safe)
+
+
+def _is_torchs(method: cst.FunctionDef, me: str) -> bool:
+    """Tell whether an `eval` calls torch's: that of `super()`, or of a base, or `self.train(False)`."""
+    for inner in own(method.body):
+        if isinstance(inner, cst.Call) and isinstance(inner.func, cst.Attribute):
+            owner = inner.func.value
+            if inner.func.attr.value in ("eval", "train") and last_name(owner) == "super":
+                return True
+            if inner.func.attr.value == "train" and dotted(owner) == me:
+                return True
+            if inner.func.attr.value == "eval" and any(dotted(arg.value) == me for arg in inner.args):
+                return True
+    return False
 
 
 def _with_mode(node: cst.CSTNode) -> Replacement:

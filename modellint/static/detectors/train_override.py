@@ -84,13 +84,39 @@ def _unheard_eval(context: FileContext, cls: ClassInfo) -> Iterator[Finding]:
 
 
 def _unreturned_eval(context: FileContext, cls: ClassInfo) -> Iterator[Finding]:
-    """Yield the `eval` of a class that calls torch's and returns nothing."""
+    """Yield the `eval` of a class that returns nothing and calls torch's, or that of its parts alone."""
     method = cls.methods.get("eval")
-    if method is None or method.node is None or not _is_torchs_in_the_end(context, cls):
+    if method is None or method.node is None:
         return
-    if not any(isinstance(inner, ast.Return) and inner.value is not None for inner in walk_own(method)):
+    if any(isinstance(inner, ast.Return) and inner.value is not None for inner in walk_own(method)):
+        return
+    if _is_torchs_in_the_end(context, cls):
         message = f"`{cls.name}.eval` does not return self, so that `model = model.eval()` gives None"
         yield Finding(_name_of(context, method), {"class": cls.name, "problem": ""}, message=message)
+    elif _switches_parts_alone(context, cls):
+        message = (
+            f"`{cls.name}.eval` leaves the module itself as it is and does not return self: it does not call "
+            "super().eval()"
+        )
+        yield Finding(_name_of(context, method), {"class": cls.name, "problem": ""}, Confidence.LIKELY, message=message)
+
+
+def _switches_parts_alone(context: FileContext, cls: ClassInfo) -> bool:
+    """Tell whether the `eval` of a module with a forward calls that of its parts, and torch's `train` is as it was."""
+    family, outside = context.project.ancestry(cls)
+    methods = {name for base in family for name in base.methods}
+    if set(outside) != {"torch.nn.Module"} or "train" in methods or "forward" not in methods:
+        return False
+    method = cls.methods["eval"]
+    me = method.self_name or ""
+    if (
+        any(_is_super(call, method) for call in method.calls)
+        or "training" in method.words
+        or len(list(parameters(method))) > 1
+    ):
+        return False
+    owners = [call.func.value for call in method.calls_of("eval") if isinstance(call.func, ast.Attribute)]
+    return any(attribute_of(owner, me) for owner in owners)
 
 
 def _name_of(context: FileContext, method: FunctionInfo) -> Site:
