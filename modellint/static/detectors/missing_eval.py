@@ -123,18 +123,11 @@ def _is_function(event: Event, snapshot: Snapshot, context: FileContext) -> bool
     obj = snapshot.obj
     if obj.cls is None and _has_members_of_no_mode(event, context):
         return True
-    if isinstance(obj.cls, ClassInfo) and _is_part_of_no_mode(obj.cls, event.key.detail, context):
-        return True
+    if isinstance(obj.cls, ClassInfo) and context.classes.has_no_mode(obj.cls, event.key.detail):
+        return True  # a part of it is asked
     if obj.depends != NO or not isinstance(obj.cls, ClassInfo):
         return False
     return context.weights.of(obj.cls).is_weightless
-
-
-def _is_part_of_no_mode(cls: ClassInfo, name: str, context: FileContext) -> bool:
-    """Tell whether what is asked of a model is a part that it builds, and that part alone has no mode."""
-    return (
-        name not in cls.methods and context.classes.builds_child(cls, name) and context.classes.has_no_mode(cls, name)
-    )
 
 
 def _has_members_of_no_mode(event: Event, context: FileContext) -> bool:
