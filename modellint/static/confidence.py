@@ -156,12 +156,13 @@ def _nothing_tells(case: Case) -> bool:
     """Tell whether nothing in sight says that a model depends on the mode: no layer, no library, no `train()`.
 
     Torch's default, or what unseen callers leave, alone says that it is in training mode then. Weights that were
-    loaded into it say that it is used as it stands, and who trains it, too, is wrong about one of the two.
+    loaded into it say that it is used as it stands, and who trains it, too, is wrong about one of the two. Who writes
+    `eval` in the same function thinks of a mode.
     """
     obj, classes = case.snapshot.obj, case.context.classes
     if obj.depends != UNKNOWN or switched_for_training_alone(case.event, case.context):
         return False
-    if case.event.model_trained and not _is_of_a_module(case):
+    if "eval" in case.event.function.words or (case.event.model_trained and not _is_of_a_module(case)):
         return False
     likely = has_loaded_weights(case.snapshot)
     if isinstance(obj.cls, ClassInfo):

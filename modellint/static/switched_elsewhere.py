@@ -51,12 +51,13 @@ def _comes_ready(snapshot: Snapshot) -> bool:
 
 
 def _called_without_gradients(event: Event, context: FileContext) -> bool:
-    """Tell whether all calls of a method, by its name, stand under no_grad, on objects that the flow does not know.
+    """Tell whether all calls of a function stand under no_grad, where the flow does not lead from them to the event.
 
-    A call in a method that is itself called so only counts, too: a model is asked by a task, the task by a runner.
+    Of a method those by its name, on objects that the flow does not know. A call in a method that is itself called so
+    only counts, too: a model is asked by a task, the task by a runner.
     """
-    is_told = event.root.cls is not None and event.root.name not in _OF_CONTAINERS
-    return is_told and _all_under_switch(event.root, context, 0)
+    is_told = event.root.cls is None or event.root.name not in _OF_CONTAINERS
+    return is_told and not event.root.is_body and _all_under_switch(event.root, context, 0)
 
 
 _OF_CONTAINERS = frozenset("add append extend get insert pop put push update".split())
@@ -74,7 +75,7 @@ def _all_under_switch(method: FunctionInfo, context: FileContext, depth: int) ->
 
 
 def _calls_by_name(method: FunctionInfo, context: FileContext) -> list[tuple[FunctionInfo, ast.Call]]:
-    """Return the calls of anything's method of that name, of a function those of that name.
+    """Return the calls of anything's method of that name; of a function, its own.
 
     Not those of another class's own method, which objects of its own kind are asked for.
     """
@@ -88,9 +89,18 @@ def _calls_by_name(method: FunctionInfo, context: FileContext) -> list[tuple[Fun
         for scope in (module.body, *module.functions)
         for call in scope.calls_of(name)
         if _may_be_given(method, call)
-        if method.cls is None
-        or (isinstance(call.func, ast.Attribute) and not _is_of_another(call.func, scope, method, project))
+        if (
+            _calls_it(project, scope, call, method)
+            if method.cls is None
+            else isinstance(call.func, ast.Attribute) and not _is_of_another(call.func, scope, method, project)
+        )
     ]
+
+
+def _calls_it(project: Project, scope: FunctionInfo, call: ast.Call, function: FunctionInfo) -> bool:
+    """Tell whether a call by the name of a function calls it."""
+    symbol = project.resolve_in(scope, call.func)
+    return symbol is not None and symbol.target is function
 
 
 def is_called_recording(event: Event, context: FileContext) -> bool:

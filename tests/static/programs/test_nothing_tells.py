@@ -362,3 +362,55 @@ def test_a_model_that_gives_its_loss_runs(
     program = LOSS.format(made=made, ready=ready, before=before, owner=owner, method=method, given=given, mark=mark)
     found = lint(program.replace("output = model(batch)", "output = model(batch)  # ML201"), rules=["ML201"])
     assert len(found) == program.count("ML201") + program.count("model(batch)")
+
+
+ASKED = {
+    "models.py": """
+        import torch
+        from torch import nn
+
+        class Tagger(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.out = nn.Linear(4, 2)
+
+            def forward(self, x):
+                return self.out(x)
+
+            def decode(self, x):
+                return self(x).argmax(-1)
+        """,
+    "train.py": """
+        import torch
+        from models import Tagger
+
+        def eval(data, network):
+            network.eval()
+            for x, y in data:
+                print((network.decode(x) == y).sum().item()){mark}
+
+        def main(data):
+            network = Tagger()
+            network.load_state_dict(torch.load("tagger.pt", weights_only=True))
+            {first}
+                eval(data, network)
+                eval(data, network)
+            {then}
+
+        if __name__ == "__main__":
+            main([])
+        """,
+}
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "mark"),
+    [
+        ("with torch.no_grad():", "pass", ""),
+        ("for _ in range(3):", "pass", "  # ML201"),
+        ("with torch.no_grad():", "eval(data, network)  # ML201", ""),
+    ],
+)
+def test_a_function_that_is_called_without_gradients_alone(lint: Lint, first: str, then: str, mark: str) -> None:
+    program = {file: text.format(first=first, then=then, mark=mark) for file, text in ASKED.items()}
+    lint(program, check=["train.py"], rules=["ML201"])
