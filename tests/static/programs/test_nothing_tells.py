@@ -408,7 +408,7 @@ ASKED = {
     [
         ("with torch.no_grad():", "pass", ""),
         ("for _ in range(3):", "pass", "  # ML201"),
-        ("with torch.no_grad():", "eval(data, network)  # ML201", ""),
+        ("with torch.no_grad():", "eval(data, network)  # ML201", "  # ML201"),
     ],
 )
 def test_a_function_that_is_called_without_gradients_alone(lint: Lint, first: str, then: str, mark: str) -> None:
