@@ -194,6 +194,7 @@ def train(model, loader, optimizer, criterion):
         ("pass", "", Confidence.POSSIBLE),
         ("model.load_state_dict(torch.load('net.pt', weights_only=True))", "", Confidence.LIKELY),
         ("model.train()", "", Confidence.CERTAIN),
+        ("model.eval", "", Confidence.LIKELY),  # which is not called
         ("pass", TRAINS, Confidence.LIKELY),
     ],
 )
