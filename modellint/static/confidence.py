@@ -162,14 +162,16 @@ def _nothing_tells(case: Case) -> bool:
     obj, classes = case.snapshot.obj, case.context.classes
     if obj.depends != UNKNOWN or switched_for_training_alone(case.event, case.context):
         return False
-    if "eval" in case.event.function.words or (case.event.model_trained and not _is_of_a_module(case)):
+    of_torch = isinstance(obj.cls, str) and obj.cls.startswith("torch.nn.")  # its layers are known, or from anywhere
+    trained = case.event.model_trained and not _is_of_a_module(case) and not of_torch
+    if trained or "eval" in case.event.function.words:
         return False
     likely = has_loaded_weights(case.snapshot)
     if isinstance(obj.cls, ClassInfo):
         made = classes.dependence(obj.cls)
         likely = made.hints or bool(made.options)
-    elif obj.cls is not None:  # of a container of torch the layers are known, or come from anywhere
-        likely = not obj.cls.startswith("torch.nn.") and (likely or classes.of_external(obj.cls, None).hints)
+    elif obj.cls is not None:
+        likely = not of_torch and (likely or classes.of_external(obj.cls, None).hints)
     return not likely and not any(fact.how.startswith("train") or "." in fact.how for fact in case.snapshot.modes)
 
 

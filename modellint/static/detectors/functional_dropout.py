@@ -20,7 +20,7 @@ from modellint.static.guards import (
     value_tied_to_mode,
     values_of,
 )
-from modellint.static.naming import is_test_module
+from modellint.static.naming import is_test_file, is_test_module
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import called_name, parameters
 from modellint.static.project.names import last_name
@@ -203,10 +203,15 @@ def _is_off_unless_given(scope: FunctionInfo, chance: ast.expr) -> bool:
 
 def _is_called(context: FileContext, scope: FunctionInfo) -> bool:
     """Tell whether a function may be called by somebody in sight; a method is, by what runs its object."""
-    if scope.cls is not None or any(caller.calls_of(scope.name) for caller in context.scopes):
+    if scope.cls is not None:
         return True
-    others = context.project.mentioning(f"{scope.name}(", context.module.path, "calls")
-    return any(path != context.module.path for path in others)
+    mine = context.module.path
+    for path in context.project.mentioning(f"{scope.name}(", mine, "calls"):
+        module = None if is_test_file(path) else context.project.load(path, mine, "calls")
+        scopes = (module.body, *module.functions) if module is not None else ()
+        if any(scope.name in caller.callees for caller in scopes):
+            return True  # another function of that name may be defined there, and called by nobody
+    return False
 
 
 def _called_in_training_only(scope: FunctionInfo) -> bool:

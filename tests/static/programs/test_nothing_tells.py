@@ -415,3 +415,27 @@ ASKED = {
 def test_a_function_that_is_called_without_gradients_alone(lint: Lint, first: str, then: str, mark: str) -> None:
     program = {file: text.format(first=first, then=then, mark=mark) for file, text in ASKED.items()}
     lint(program, check=["train.py"], rules=["ML201"])
+
+
+ROW = """
+import torch
+from torch import nn
+from layers import make_layers
+
+model = nn.Sequential(*{layers}, nn.Linear(4, 2))
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for x, y in loader:
+    optimizer.zero_grad()
+    nn.functional.cross_entropy(model(x), y).backward()
+    optimizer.step()
+with torch.no_grad():
+    for x, y in valid_loader:
+        print((model(x).argmax(1) == y).sum().item()){mark}
+"""
+
+
+@pytest.mark.parametrize(
+    ("layers", "mark"), [("make_layers(3)", ""), ("[nn.Linear(4, 4), nn.Dropout(0.1)]", "  # ML101")]
+)
+def test_layers_out_of_sight_in_a_row_tell_nothing(lint: Lint, layers: str, mark: str) -> None:
+    lint(ROW.format(layers=layers, mark=mark), rules=["ML101"])
