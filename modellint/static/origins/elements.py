@@ -9,7 +9,9 @@ from dataclasses import replace
 from modellint.static.origins.values import ELEMENT, Origin, Step
 from modellint.static.project.names import last_name
 
-_SAME_VALUE = frozenset({"list", "tuple", "iter", "deepcopy", "copy", "tqdm", "trange", "prepare", "cycle", "track"})
+_BARS = frozenset({"tqdm", "trange", "tqdm_notebook", "tnrange", "progress_bar", "track", "alive_it"})
+"""Progress bars of tqdm, fastprogress, rich and alive-progress, which give what they are given."""
+_SAME_VALUE = frozenset({"list", "tuple", "iter", "deepcopy", "copy", "prepare", "cycle", *_BARS})
 _HANDS_BACK = frozenset(
     {"prepare", "setup_dataloaders", "prepare_data_loader", "distribute_dataset", "auto_dataloader"}
 )

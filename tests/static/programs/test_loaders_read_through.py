@@ -297,3 +297,19 @@ def test_found(code: str, lint: Lint) -> None:
 @pytest.mark.parametrize("files", ACROSS_FILES.values(), ids=ACROSS_FILES)
 def test_across_files(files: dict[str, str], lint: Lint) -> None:
     lint(files, rules=RULES)
+
+
+_BARS = """
+        def main(model, held_out):
+            bar = {bar}(DataLoader(held_out, shuffle=True), desc="held out"){mark}
+            evaluate(model, bar)
+"""
+
+
+@pytest.mark.parametrize("bar", ["tqdm", "tqdm_notebook", "progress_bar", "track", "alive_it"])
+def test_a_progress_bar_gives_what_it_is_given(lint: Lint, bar: str) -> None:
+    lint(_HEAD + _EVALUATE + _BARS.format(bar=bar, mark="  # ML306"), rules=RULES)
+
+
+def test_something_else_around_a_loader_may_sort_it(lint: Lint) -> None:
+    lint(_HEAD + _EVALUATE + _BARS.format(bar="sorted_by_length", mark=""), rules=RULES)
