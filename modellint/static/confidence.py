@@ -168,8 +168,7 @@ def _nothing_tells(case: Case) -> bool:
         return False
     likely = has_loaded_weights(case.snapshot)
     if isinstance(obj.cls, ClassInfo):
-        made = classes.dependence(obj.cls)
-        likely = made.hints or bool(made.options)
+        likely = classes.dependence(obj.cls).hints
     elif obj.cls is not None:
         likely = not of_torch and (likely or classes.of_external(obj.cls, None).hints)
     return not likely and not any(fact.how.startswith("train") or "." in fact.how for fact in case.snapshot.modes)
