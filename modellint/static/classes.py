@@ -134,6 +134,8 @@ class Classes:
 
     def has_no_mode(self, cls: ClassInfo, attribute: str) -> bool:
         """Tell whether nothing that `cls` builds and keeps in `attribute` depends on the mode."""
+        if not self.stores(cls, attribute):
+            return False
         init = self.project.method(cls, "__init__")
         return init is not None and given.of_attribute(self, attribute, init).answer == NO
 

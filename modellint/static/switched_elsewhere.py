@@ -16,7 +16,7 @@ from modellint.static.left_open import is_held_by_something
 from modellint.static.looked_at import reads_graphs
 from modellint.static.naming import is_test_file
 from modellint.static.project import ClassInfo, FunctionInfo, Project
-from modellint.static.project.callers import files_calling
+from modellint.static.project.callers import files_calling, scopes_mentioning
 from modellint.static.project.names import last_name
 
 MAX_FILES = 12
@@ -81,12 +81,9 @@ def _calls_by_name(method: FunctionInfo, context: FileContext) -> list[tuple[Fun
     """
     project, mine, name = context.project, context.module.path, method.name
     word = f".{name}(" if method.cls is not None else f"{name}("
-    paths = [path for path in project.mentioning(word, mine, "calls") if not is_test_file(path)]
-    modules = [module for path in paths[:MAX_FILES] if (module := project.load(path, mine, "calls")) is not None]
     return [
         (scope, call)
-        for module in modules
-        for scope in (module.body, *module.functions)
+        for scope in scopes_mentioning(project, word, mine, MAX_FILES)
         for call in scope.calls_of(name)
         if _may_be_given(method, call)
         if (

@@ -20,8 +20,9 @@ from modellint.static.guards import (
     value_tied_to_mode,
     values_of,
 )
-from modellint.static.naming import is_test_file, is_test_module
+from modellint.static.naming import is_test_module
 from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project.callers import scopes_mentioning
 from modellint.static.project.facts import called_name, parameters
 from modellint.static.project.names import last_name
 from modellint.static.project.trees import walk
@@ -205,13 +206,9 @@ def _is_called(context: FileContext, scope: FunctionInfo) -> bool:
     """Tell whether a function may be called by somebody in sight; a method is, by what runs its object."""
     if scope.cls is not None:
         return True
-    mine = context.module.path
-    for path in context.project.mentioning(f"{scope.name}(", mine, "calls"):
-        module = None if is_test_file(path) else context.project.load(path, mine, "calls")
-        scopes = (module.body, *module.functions) if module is not None else ()
-        if any(scope.name in caller.callees for caller in scopes):
-            return True  # another function of that name may be defined there, and called by nobody
-    return False
+    # a file that holds the name may just define another function that is called so
+    callers = scopes_mentioning(context.project, f"{scope.name}(", context.module.path)
+    return any(scope.name in caller.callees for caller in callers)
 
 
 def _called_in_training_only(scope: FunctionInfo) -> bool:

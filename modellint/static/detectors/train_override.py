@@ -88,7 +88,7 @@ def _unreturned_eval(context: FileContext, cls: ClassInfo) -> Iterator[Finding]:
     method = cls.methods.get("eval")
     if method is None or method.node is None:
         return
-    if any(isinstance(inner, ast.Return) and inner.value is not None for inner in walk_own(method)):
+    if _returns_something(method):
         return
     if _is_torchs_in_the_end(context, cls):
         message = f"`{cls.name}.eval` does not return self, so that `model = model.eval()` gives None"
@@ -179,11 +179,15 @@ def _problem(method: FunctionInfo) -> str:
             stored = True
     if not passed_on and not stored:
         return "does not call super().train(mode), so that no submodule ever changes its mode"
-    if not any(isinstance(inner, ast.Return) and inner.value is not None for inner in walk_own(method)):
+    if not _returns_something(method):
         return "does not return self, so that `model = model.eval()` gives None"
     if _falls_through(node.body):
         return "does not return self in every case, so that `model = model.eval()` may give None"
     return ""
+
+
+def _returns_something(method: FunctionInfo) -> bool:
+    return any(isinstance(inner, ast.Return) and inner.value is not None for inner in walk_own(method))
 
 
 def _falls_through(body: list[ast.stmt]) -> bool:

@@ -57,9 +57,10 @@ def construct(machine: Machine, symbol: ClassValue, args: Args, node: ast.Call, 
     if maker is not None and "__new__" not in maker.callees:  # it asks no base for an object of its own
         return machine.call(FunctionValue(maker, None, maker.name), Value(symbols=(symbol,)), args, node, state)
     if machine.classes.is_module(cls):
-        depends = given.of_call(machine.classes, cls, node, machine.frame.function)
         if machine.knowledge.mode_free.get(symbol.dotted):  # the project is the library
             depends = Dependence(NO)
+        else:
+            depends = given.of_call(machine.classes, cls, node, machine.frame.function)
         alone = machine.classes.dependence(cls).answer
         site = machine.site(node)
         modes = training_from(site, f"{cls.name}()")

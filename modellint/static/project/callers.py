@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 
 from modellint.static.naming import is_test_file
@@ -37,6 +38,18 @@ def files_calling(project: Project, function: FunctionInfo, purpose: Purpose) ->
         owners, read = _givers(project, function.cls, purpose)
     related = {path for owner in owners for path in project.mentioning(owner, mine, purpose)}
     return [path for path in holding if path in related], read
+
+
+def scopes_mentioning(project: Project, word: str, mine: Path, most: int | None = None) -> Iterator[FunctionInfo]:
+    """Yield the functions and top levels of the files that hold `word`, tests left out; of the first `most` of them.
+
+    `mine` is the file that the question is about.
+    """
+    paths = [path for path in project.mentioning(word, mine, "calls") if not is_test_file(path)]
+    for path in paths[:most]:
+        module = project.load(path, mine, "calls")
+        if module is not None:
+            yield from (module.body, *module.functions)
 
 
 def _givers(project: Project, cls: ClassInfo, purpose: Purpose) -> tuple[set[str], set[Path]]:
