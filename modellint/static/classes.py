@@ -39,7 +39,7 @@ class Classes:
         self.knowledge = knowledge
         self._modules: dict[ClassInfo, bool] = {}
         self._dependence: dict[ClassInfo | FunctionInfo, Dependence] = {}
-        self._forwards: dict[FunctionInfo, bool] = {}
+        self._forwards: dict[FunctionInfo, frozenset[str]] = {}
         self._children: dict[ClassInfo, frozenset[str]] = {}
         self._assigned: dict[FunctionInfo, frozenset[str]] = {}
 
@@ -141,30 +141,35 @@ class Classes:
 
     def runs_forward(self, method: FunctionInfo) -> bool:
         """Tell whether a method of a torch module computes with its submodules, itself or through other methods."""
+        return bool(self.parts_run(method))
+
+    def parts_run(self, method: FunctionInfo) -> frozenset[str]:
+        """Return the submodules that a method computes with, itself or through others; "" stands for any of them."""
         if method not in self._forwards:
             methods = [method]
-            self._forwards[method] = any(self._computes(one, methods) for one in methods)
+            self._forwards[method] = frozenset(part for one in methods for part in self._computes(one, methods))
         return self._forwards[method]
 
-    def _computes(self, method: FunctionInfo, methods: list[FunctionInfo]) -> bool:
-        """Tell whether a method calls a submodule itself; `methods` gets the others of its object that it calls."""
+    def _computes(self, method: FunctionInfo, methods: list[FunctionInfo]) -> Iterator[str]:
+        """Yield the submodules that a method calls itself; `methods` gets the others of its object that it calls."""
         me, cls = method.self_name, method.cls
         if me is None or cls is None:
-            return False
+            return
         members = _members(method, me)
         for call in method.calls:
             func = call.func
             while isinstance(func, ast.Subscript):  # `self.layers[0](x)`, `self.stacks[0][1](x)`
                 func = func.value
             if isinstance(func, ast.Name) and (func.id == me or (func.id in members and call.args)):
-                return True
+                yield ""
             if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == me:
                 other = self.project.method(cls, func.attr)
-                if func.attr == "forward" or (other is None and call.args and self.may_be_part(cls, func.attr)):
-                    return True
+                if func.attr == "forward":
+                    yield ""
+                elif other is None and call.args and self.may_be_part(cls, func.attr):
+                    yield func.attr
                 if other is not None and other not in methods:
                     methods.append(other)
-        return False
 
     def may_be_part(self, cls: ClassInfo, attribute: str) -> bool:
         """Tell whether an attribute may be a submodule: `self.tokenizer` is none, unless the class builds one."""

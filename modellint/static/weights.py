@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from modellint.catalog.framework import Argument, Fact
+from modellint.static.attributes import stored
 from modellint.static.classes import Classes
+from modellint.static.dependence import NO
 from modellint.static.flow.values import RANDOM
 from modellint.static.guards import walk_own
 from modellint.static.knowledge import ABSENT, UNSURE, settle
@@ -19,7 +21,8 @@ LEARNED = re.compile(
     r"^(Lazy)?(Linear|Bilinear|Conv(Transpose)?[123]d|Embedding(Bag)?|RNN|LSTM|GRU|RNNCell|LSTMCell|GRUCell|"
     r"MultiheadAttention|Transformer\w*)$"
 )
-_LOADS = re.compile(r"load|restore|resume|pretrain|from_file|download|fetch|from_numpy|(^|_)ckpt|_checkpoint$|^copy_$")
+_SCALES = re.compile(r"Norm(\dd)?$|PReLU$")  # they learn, but nobody notices while they are new
+_LOADS = re.compile(r"load|restore|resume|pretrain|from_file|download|fetch|(^|_)ckpt|_checkpoint$|^copy_$")
 _PLAIN_FILES = re.compile(r"^(json|yaml|toml|tomllib|omegaconf|OmegaConf|configparser)\b|^(safe_load|autoload)$")
 _ASKS = re.compile(r"pretrain|^weights$|checkpoint_path|ckpt|encoder_weights|state_dict|init_from|resume")
 _PARAMETER = frozenset({"data", "weight", "bias"})
@@ -68,12 +71,45 @@ class Weights:
         self._project = classes.project
         self._knowledge = classes.knowledge
         self._known: dict[ClassInfo, Made] = {}
+        self._functions: dict[ClassInfo, bool] = {}
 
     def of(self, cls: ClassInfo) -> Made:
         """Return what building an instance of `cls` does, with all that it builds in turn."""
         if cls not in self._known:
             self._known[cls] = self._of(cls)
         return self._known[cls]
+
+    def is_function(self, cls: ClassInfo) -> bool:
+        """Tell whether an instance is a mere function: without weights and mode, and so is each part that it runs."""
+        if cls not in self._functions:
+            self._functions[cls] = True  # as long as it is looked at
+            self._functions[cls] = self.of(cls).is_weightless and self._runs_functions(cls)
+        return self._functions[cls]
+
+    def _runs_functions(self, cls: ClassInfo) -> bool:
+        forward = self._project.method(cls, "forward")
+        if forward is None or self._classes.dependence(cls).answer != NO:
+            return False
+        return all(self._makes_function(cls, part) for part in self._classes.parts_run(forward))
+
+    def _makes_function(self, cls: ClassInfo, attribute: str) -> bool:
+        """Tell whether all that a class keeps in `attribute` are functions that it makes itself."""
+        kept = [
+            (method, value)
+            for owner in self._project.ancestry(cls)[0]
+            for method in owner.methods.values()
+            for name, value in stored(method)
+            if name == attribute
+        ]
+        return bool(kept) and all(self._is_made_function(method, value) for method, value in kept)
+
+    def _is_made_function(self, method: FunctionInfo, value: ast.expr) -> bool:
+        if not isinstance(value, ast.Call) or not self._classes.constructs_module(method, value):
+            return False
+        symbol = self._project.resolve_in(method, value.func)
+        if symbol is not None and isinstance(symbol.target, ClassInfo):
+            return self.is_function(symbol.target)
+        return symbol is not None and not _SCALES.search(symbol.dotted)
 
     def _of(self, cls: ClassInfo) -> Made:
         made = _NEITHER

@@ -17,6 +17,7 @@ from modellint.static.guards import own
 from modellint.static.hidden import is_filled_later
 from modellint.static.merge import merged
 from modellint.static.naming import speaks_of_inference
+from modellint.static.project.names import last_name
 from modellint.static.purpose import is_test_code
 from modellint.static.sites import Place, places
 from modellint.static.snapshots import in_eval, in_train, open_mode
@@ -55,7 +56,7 @@ def _judge(place: Place, exporters: set[str], trained: set[int], context: FileCo
         if call is None:
             return None
         site = call.site
-    if event.key.detail == "torch.jit.script" and (event.key.oid in trained or "save" not in event.function.callees):
+    if event.key.detail == "torch.jit.script" and (event.key.oid in trained or not _is_saved(event)):
         return None  # scripted for speed: the flag can still be changed
     related = tuple((f.site, f"in training mode since {f.how}") for f in snapshot.modes if f.site is not None)
     severity = Severity.INFO if snapshot.obj.depends == NO else None
@@ -63,15 +64,41 @@ def _judge(place: Place, exporters: set[str], trained: set[int], context: FileCo
     return Finding(site, {"exporter": event.text}, confidence, severity, related=related)
 
 
+def _is_saved(event: Event) -> bool:
+    """Tell whether what is made is saved: `made.save(path)`, `torch.jit.save(made, path)`, or without a name for it."""
+    made = {ast.unparse(call) for call in event.function.calls if _is_made_by(event, call)} | _names_of(event)
+    saves = event.function.calls_of("save")
+    saved = [call.func.value for call in saves if isinstance(call.func, ast.Attribute)]
+    return any(ast.unparse(node) in made for node in (*saved, *(arg for call in saves for arg in call.args)))
+
+
 def _is_to_be_trained(event: Event) -> bool:
-    """Tell whether what is traced is kept for training: its name says so, or an optimizer gets it, or `train()`."""
-    names = [
-        ast.unparse(target)
-        for node in own(event.function, ast.Assign)
-        if site_of(event.function.module, node.value) == event.site
-        for target in node.targets
-    ]
-    row = event.site.row
-    later = [call.func for call in event.function.calls_of("train", "parameters") if call.lineno > row]
-    trained = {ast.unparse(func.value) for func in later if isinstance(func, ast.Attribute)}
+    """Tell whether what is traced is kept for training: its name says so, or an optimizer gets it, or `train()`.
+
+    Or a trainer is built with it, or it is called and a loss goes backward.
+    """
+    names = _names_of(event)
+    later = [call for call in event.function.calls if call.lineno > event.site.row]
+    trained = {
+        ast.unparse(call.func.value)
+        for call in later
+        if isinstance(call.func, ast.Attribute) and call.func.attr in ("train", "parameters")
+    }
+    trained |= {ast.unparse(arg) for call in later if _is_trainer(call.func) for arg in call.args}
+    if any(last_name(call.func) == "backward" for call in later):
+        trained |= {ast.unparse(call.func) for call in later}
     return any(speaks_of_inference(name) is False or name in trained for name in names)
+
+
+def _is_trainer(func: ast.expr) -> bool:
+    return (last_name(func) or "").endswith("Trainer")
+
+
+def _names_of(event: Event) -> set[str]:
+    """Return what the function calls the result of the exporter."""
+    assigned = [node for node in own(event.function, ast.Assign) if _is_made_by(event, node.value)]
+    return {ast.unparse(target) for node in assigned for target in node.targets}
+
+
+def _is_made_by(event: Event, node: ast.expr) -> bool:
+    return site_of(event.function.module, node) == event.site

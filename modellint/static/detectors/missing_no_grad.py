@@ -103,7 +103,7 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
     dropped = event.result_dropped and SHOWN.isdisjoint(event.uses)
     if dropped and not keeps_its_numbers(event) and not has_loaded_weights(snapshot):
         return None
-    if _is_weightless(snapshot, context):
+    if isinstance(snapshot.obj.cls, ClassInfo) and context.weights.is_function(snapshot.obj.cls):
         return None
     named = means_inference(event)
     if volatile:
@@ -196,15 +196,6 @@ def _is_of_an_object(event: Event, context: FileContext) -> bool:
     if root.cls is None or context.classes.is_module(root.cls):
         return False
     return event.text.startswith(f"{event.function.self_name}.")
-
-
-def _is_weightless(snapshot: Snapshot, context: FileContext) -> bool:
-    """Tell whether a model is a mere function: it makes nothing that learns, and its forward runs no part of it."""
-    cls = snapshot.obj.cls
-    if not isinstance(cls, ClassInfo) or not context.weights.of(cls).is_weightless:
-        return False
-    forward = context.project.method(cls, "forward")
-    return forward is not None and not context.classes.runs_forward(forward)
 
 
 def _forgets_both(event: Event, snapshot: Snapshot, context: FileContext) -> bool:
