@@ -171,7 +171,7 @@ def _nothing_tells(case: Case) -> bool:
         likely = classes.dependence(obj.cls).hints
     elif obj.cls is not None:
         likely = not of_torch and (likely or classes.of_external(obj.cls, None).hints)
-    return not likely and not any(fact.how.startswith("train") or "." in fact.how for fact in case.snapshot.modes)
+    return not likely and not any(fact.by_train or fact.by_library for fact in case.snapshot.modes)
 
 
 def _is_most_likely_of_the_file(case: Case) -> bool:

@@ -147,7 +147,7 @@ def switched_for_training_alone(event: Event, context: FileContext) -> bool:
         and other.root.cls is root.cls
         and other.root.module is root.module
         and not other.root.is_body
-        and all(fact.how == "train()" and holds(other.root, fact.site) for s in other.snapshots for fact in s.modes)
+        and all(fact.by_train and holds(other.root, fact.site) for s in other.snapshots for fact in s.modes)
         for other in context.flow.events
     )
 
@@ -173,7 +173,7 @@ def readies_another(event: Event, snapshot: Snapshot, context: FileContext) -> b
     for other in context.flow.events:
         if other.root is not event.root or other.key.oid == event.key.oid:
             continue
-        readied = [f for s in other.snapshots for f in s.modes if f.mode == EVAL and f.how == "eval()"]
+        readied = [f for s in other.snapshots for f in s.modes if f.mode == EVAL and f.by_eval]
         methods = cls.methods.values()
         if readied and all(f.site is not None and any(holds(m, f.site) for m in methods) for f in readied):
             return True

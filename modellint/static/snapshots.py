@@ -43,4 +43,4 @@ def gradients_asked(event: Event, snapshot: Snapshot) -> Site | None:
 
 def put_into_training(snapshot: Snapshot) -> bool:
     """Tell whether the author wrote `train()` for this very model."""
-    return all(fact.how.startswith("train") for fact in snapshot.modes)
+    return all(fact.by_train for fact in snapshot.modes)

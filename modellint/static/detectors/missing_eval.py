@@ -169,7 +169,7 @@ def _follows_owner(event: Event, snapshot: Snapshot, context: FileContext) -> bo
         return False
     features = snapshot.grad.state != OFF and PREDICTS.isdisjoint(event.uses)
     mine = features and event.text.startswith(f"{event.root.self_name}.")
-    return all(fact.how[:1].isupper() or (mine and "." in fact.how) for fact in snapshot.modes)
+    return all(fact.by_constructor or (mine and fact.by_library) for fact in snapshot.modes)
 
 
 _TRANSLATES = re.compile(r"Generator")
@@ -318,7 +318,7 @@ def _finding(event: Event, snapshot: Snapshot, site: Site, confidence: Confidenc
         elif fact.how == JUST_BUILT:
             reason = "it was just built, hence in training mode, and nothing calls eval()"
             related.append((fact.site, JUST_BUILT))
-        elif fact.how.startswith("train"):
+        elif fact.by_train:
             reason = f"train() on line {fact.site.line_seen_from(site.path)} put it there"
             related.append((fact.site, "put into training mode here"))
         elif fact.mode == MIXED:

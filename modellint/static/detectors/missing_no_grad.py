@@ -123,9 +123,11 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
     if sets_eval and named and {"returned", "passed"} & event.uses:
         return Confidence.POSSIBLE if _for_callers(event) else Confidence.LIKELY
     ready = has_loaded_weights(snapshot) and (in_train(snapshot) or named)
-    if sets_eval and event.root.is_body and has_loaded_weights(snapshot):
+    if sets_eval and event.root.is_body and (has_loaded_weights(snapshot) or event.model_trained):
         if named or (numbers_only and not event.result_dropped and _trains_nothing(event.root.module)):
             return Confidence.LIKELY  # a script, from its first line to its last: nothing differentiates the result
+    if sets_eval and not event.model_trained and sibling_switches_autograd_off(event, context):
+        return Confidence.LIKELY  # it has one purpose for all of its methods
     evaluates = event.model_trained and (over_held_out_data(event) or called_for_inference(event))
     if predicts and (ready or (evaluates and (in_train(snapshot) or as_trained(event, snapshot)))):
         return Confidence.LIKELY
@@ -217,7 +219,7 @@ def _is_readied_by_its_class(event: Event, snapshot: Snapshot) -> bool:
     """
     if event.model_trained or kinds(snapshot.modes) != {EVAL, ENTRY}:
         return False
-    by_hand = all(fact.how == "eval()" for fact in snapshot.modes if fact.mode == EVAL)
+    by_hand = all(fact.by_eval for fact in snapshot.modes if fact.mode == EVAL)
     return by_hand and event.root.cls is not None and event.text.startswith(f"{event.root.self_name}.")
 
 

@@ -171,7 +171,7 @@ def _modes_of_what_runs(machine: Machine, obj: Obj, forward: FunctionInfo, state
     others = {name for name in mentioned if machine.classes.builds_child(cls, name)} | called_attributes(forward)
     if not all(_tells_no_mode(machine, cls, name) for name in others - held.keys()):
         return obj.modes
-    by_hand = all(fact.how == "eval()" for part in parts for fact in part.modes)
+    by_hand = all(fact.by_eval for part in parts for fact in part.modes)
     if by_hand and kinds(obj.modes) <= {TRAIN, ENTRY} and all(part.kind == MODEL for part in parts):
         return frozenset().union(*(part.modes for part in parts))
     return obj.modes

@@ -48,7 +48,7 @@ def builtin(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, s
     obj = state.heap[oid]
     me = Value(refs=frozenset({oid}))
     if name == "eval" and not args.every():
-        if kinds(obj.modes) == {EVAL} and all(f.site is not None and f.how == "eval()" for f in obj.modes):
+        if kinds(obj.modes) == {EVAL} and all(f.site is not None and f.by_eval for f in obj.modes):
             machine.note(EVAL_AGAIN, node, oid, state, written(node))
         set_mode(oid, frozenset({ModeFact(EVAL, machine.site(node), "eval()")}), state)
         return me

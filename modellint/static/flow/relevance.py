@@ -22,6 +22,8 @@ _SWITCHES = frozenset(
 _EVIDENCE = _SWITCHES | frozenset("volatile onnx export convert argmax topk item tolist numpy load".split())
 """Words without which nothing that happens in a function can end in a finding about modes or gradients."""
 
+_SWITCHES_OFF = frozenset({"no_grad", "inference_mode"})
+
 _CHANGES = _SWITCHES | frozenset({"register", "add_module", "setattr"})
 """Words without which a function leaves the models that it can reach as they are."""
 
@@ -79,11 +81,18 @@ class Relevance:
         if not _EVIDENCE.isdisjoint(function.words) or "max" in function.callees:  # `_, labels = torch.max(scores, 1)`
             return True
         names = [function.name, *([function.cls.name] if function.cls else ())]
-        if any(speaks_of_inference(name) for name in names):
+        if any(speaks_of_inference(name) for name in names) or self._is_beside_a_switch(function):
             return True
         return depth < _MAX_EVIDENCE_DEPTH and any(
             self._has_evidence(callee, depth + 1) for callee in self._facts.callees(function)
         )
+
+    def _is_beside_a_switch(self, function: FunctionInfo) -> bool:
+        """Tell whether another method of a class that is no module switches autograd off: this one may have forgotten."""
+        cls = function.cls
+        if cls is None or self._classes.is_module(cls):
+            return False
+        return any(not _SWITCHES_OFF.isdisjoint(method.words) for method in cls.methods.values())
 
     # -- what may run a forward ----------------------------------------------------------------------------
 

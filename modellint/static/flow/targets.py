@@ -322,11 +322,7 @@ def part_of(machine: Machine, oid: int, name: str, state: State) -> Value:
     inside = obj.kind in (MODEL, OPAQUE)
     if PREPARES_DATA.search(name):
         inside = isinstance(obj.cls, ClassInfo) and machine.classes.builds_child(obj.cls, name)
-    if (
-        inside
-        and isinstance(obj.cls, ClassInfo)
-        and any(fact.how.endswith("()") and fact.how[:1].isupper() for fact in obj.modes)
-    ):
+    if inside and isinstance(obj.cls, ClassInfo) and any(fact.by_constructor for fact in obj.modes):
         # built and never switched since: an attribute that is no child built in sight may be in any mode, and so may
         # the parts of a class of which nothing tells that it depends on one
         telling = obj.depends != UNKNOWN or machine.classes.dependence(obj.cls).hints

@@ -88,7 +88,7 @@ def _runs_for_its_loss(obj: Obj, node: ast.Call, args: Args) -> bool:
     """Tell whether a model that was put into evaluation mode is asked for the loss of a batch, not of its results."""
     if obj.cls is not None or not asks_for_a_loss(node) or not args.every() or args.taint:
         return False
-    return any(fact.how == "eval()" for fact in obj.modes)
+    return any(fact.by_eval for fact in obj.modes)
 
 
 def runner_method(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, state: State) -> Value:

@@ -36,11 +36,31 @@ class Site(NamedTuple):
 
 
 class ModeFact(NamedTuple):
-    """A mode and what put the object into it (`site` None: nothing in sight)."""
+    """A mode and what put the object into it (`site` None: nothing in sight), as a message calls it."""
 
     mode: str
     site: Site | None
     how: str
+
+    @property
+    def by_eval(self) -> bool:
+        """Whether `eval()` was called."""
+        return self.how == "eval()"
+
+    @property
+    def by_train(self) -> bool:
+        """Whether it was `train()`, with an argument or without, or a hook that a library calls for training."""
+        return self.how.startswith("train")
+
+    @property
+    def by_constructor(self) -> bool:
+        """Whether it is the mode in which a class is built, the object's own or that of which it is a part."""
+        return self.how.endswith("()") and self.how[:1].isupper()
+
+    @property
+    def by_library(self) -> bool:
+        """Whether a library's loader, by its qualified name, returned it so."""
+        return "." in self.how
 
 
 class Grad(NamedTuple):
