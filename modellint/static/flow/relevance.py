@@ -88,7 +88,7 @@ class Relevance:
         )
 
     def _is_beside_a_switch(self, function: FunctionInfo) -> bool:
-        """Tell whether another method of a class that is no module switches autograd off: this one may have forgotten."""
+        """Tell whether another method of a class that is no module switches autograd off: this one may forget to."""
         cls = function.cls
         if cls is None or self._classes.is_module(cls):
             return False
