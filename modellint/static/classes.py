@@ -20,7 +20,7 @@ from modellint.static.attributes import (
     stored,
 )
 from modellint.static.dependence import NO, UNKNOWN, YES, Dependence
-from modellint.static.guards import walk_own
+from modellint.static.guards import values_of, walk_own
 from modellint.static.knowledge import Knowledge
 from modellint.static.naming import PREPARES_DATA
 from modellint.static.project import ClassInfo, FunctionInfo, Project
@@ -223,7 +223,8 @@ class Classes:
         if text is None:
             if isinstance(call.func, ast.Subscript):  # `resnets.__dict__[arch]()`, `ENCODERS[args.encoder](args)`
                 return given.of_table(self, call.func.value, scope)
-            return Dependence(NO)
+            picked = call.func.args[0] if isinstance(call.func, ast.Call) and _is_getattr(call.func) else None
+            return given.of_picked(self, picked, scope) if picked is not None else Dependence(NO)
         first = text.split(".")[0]
         if first in ("self", "cls", "super"):
             return Dependence(NO)
@@ -231,6 +232,9 @@ class Classes:
         if symbol is None:
             if first in arguments and "." not in text:
                 return Dependence(UNKNOWN, "", frozenset({first}))
+            made = values_of(scope, text)
+            if len(made) == 1 and isinstance(made[0], ast.Call) and _is_getattr(made[0]):
+                return given.of_picked(self, made[0].args[0], scope)  # `build = getattr(models, arch)`
             return Dependence(NO)
         target = symbol.target
         if symbol.dotted in given.CONTAINERS and (filled := given.arguments_in(call, arguments)):
@@ -337,6 +341,10 @@ _BUILDS = re.compile(r"init|make|build|create|setup|set_up|get_|construct|config
 def _may_build(function: FunctionInfo) -> bool:
     """Tell whether what a function constructs may become a part of a model: in most methods, it is used and dropped."""
     return function.cls is None or "nn" in function.words or _BUILDS.search(function.name) is not None
+
+
+def _is_getattr(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Name) and call.func.id == "getattr" and len(call.args) > 1
 
 
 def _members(method: FunctionInfo, me: str) -> set[str]:

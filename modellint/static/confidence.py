@@ -61,9 +61,10 @@ def _has_no_known_mode(case: Case) -> bool:
 
     A model of a library in one, or one that is wrapped by it, would tell.
     """
-    classes = [snapshot.obj.cls for snapshot in case.event.snapshots if snapshot.obj.depends == UNKNOWN]
-    return bool(classes) and all(
-        isinstance(cls, ClassInfo) and not case.context.classes.dependence(cls).hints for cls in classes
+    models = [snapshot.obj for snapshot in case.event.snapshots if snapshot.obj.depends == UNKNOWN]
+    return bool(models) and all(
+        isinstance(obj.cls, ClassInfo) and not (obj.hints or case.context.classes.dependence(obj.cls).hints)
+        for obj in models
     )
 
 
@@ -168,7 +169,7 @@ def _nothing_tells(case: Case) -> bool:
         return False
     likely = has_loaded_weights(case.snapshot)
     if isinstance(obj.cls, ClassInfo):
-        likely = classes.dependence(obj.cls).hints
+        likely = obj.hints or classes.dependence(obj.cls).hints
     elif obj.cls is not None:
         likely = not of_torch and (likely or classes.of_external(obj.cls, None).hints)
     return not likely and not any(fact.by_train or fact.by_library for fact in case.snapshot.modes)

@@ -55,8 +55,10 @@ def _switches_a_mode(root: FunctionInfo) -> bool:
 
 def is_inference(event: Event, snapshot: Snapshot) -> bool:
     """Tell whether there is evidence that this forward is inference: without evidence, no finding."""
-    if event.training or event.wants_gradient or "losses" in event.uses:
+    if event.training or "losses" in event.uses:
         return False
+    if event.wants_gradient and (event.kept or event.goes_on_with_graph):
+        return False  # where only numbers are taken of it, `Variable(x, requires_grad=True)` is but a habit
     predicts = not PREDICTS.isdisjoint(event.uses)
     if is_no_model(event, snapshot) or event.asks_evaluation or asked_to_train(event):
         return False
@@ -87,7 +89,26 @@ def is_inference(event: Event, snapshot: Snapshot) -> bool:
         return predicts or named
     if snapshot.obj.weights == frozenset({RANDOM}) and not (event.model_trained or snapshot.obj.touched):
         return False  # nothing was loaded or learned: another rule's business
-    return named and (predicts or "returned" in event.uses or keeps_its_numbers(event))
+    evaluated = event.model_trained and over_held_out_data(event)
+    return named and (predicts or evaluated or "returned" in event.uses or keeps_its_numbers(event))
+
+
+def is_explained(event: Event, snapshot: Snapshot) -> bool:
+    """Tell whether the gradient of a prediction is taken where nothing learns, of a model as it was loaded.
+
+    A saliency map says what the model looks at that is shipped, which has no dropout.
+    """
+    differentiated = event.training or event.wants_gradient
+    if not differentiated or "prediction" not in event.uses or "losses" in event.uses:
+        return False
+    if not has_loaded_weights(snapshot) or put_into_training(snapshot) or is_test_code(event):
+        return False
+    modules = {function.module for function in functions_around(event)}
+    scopes = (scope for module in modules for scope in (module.body, *module.functions))
+    return not any(_LEARNS.search(name) for scope in scopes for name in scope.callees)
+
+
+_LEARNS = re.compile(r"^(step|train\w*|fit)$|_step$|optim|minimi[sz]e|^(SGD|Adam\w*|RMSprop|LBFGS)$")
 
 
 def keeps_its_numbers(event: Event) -> bool:

@@ -234,15 +234,18 @@ def of_table(classes: Classes, table: ast.expr, scope: FunctionInfo) -> Dependen
     values: list[ast.expr] = []
     if isinstance(table, ast.Dict):
         values = table.values
-    elif last_name(table) == "__dict__":
-        return Dependence(UNKNOWN)
+    elif (package := _package_of(table)) is not None:
+        found = of_picked(classes, package, scope)
+        return found if found.answer != NO else Dependence(UNKNOWN)
     else:
         symbol = classes.project.resolve_in(scope, table)
-        home, variable = scope.module, last_name(table)
+        variable = last_name(table)
         if symbol is not None and isinstance(symbol.target, ModuleInfo):
-            home, variable = symbol.target, symbol.variable
-        scope = home.body
+            scope, variable = symbol.target.body, symbol.variable
         made = [value for name, value in assignments(scope) if name == variable]
+        if not made and not scope.is_body:
+            scope = scope.module.body
+            made = [value for name, value in assignments(scope) if name == variable]
         if not made:
             return Dependence(NO)  # elements of something local: functions, say
         if len(made) != 1 or not isinstance(made[0], ast.Dict):
@@ -252,6 +255,30 @@ def of_table(classes: Classes, table: ast.expr, scope: FunctionInfo) -> Dependen
     if all(one.answer == NO for one in found):
         return Dependence(NO)
     return found[0] if all(one.is_certain for one in found) else Dependence(UNKNOWN)
+
+
+def _package_of(table: ast.expr) -> ast.expr | None:
+    """Return the module whose names `table` holds: `models.__dict__`, `vars(models)`."""
+    if isinstance(table, ast.Attribute) and table.attr == "__dict__":
+        return table.value
+    return table.args[0] if isinstance(table, ast.Call) and last_name(table.func) == "vars" and table.args else None
+
+
+def of_picked(classes: Classes, package: ast.expr, scope: FunctionInfo) -> Dependence:
+    """Tell whether what a name picks out of a module, `getattr(models, arch)`, builds what depends on the mode.
+
+    Of a library's loaders it most likely does. Of classes in sight it does for certain where all of them do.
+    """
+    symbol = classes.project.resolve_in(scope, package)
+    if symbol is None:
+        return Dependence(NO)  # of an object: a method, an option
+    if isinstance(symbol.target, ModuleInfo) and symbol.variable is None:
+        built = [classes.dependence(cls) for cls in symbol.target.classes if classes.is_module(cls)]
+        if built and all(one.answer == NO for one in built):
+            return Dependence(NO)
+        return built[0] if built and all(one.is_certain for one in built) else Dependence(UNKNOWN)
+    loads = symbol.target is None and classes.knowledge.loaders.get(f"{symbol.dotted}.any") is not None
+    return Dependence(UNKNOWN, hints=True) if loads else Dependence(NO)
 
 
 def of_attribute(classes: Classes, attribute: str, scope: FunctionInfo, depth: int = 0) -> Dependence:

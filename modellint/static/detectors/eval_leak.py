@@ -40,7 +40,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                     (site, "put into evaluation mode here, and never back"),
                     *(
                         (step.site, f"by {step.callee.qualname}, called here")
-                        for step in _steps_to(event, facts[site], context.flow.events)
+                        for step in _steps_to(event, facts[site], everything)
                     ),
                 ),
             )

@@ -13,7 +13,7 @@ from modellint.static.comments import says_mode_is_meant
 from modellint.static.confidence import Case, weighed
 from modellint.static.context import FileContext, Finding
 from modellint.static.dependence import NO, YES
-from modellint.static.evidence import PREDICTS, as_trained, is_inference, wrong_call
+from modellint.static.evidence import PREDICTS, as_trained, is_explained, is_inference, wrong_call
 from modellint.static.flow.events import FORWARD, Event, Snapshot
 from modellint.static.flow.libraries import JUST_BUILT, SAVED_WHOLE
 from modellint.static.flow.values import ENTRY, EVAL, MIXED, OFF, TRAIN, Modes, Site, kinds
@@ -46,7 +46,8 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
     trained: list[Event] = []
     unclear = False
     for event in place.events:
-        relevant = [s for s in event.snapshots if is_inference(event, s) and not _follows_owner(event, s, context)]
+        relevant = [s for s in event.snapshots if is_inference(event, s) or is_explained(event, s)]
+        relevant = [s for s in relevant if not _follows_owner(event, s, context)]
         relevant = [s for s in relevant if not _is_function(event, s, context) and not _gathers_statistics(event)]
         wrong = [s for s in relevant if in_train(s) or as_trained(event, s) or _on_some(event, s.modes, context)]
         if wrong:

@@ -81,6 +81,7 @@ def construct(machine: Machine, symbol: ClassValue, args: Args, node: ast.Call, 
             depends.detail,
             True,
             touched=built_from_weights(args, state),
+            hints=depends.hints and all(keyword.arg is not None for keyword in node.keywords),
         )
     else:
         obj = Obj(INSTANCE, cls, "", machine.site(node), cls.name, UNKNOWN_MODES, UNKNOWN_WEIGHTS, {})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from modellint.static.dependence import NO
 from modellint.static.flow.machine import Machine
@@ -85,7 +85,7 @@ def assign(machine: Machine, target: ast.expr, value: Value, state: State) -> No
 
 def _thaw(machine: Machine, owner: Value, value: Value, state: State) -> None:
     """Let a frozen model require gradients again where a layer that learns is put into it: a new head is trained."""
-    if not any(_learns(state.heap[oid], state) for oid in value.refs):
+    if not _learns(value.refs, state):
         return
     seen: set[int] = set()
     queue = [*owner.refs, *(s.owner for s in owner.symbols if isinstance(s, Children))]
@@ -100,12 +100,19 @@ def _thaw(machine: Machine, owner: Value, value: Value, state: State) -> None:
             queue.append(machine.owners[oid][0])
 
 
-def _learns(obj: Obj, state: State) -> bool:
-    """Tell whether an object is a layer of torch that learns, or a chain with one."""
-    if obj.kind != MODEL or obj.frozen or not isinstance(obj.cls, str):
-        return False
-    held = (state.heap[oid] for value in obj.attrs.values() for oid in value.refs)
-    return _LEARNS.match(obj.cls) is not None or any(_learns(part, state) for part in held)
+def _learns(refs: Iterable[int], state: State) -> bool:
+    """Tell whether one of some objects is a layer of torch that learns, or a chain with one."""
+    queue, seen = list(refs), set(refs)
+    for oid in queue:
+        obj = state.heap[oid]
+        if obj.kind != MODEL or obj.frozen or not isinstance(obj.cls, str):
+            continue
+        if _LEARNS.match(obj.cls) is not None:
+            return True
+        held = {part for value in obj.attrs.values() for part in value.refs} - seen
+        seen |= held
+        queue += held
+    return False
 
 
 _LEARNS = re.compile(r"torch\.nn\.(Linear|Conv\dd|ConvTranspose\dd|Embedding|LSTM|GRU|RNN)$")
@@ -325,7 +332,7 @@ def part_of(machine: Machine, oid: int, name: str, state: State) -> Value:
     if inside and isinstance(obj.cls, ClassInfo) and any(fact.by_constructor for fact in obj.modes):
         # built and never switched since: an attribute that is no child built in sight may be in any mode, and so may
         # the parts of a class of which nothing tells that it depends on one
-        telling = obj.depends != UNKNOWN or machine.classes.dependence(obj.cls).hints
+        telling = obj.depends != UNKNOWN or obj.hints or machine.classes.dependence(obj.cls).hints
         inside = telling and machine.classes.builds_child(obj.cls, name)
     key = machine.number(("part", oid, name))
     if state.heap.find(key) is None:

@@ -301,7 +301,8 @@ class Obj(NamedTuple):
     container by the text of their index. `depends` says whether its output depends on the mode (`yes`, `no`,
     `unknown`), `detail` names a layer that does. `proven` is set once something showed that it is a torch module.
     `part` marks a part of a model reached by an attribute: it has the mode of the whole until told otherwise.
-    `touched` is set once code out of sight got hold of it: that may have given it weights.
+    `touched` is set once code out of sight got hold of it: that may have given it weights. `hints` is set where it was
+    built around a model of a library, which most likely depends on the mode.
     """
 
     kind: str
@@ -318,6 +319,7 @@ class Obj(NamedTuple):
     frozen: bool = False
     part: bool = False
     touched: bool = False
+    hints: bool = False
 
 
 def join_objects(a: Obj, b: Obj) -> Obj:
@@ -340,4 +342,5 @@ def join_objects(a: Obj, b: Obj) -> Obj:
         proven=a.proven or b.proven,
         frozen=a.frozen and b.frozen,
         touched=a.touched or b.touched,
+        hints=a.hints or b.hints,
     )

@@ -420,9 +420,10 @@ def test_found_without_it(lint: Lint, switch: str, program: Mapping[str, str]) -
     lint(_filled(program, "pass", "  # ML101"), rules=RULES)
 
 
-def test_an_input_whose_gradient_is_wanted_is_silent(lint: Lint) -> None:
+def test_an_input_whose_gradient_nobody_can_ask_for(lint: Lint) -> None:
     program = {"networks.py": NETWORK, "main.py": CONSTANT_INPUT.replace("{wanted}", "True")}
-    lint(_filled(program, "pass", ""), rules=RULES)
+    lint(_filled(program, "model.eval()", ""), rules=RULES)
+    lint(_filled(program, "pass", "  # ML101"), rules=RULES)
 
 
 def test_parts_without_the_weights_of_the_whole_are_silent(lint: Lint) -> None:
