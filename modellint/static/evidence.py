@@ -154,7 +154,9 @@ _CRITERION = re.compile(
     r"(^|(?<!_with)(?<!_and)[._])(crit(?!ic)(erion|eria)?|loss(es)?(_?(fn|func|function))?)(_?\w{1,3})?$"
 )
 """How a loss is called, which measures the same in every mode."""
-_TRANSFORM = re.compile(r"(^|[._])(transforms?(_inputs?)?|augment(ation|ations|er|or)?|perturbation)$")
+_TRANSFORM = re.compile(
+    r"(^|[._])(transforms?(_inputs?)?|augment(ation|ations|er|or)?|perturbation|normali[sz]er?(_\w+)?)$"
+)
 """How a transform of data is called, which has a mode, perhaps, and no weights."""
 _STEP = re.compile(r"(^|_)train(ing)?_(step|batch|iter\w*)(_|$)")
 

@@ -155,9 +155,11 @@ def _readied_by_a_method(event: Event, context: FileContext) -> bool:
     classes = {snapshot.obj.cls for snapshot in event.snapshots if isinstance(snapshot.obj.cls, ClassInfo)}
     parts = {name for cls in classes for method in cls.methods.values() for name, _ in stored(method)}
     switched = (call.func for function in functions_around(event) for call in function.calls_of("train"))
-    owners = (func.value for func in switched if isinstance(func, ast.Attribute))
+    owners = [func.value for func in switched if isinstance(func, ast.Attribute)]
     if any(isinstance(owner, ast.Attribute) and owner.attr in parts for owner in owners):
         return True
+    if any(ast.unparse(owner).startswith(f"{event.text}.") for owner in owners):
+        return True  # `model.heads[-1].train()`
     names = event.function.callees - {"train", "eval"}
     methods = (context.project.method(cls, name) for cls in classes for name in names)
     return any(method is not None and "train" in method.callees for method in methods)

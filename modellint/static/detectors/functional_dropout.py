@@ -151,7 +151,8 @@ def _judge(context: FileContext, scope: FunctionInfo, call: ast.Call, entry: Map
         return
     if tied_to_mode(scope, call):
         if entry["default"] and training is None and runs_in_eval_only(scope, call):
-            yield _finding(context, call, f"{written}(...) under `not self.training`", Confidence.CERTAIN)
+            sure = Confidence.POSSIBLE if _on_purpose(context, scope) else Confidence.CERTAIN
+            yield _finding(context, call, f"{written}(...) under `not self.training`", sure)
         return
     if training is None:
         if entry["default"]:

@@ -100,12 +100,13 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
     sets_eval = (in_eval(snapshot) or by_its_class) and any(fact.site is not None for fact in snapshot.modes)
     if sets_eval and event.result_dropped and _is_read_by_a_hook(event):
         return Confidence.LIKELY
-    dropped = event.result_dropped and SHOWN.isdisjoint(event.uses)
+    named = means_inference(event)
+    shown = SHOWN | _COUNTED if named else SHOWN  # a caller may drop what an evaluation has counted and logged
+    dropped = event.result_dropped and shown.isdisjoint(event.uses)
     if dropped and not keeps_its_numbers(event) and not has_loaded_weights(snapshot):
         return None
     if isinstance(snapshot.obj.cls, ClassInfo) and context.weights.is_function(snapshot.obj.cls):
         return None
-    named = means_inference(event)
     if volatile:
         return Confidence.CERTAIN
     if is_test_code(event) or is_shape_check(event, snapshot) or is_compared(event):
@@ -164,6 +165,10 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
         )
         return Confidence.LIKELY if forgotten else Confidence.POSSIBLE
     return None
+
+
+_COUNTED = frozenset({"number", "prediction", "detached"})
+"""What is taken of a result to count with it."""
 
 
 def _is_read_by_a_hook(event: Event) -> bool:

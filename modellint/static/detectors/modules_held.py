@@ -23,6 +23,7 @@ from modellint.static.detectors.makers import Makers, annotated_modules
 from modellint.static.guards import own, values_of
 from modellint.static.narrowing import asked_for_modules, attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project.facts import parameters
 from modellint.static.project.names import last_name
 from modellint.static.project.trees import walk
 
@@ -73,13 +74,24 @@ def owner_of(place: ast.expr) -> tuple[ast.expr, int]:
 
 
 class Holdings:
-    """Follows the statements of one function, in the order of its text; `registered` is what torch knows, by name."""
+    """Follows the statements of one function, in the order of its text; `registered` is what torch knows, by name.
 
-    def __init__(self, context: FileContext, makers: Makers, method: FunctionInfo, registered: set[str]) -> None:
+    `builders` are its parameters of which each call makes a module.
+    """
+
+    def __init__(
+        self,
+        context: FileContext,
+        makers: Makers,
+        method: FunctionInfo,
+        registered: set[str],
+        builders: frozenset[str] = frozenset(),
+    ) -> None:
         self.context = context
         self.makers = makers
         self.method = method
         self.registered = registered
+        self._builders = builders
         self.local: dict[str, str] = {}
         """Why the elements of a local variable are modules out of torch's sight."""
         self.named = annotated_modules(method)
@@ -107,6 +119,8 @@ class Holdings:
 
     def is_module(self, node: ast.expr) -> bool:
         """Tell whether `node` is a module that has weights or depends on the mode."""
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in self._builders:
+            return True
         return self.makers.is_module(self.method, node, self.named)
 
     def _assign(self, node: ast.Assign | ast.AnnAssign, target: ast.expr, value: ast.expr) -> None:
@@ -185,11 +199,19 @@ class Holdings:
         if is_record(self.context, self.method, call):
             return self._kept_in("a record", given)
         maker = self.makers.maker(self.method, call)
-        return self.makers.asked(maker, partial(self._returned, maker), "") if maker is not None else ""
+        if maker is None:
+            return ""
+        return self.makers.asked(maker, partial(self._returned, maker, self._given_builders(maker, call)), "")
 
-    def _returned(self, maker: FunctionInfo) -> str:
+    def _given_builders(self, maker: FunctionInfo, call: ast.Call) -> frozenset[str]:
+        """Return the parameters to which a call gives what makes modules: `collect(lambda n: Linear(n))`."""
+        names = [parameter.arg for parameter, _ in parameters(maker)][0 if maker.self_name is None else 1 :]
+        given = dict(zip(names, call.args, strict=False)) | {k.arg: k.value for k in call.keywords if k.arg is not None}
+        return frozenset(name for name, node in given.items() if self.makers.builds(self.method, node, self.named))
+
+    def _returned(self, maker: FunctionInfo, builders: frozenset[str]) -> str:
         """Return what kind of plain container of modules a function of the project returns, whichever way it ends."""
-        held = Holdings(self.context, self.makers, maker, taken_in(self.context, maker))
+        held = Holdings(self.context, self.makers, maker, taken_in(self.context, maker), builders)
         for node in held.steps:
             held.follow(node)
         returned = [node.value for node in own(maker, ast.Return)]

@@ -11,12 +11,13 @@ MODEL_NAME = re.compile(
     r"^_*(?!(get|build|make|create|load|define|setup|construct|wrap|instantiate|import)_)(\w*_)?"
     r"(model|net|network|module|backbone|encoder|decoder|generator|discriminator|classifier|detector|"
     r"segmenter|predictor_model|teacher|student|policy|actor|critic|agent_net|ema_model|unet|vae|resnet|bert|gpt|vit|clip|"
+    r"dqn|\w?cnn|c?rnn|lstm|mlp|g[cn]n|gat|gan|vgg\d*|"
     r"net[A-Z]\w?|net_[a-zA-Z]|\w+Net|\w*model\d*|G|D|G_\w+|D_\w+|(model|net|network)_(with|and)_(loss|crit\w*))$"
 )
 """Names that people give to models, not to what makes them; only used where nothing better is known of a call."""
 
 HELD_MODEL = re.compile(
-    r"^_*(\w+_)?(model|net|network|backbone|generator|discriminator|actor|critic|policy|unet|vae)$|^net[A-Z]\w?$"
+    r"^_*(\w+_)?(model|net|network|backbone|generator|discriminator|actor|critic|policy|dqn|unet|vae)$|^net[A-Z]\w?$"
 )
 """Those by which objects of any kind hold a model: `trainer.model(x)`. A tokenizer has a decoder, an array a clip."""
 
@@ -43,7 +44,7 @@ OTHER_FRAMEWORKS = LOOKS_ALIKE | frozenset("tensorflow tf_keras keras jax flax h
 
 FORWARD_METHOD = re.compile(
     r"^_?(forward\w*|\w+_forward|encode\w*|decode\w*|predict\w*|infer\w*|generate\w*|sample\w*|embed\w*|extract\w*|"
-    r"classif\w*|detect\w*|segment\w*|evaluat\w*|transcrib\w*|translat\w*|synthes\w*|reconstruct\w*|score\w*|"
+    r"classif\w*|detect\w*|segment\w*|evaluat\w*|validat\w*|test_\w+|transcrib\w*|translat\w*|synthes\w*|reconstruct\w*|score\w*|"
     r"recogni[sz]e\w*|beam_search\w*|greedy_\w+|"
     r"\w+_step|\w+_inference|get_\w*(features?|embeddings?|logits|outputs?)|run|act|__call__)$"
 )
