@@ -338,6 +338,7 @@ def _of_made(classes: Classes, call: ast.Call, scope: FunctionInfo, depth: int) 
 
 def _of_outside(classes: Classes, dotted: str, call: ast.Call | None) -> Dependence:
     """Tell whether a name from outside is, or makes, something that depends on the mode."""
-    if dotted.rsplit(".", 1)[-1][:1].islower() and not dotted.startswith("torch."):
+    known = dotted.startswith("torch.") or classes.knowledge.loaders.get(dotted) is not None
+    if dotted.rsplit(".", 1)[-1][:1].islower() and not known:
         return Dependence(UNKNOWN)
     return classes.of_external(dotted, call)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator
 
-from modellint.diagnostic import Confidence
+from modellint.diagnostic import Confidence, Severity
 from modellint.static.context import Finding
 from modellint.static.flow.values import Site
 
@@ -13,14 +13,14 @@ from modellint.static.flow.values import Site
 def merged(found: Iterable[tuple[object, Finding]]) -> Iterator[Finding]:
     """Yield one finding a cause, with the places of the others among its related ones.
 
-    It stands at the first place that is more than possible. Of several at one place the surest counts: which is
-    seen first depends on the files that were analysed before.
+    It stands at the first place that is more than possible. Of several at one place the surest counts, and a mere
+    remark less than all others: which is seen first depends on the files that were analysed before.
     """
     causes: dict[object, dict[Site, Finding]] = {}
     for cause, finding in found:
         places = causes.setdefault(cause, {})
         known = places.get(finding.site)
-        if known is None or finding.confidence.rank > known.confidence.rank:
+        if known is None or _strength(finding) > _strength(known):
             places[finding.site] = finding
     reported: dict[Site, Finding] = {}
     for places in causes.values():
@@ -28,7 +28,14 @@ def merged(found: Iterable[tuple[object, Finding]]) -> Iterator[Finding]:
         finding = min(shown or places.values(), key=lambda f: f.site)
         related = tuple((site, "the same here") for site in sorted(places.keys() - {finding.site}))
         surest = max(places.values(), key=lambda f: f.confidence.rank).confidence
+        finding = dataclasses.replace(finding, confidence=surest, related=finding.related + related)
         known = reported.get(finding.site)  # another model at the same place, or another caller of it
-        if known is None or surest.rank > known.confidence.rank:
-            reported[finding.site] = dataclasses.replace(finding, confidence=surest, related=finding.related + related)
+        if known is None or _strength(finding) > _strength(known):
+            reported[finding.site] = finding
     yield from reported.values()
+
+
+def _strength(finding: Finding) -> tuple[bool, bool, int]:
+    """Return what decides which of several findings at one place is told: one that is shown, and no mere remark."""
+    confidence = finding.confidence
+    return confidence is not Confidence.POSSIBLE, finding.severity is not Severity.INFO, confidence.rank

@@ -223,11 +223,13 @@ _ACTING = re.compile(r"(^|_)(select|choose|get|sample|take|pick)_actions?(_|$)|^
 def acts(event: Event) -> bool:
     """Tell whether the loop around an event steps through an environment, or the code is named for that.
 
-    A policy that acts explores.
+    A policy that acts explores, unless the function is there to evaluate it.
     """
-    return acts_by_name(event) or (
-        bool(event.loops) and "step" in event.loops[-1].calls and "zero_grad" not in event.loops[-1].calls
-    )
+    if acts_by_name(event):
+        return True
+    if not event.loops or speaks_of_inference(event.function.name):
+        return False
+    return "step" in event.loops[-1].calls and "zero_grad" not in event.loops[-1].calls
 
 
 def acts_by_name(event: Event) -> bool:
