@@ -30,6 +30,24 @@ WRAPPED = """
     """
 
 SILENT = {
+    "torchtext's T5 has no dropout, and who asks for random weights trains": """
+        import torch
+        from torchtext.models import T5_BASE_GENERATION, XLMR_BASE_ENCODER
+
+        def summarise(ids):
+            model = T5_BASE_GENERATION.get_model()
+            model.eval()
+            with torch.no_grad():
+                return model(ids).argmax(-1)
+
+        def fit(loader):
+            model = XLMR_BASE_ENCODER.get_model(load_weights=False)
+            optimizer = torch.optim.Adam(model.parameters())
+            for ids, labels in loader:
+                optimizer.zero_grad()
+                torch.nn.functional.cross_entropy(model(ids), labels).backward()
+                optimizer.step()
+    """,
     "pytorch-transformers calls eval()": """
         import torch
         from pytorch_transformers import BertModel
@@ -114,6 +132,17 @@ SILENT = {
 }
 
 FOUND = {
+    "torchtext's bundles do not call eval()": """
+        import torch
+        from torchtext.models import XLMR_BASE_ENCODER, RobertaClassificationHead
+
+        def classify(ids):
+            head = RobertaClassificationHead(num_classes=2, input_dim=768)
+            model = XLMR_BASE_ENCODER.get_model(head=head)
+            model.load_state_dict(torch.load("classifier.pt", weights_only=True))
+            with torch.no_grad():
+                return model(ids).argmax(-1)  # ML101
+    """,
     "from_pretrained of pytorch-pretrained-bert": """
         import torch
         from pytorch_pretrained_bert.modeling import BertForSequenceClassification
