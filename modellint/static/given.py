@@ -235,8 +235,8 @@ def of_table(classes: Classes, table: ast.expr, scope: FunctionInfo) -> Dependen
     if isinstance(table, ast.Dict):
         values = table.values
     elif (package := _package_of(table)) is not None:
-        found = of_picked(classes, package, scope)
-        return found if found.answer != NO else Dependence(UNKNOWN)
+        picked = of_picked(classes, package, scope)
+        return picked if picked.answer != NO else Dependence(UNKNOWN)
     else:
         symbol = classes.project.resolve_in(scope, table)
         variable = last_name(table)
@@ -251,7 +251,11 @@ def of_table(classes: Classes, table: ast.expr, scope: FunctionInfo) -> Dependen
         if len(made) != 1 or not isinstance(made[0], ast.Dict):
             return Dependence(UNKNOWN)
         values = made[0].values
-    found = [_of_value(classes, value, scope, 0) for value in values]
+    return _whichever([_of_value(classes, value, scope, 0) for value in values])
+
+
+def _whichever(found: list[Dependence]) -> Dependence:
+    """Return what can be said of one of several, whichever it is."""
     if all(one.answer == NO for one in found):
         return Dependence(NO)
     return found[0] if all(one.is_certain for one in found) else Dependence(UNKNOWN)
@@ -274,9 +278,7 @@ def of_picked(classes: Classes, package: ast.expr, scope: FunctionInfo) -> Depen
         return Dependence(NO)  # of an object: a method, an option
     if isinstance(symbol.target, ModuleInfo) and symbol.variable is None:
         built = [classes.dependence(cls) for cls in symbol.target.classes if classes.is_module(cls)]
-        if built and all(one.answer == NO for one in built):
-            return Dependence(NO)
-        return built[0] if built and all(one.is_certain for one in built) else Dependence(UNKNOWN)
+        return _whichever(built) if built else Dependence(UNKNOWN)
     loads = symbol.target is None and classes.knowledge.loaders.get(f"{symbol.dotted}.any") is not None
     return Dependence(UNKNOWN, hints=True) if loads else Dependence(NO)
 

@@ -14,6 +14,7 @@ from modellint.static.attributes import stored
 from modellint.static.confidence import Case, weighed
 from modellint.static.context import FileContext, Finding
 from modellint.static.dependence import NO
+from modellint.static.detectors.one_flag import put_back_alone
 from modellint.static.flow.events import EVAL_AGAIN, FORWARD, CallSite, Event
 from modellint.static.flow.frames import call_at, holds
 from modellint.static.flow.values import ENTRY, EVAL, TRAIN, ModeFact, Modes, Site, kinds
@@ -28,10 +29,14 @@ from modellint.static.sites import Place, in_order, places, seen_in, unchecked_c
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     """Report training forwards that an evaluation's eval() reaches, of models that also train in training mode."""
     everything = seen_in(context)
+    alone = list(put_back_alone(context))
+    told = {site for finding in alone for site, _ in finding.related}
     found = []
     for place in places(context, FORWARD):
         for event, facts in _leaks(place.events, everything, context):
             site = min(facts)
+            if site in told:
+                continue
             finding = Finding(
                 place.site,
                 {"model": event.text, "line": site.line_seen_from(place.site.path)},
@@ -48,6 +53,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     yield from merged(found)
     yield from _left_to_trainers(context)
     yield from _closed_with_eval(context)
+    yield from alone
 
 
 def _leaks(

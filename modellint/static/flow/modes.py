@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from modellint.static.dependence import YES
+from modellint.static.dependence import NO, YES
 from modellint.static.flow.state import State
 from modellint.static.flow.values import (
     EVAL,
@@ -44,11 +44,11 @@ def _is_part(obj: Obj) -> bool:
 def set_flag(oid: int, value: Value, site: Site, state: State) -> None:
     """Set the `training` attribute of an object alone, as an assignment does: the modules in it keep their mode."""
     obj = state.heap[oid]
+    if _depends_through_parts(obj):
+        return
     known = only_constant(value)
     if not known or not isinstance(known[0], bool):
         modes = UNKNOWN_MODES
-    elif not known[0] and _depends_through_parts(obj):
-        return
     else:
         modes = frozenset({ModeFact(TRAIN if known[0] else EVAL, site, "training =")})
     state.heap[oid] = obj._replace(modes=modes)
@@ -56,8 +56,9 @@ def set_flag(oid: int, value: Value, site: Site, state: State) -> None:
 
 def _depends_through_parts(obj: Obj) -> bool:
     """Tell whether modules in a model depend on the mode, and the model itself never asks for its own."""
-    if obj.kind != MODEL or obj.depends != YES or obj.part:
+    if obj.kind != MODEL or obj.depends == NO or obj.part:
         return False
     if isinstance(obj.cls, ClassInfo):
-        return not any("training" in method.words for method in obj.cls.methods.values())
-    return obj.cls is not None and not obj.cls.startswith("torch.nn.")
+        known = obj.depends == YES or obj.hints
+        return known and not any("training" in method.words for method in obj.cls.methods.values())
+    return obj.cls is not None and not obj.cls.startswith("torch.")
