@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from modellint.catalog import ActiveRule
 from modellint.static.context import FileContext, Finding
-from modellint.static.naming import is_test_module
+from modellint.static.naming import is_test_module, snake
 from modellint.static.origins import Origin, is_parameter
 from modellint.static.project import FunctionInfo
 from modellint.static.project.names import last_name
@@ -41,12 +41,17 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 yield Finding(context.site(call), {"layer": layer.rsplit(".", 1)[-1]})
 
 
-_META = frozenset({"torchmeta", "higher", "learn2learn"})
+_META = re.compile(r"^(torchmeta|higher|learn2learn|functorch)(\.|$)|^torch\.func(\.|$)")
+_META_NAMES = re.compile(r"(^|_)(maml|anil|reptile|meta_?learn\w*|few_?shot)(_|$)")
 
 
 def _learns_to_learn(context: FileContext) -> bool:
-    """Tell whether a file uses a library for meta-learning: statistics of other tasks would be wrong there."""
-    return any(made.module.split(".")[0] in _META for made in context.module.imports.values())
+    """Tell whether a file learns to learn, by what it imports or by a name: statistics of other tasks are wrong."""
+    path = context.module.path
+    names = (path.stem, path.parent.name, *(cls.name for cls in context.module.classes))
+    if any(_META_NAMES.search(snake(name)) for name in names):
+        return True
+    return any(_META.search(made.module) for made in context.module.imports.values())
 
 
 def _bases(context: FileContext, scope: FunctionInfo, call: ast.Call) -> list[str]:
