@@ -65,23 +65,41 @@ def computes_by_mode(method: FunctionInfo) -> bool:
 
     Where the mode only makes it raise, or picks a surrogate gradient, its results are the same in both modes.
     """
-    if "training" not in method.words or method.name in ("__init__", "train", "eval"):
+    if "training" not in method.words or method.name in ("__init__", "train", "eval", "training_step"):
         return False
     asked = [node for node in own(method, ast.Attribute) if node.attr == "training"]
     everywhere = [node for node in walk(method.node or ast.Pass()) if getattr(node, "attr", None) == "training"]
     if not everywhere and any(parameter.arg == "training" for parameter, _ in parameters(method)):
         return False  # as in Keras, callers say it
-    return len(asked) < len(everywhere) or not asked or any(_follows(path_to(method, node)) for node in asked)
+    return len(asked) < len(everywhere) or not asked or any(_follows(path_to(method, node), method) for node in asked)
 
 
-def _follows(path: list[ast.AST]) -> bool:
-    """Tell whether the innermost statement of a path that ends with `self.training` computes by it."""
+def _follows(path: list[ast.AST], method: FunctionInfo) -> bool:
+    """Tell whether the innermost statement of a path that ends with `self.training` in `method` computes by it."""
     statement = next(node for node in reversed(path) if isinstance(node, ast.stmt))
     if isinstance(statement, ast.If):
         return bool(statement.orelse) or not all(isinstance(inner, ast.Raise) for inner in statement.body)
     if isinstance(statement, ast.Assign):
+        if statement.value is path[-1] and _is_put_back(statement.targets[0], method):
+            return False
         return not all("surrogate" in ast.unparse(target) for target in statement.targets)
     return not isinstance(statement, (ast.Assert, ast.Raise))
+
+
+def _is_put_back(kept: ast.expr, method: FunctionInfo) -> bool:
+    """Tell whether a mode that was kept is given back to modules and used for nothing else.
+
+    By `self.train(kept)`, or by `if kept: self.train()`, with `else: self.eval()` or without.
+    """
+    if not isinstance(kept, ast.Name):
+        return False
+    uses = {id(n) for n in own(method, ast.Name) if n.id == kept.id and isinstance(n.ctx, ast.Load)}
+    given = {id(argument) for call in method.calls_of("train") for argument in call.args}
+    for branch in own(method, ast.If):
+        done = [last_name(s.value) if isinstance(s, ast.Expr) else None for s in branch.body + branch.orelse]
+        if {"train", "eval"}.issuperset(done):
+            given |= {id(n) for n in ast.walk(branch.test)}
+    return bool(uses) and uses <= given
 
 
 def kept_arguments(function: FunctionInfo, arguments: set[str]) -> Iterator[str]:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 
 from modellint.static.flow.events import CallSite, Event, Snapshot
 from modellint.static.flow.frames import call_at
 from modellint.static.flow.values import OFF, RANDOM, UNKNOWN_MODES
 from modellint.static.flow.vocabulary import LOSS_METHOD, OTHER_FRAMEWORKS
-from modellint.static.guards import own
+from modellint.static.guards import own, path_to
 from modellint.static.naming import snake, speaks_of_inference
 from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project.names import last_name
 from modellint.static.purpose import (
     acts,
     asked_to_train,
@@ -126,7 +128,7 @@ def is_no_model(event: Event, snapshot: Snapshot) -> bool:
         return True  # `net.loss(batch)` is an event only of a model that is switched
     if isinstance(snapshot.obj.cls, ClassInfo):
         return False
-    if _is_of_another_framework(event.function):
+    if _is_of_another_framework(event):
         return True
     if event.key.detail == "run":
         call = call_at(event.function, event.site)
@@ -137,13 +139,35 @@ def is_no_model(event: Event, snapshot: Snapshot) -> bool:
 _OF_TORCH = frozenset({"torch", "cuda", "no_grad", "backward", "device"})
 
 
-def _is_of_another_framework(function: FunctionInfo) -> bool:
-    """Tell whether a function computes with TensorFlow, say, by the name it is imported under, and not with torch."""
+_BOOSTERS = frozenset({"xgboost", "lightgbm", "catboost"})
+
+
+def _is_of_another_framework(event: Event) -> bool:
+    """Tell whether a function, or the branch of it around a call, computes with TensorFlow, say, and not with torch."""
+    function = event.function
     others = {name for name, made in function.module.imports.items() if made.module.split(".")[0] in OTHER_FRAMEWORKS}
+    here = [alias for node in own(function, ast.Import) for alias in node.names]
+    mine = {alias.asname or alias.name for alias in here if alias.name in OTHER_FRAMEWORKS | _BOOSTERS}
     used = {node.id for node in own(function, ast.Name)} | function.callees
-    if any(alias.name in OTHER_FRAMEWORKS for node in own(function, ast.Import) for alias in node.names):
-        return "torch" not in used
-    return not others.isdisjoint(used) and _OF_TORCH.isdisjoint(used)
+    if mine and "torch" not in used:
+        return True
+    others |= mine
+    if others.isdisjoint(used):
+        return False
+    return _OF_TORCH.isdisjoint(used) or any(
+        not others.isdisjoint(names) and "torch" not in names for names in _used_in_branches(event)
+    )
+
+
+def _used_in_branches(event: Event) -> Iterator[set[str]]:
+    """Yield the names that are used, and called, in each branch of an `if` around an event."""
+    call = call_at(event.function, event.site)
+    path = path_to(event.function, call) if call is not None else []
+    for outer, inner in pairwise(path):
+        if isinstance(outer, ast.If):
+            nodes = [n for s in (outer.body if inner in outer.body else outer.orelse) for n in ast.walk(s)]
+            names = {node.id for node in nodes if isinstance(node, ast.Name)}
+            yield names | {last_name(node.func) or "" for node in nodes if isinstance(node, ast.Call)}
 
 
 def _is_none(node: ast.expr) -> bool:

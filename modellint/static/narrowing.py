@@ -10,11 +10,12 @@ from modellint.static.project.names import last_name
 
 MODULE = frozenset({"nn.Module", "torch.nn.Module", "Module"})
 """How the class of all modules is written."""
+_ASKS = frozenset({"isinstance", "type"})
 
 
 def asked_for_modules(method: FunctionInfo) -> Iterator[ast.Name]:
-    """Yield the uses of variables where `isinstance(variable, nn.Module)` holds: below an `if`, or behind a way out."""
-    for block in _blocks(method.body) if "isinstance" in method.callees else ():
+    """Yield the uses of variables that were asked whether they are modules: below an `if`, or behind a way out."""
+    for block in _blocks(method.body) if not _ASKS.isdisjoint(method.callees) else ():
         for place, statement in enumerate(block):
             if isinstance(statement, ast.If):
                 test, holds = _without_not(statement.test)
@@ -41,7 +42,11 @@ def _without_not(test: ast.expr) -> tuple[ast.expr, bool]:
 
 
 def _tested(test: ast.expr) -> str | None:
-    """Return the variable that `isinstance(variable, nn.Module)` asks for."""
+    """Return the variable that `isinstance(variable, nn.Module)`, or `type(variable) is nn.Module`, asks for."""
+    if isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.Is, ast.Eq)) and len(test.ops) == 1:
+        asked = test.left.args if isinstance(test.left, ast.Call) and last_name(test.left) == "type" else []
+        named = ast.unparse(test.comparators[0]) in MODULE
+        return asked[0].id if named and len(asked) == 1 and isinstance(asked[0], ast.Name) else None
     if not isinstance(test, ast.Call) or last_name(test) != "isinstance" or len(test.args) != 2:
         return None
     variable = test.args[0]

@@ -139,7 +139,7 @@ class Makers:
         else:
             what, kept = "a list", True
         for argument, _ in parameters(method) if isinstance(source, ast.Name) else ():
-            if _is_name(source, argument.arg):
+            if _is_name(source, argument.arg) and id(source) not in self.proven:
                 text = ast.unparse(argument.annotation) if argument.annotation is not None else ""
                 told = _LIST_OF_MODULES.search(text) is not None
                 return what if told or (not kept and not text and _MODELS.search(argument.arg)) else ""

@@ -38,6 +38,7 @@ from modellint.static.flow.values import (
     join_all,
     only_constant,
 )
+from modellint.static.flow.vocabulary import ESTIMATORS
 from modellint.static.project import ClassInfo
 
 Handler: TypeAlias = Callable[[Machine, Args, ast.Call, State], Value]
@@ -114,6 +115,8 @@ def call_external(machine: Machine, dotted: str, args: Args, node: ast.Call, sta
         return Value(taint=taint | {machine.leaf(node)} if leaf else taint)
     data.escape(machine, node, args, state, last)
     run_callbacks(machine, last, args, node, state)
+    if dotted.split(".", 1)[0] in ESTIMATORS:
+        return Value(taint=args.taint)
     return data.after_unknown(machine.out_of_sight(node, args, state), node)
 
 

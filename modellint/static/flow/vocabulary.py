@@ -40,7 +40,10 @@ LOOKS_ALIKE = frozenset("paddle paddlenlp mxnet mindspore jittor oneflow megengi
 """Packages whose models have `train()`, `eval()` and a `no_grad` of their own."""
 
 OTHER_FRAMEWORKS = LOOKS_ALIKE | frozenset("tensorflow tf_keras keras jax flax haiku MNN".split())
-"""Packages whose models have neither torch's modes nor its autograd."""
+"""Packages of networks that have neither torch's modes nor its autograd."""
+
+ESTIMATORS = frozenset("sklearn xgboost lightgbm catboost statsmodels".split())
+"""Packages whose models are no networks."""
 
 FORWARD_METHOD = re.compile(
     r"^_?(forward\w*|\w+_forward|encode\w*|decode\w*|predict\w*|infer\w*|generate\w*|sample\w*|embed\w*|extract\w*|"

@@ -30,6 +30,16 @@ WRAPPED = """
     """
 
 SILENT = {
+    "NeMo's translate() switches the mode, and its tokenizers have none": """
+        from nemo.collections.nlp.models.machine_translation import MTEncDecModel
+        from nemo.collections.multimodal_autoregressive.tokenizer import CosmosMultiModalTokenizer
+
+        models = {"en-de": MTEncDecModel.from_pretrained("nmt")}
+        tokenizer = CosmosMultiModalTokenizer.from_pretrained("tokens")
+
+        def predict(text):
+            print(models["en-de"].translate([text]).tolist(), tokenizer(text).argmax(-1))
+    """,
     "torchtext's T5 has no dropout, and who asks for random weights trains": """
         import torch
         from torchtext.models import T5_BASE_GENERATION, XLMR_BASE_ENCODER
@@ -132,6 +142,14 @@ SILENT = {
 }
 
 FOUND = {
+    "NeMo's models are in training mode when they are called": """
+        import torch
+        from nemo.collections.nlp.models.machine_translation import MTEncDecModel
+
+        model = MTEncDecModel.from_pretrained("nmt")
+        with torch.no_grad():
+            print(model(input()).argmax(-1))  # ML101
+    """,
     "torchtext's bundles do not call eval()": """
         import torch
         from torchtext.models import XLMR_BASE_ENCODER, RobertaClassificationHead
