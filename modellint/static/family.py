@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from modellint.static.guards import path_to, walk_own
 from modellint.static.naming import speaks_of_inference
-from modellint.static.project import ClassInfo, FunctionInfo, Project
+from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo, Project
 from modellint.static.project.names import last_name
 
 _SWITCHES = frozenset({"no_grad", "inference_mode"})
+_NAMED_FOR_ONE = re.compile(r"no_?grad|inference_?mode")  # decorators of a project's own
 _DEEPEST = 3
 
 
@@ -43,17 +45,31 @@ def _uses_through_self(method: FunctionInfo, project: Project) -> Iterator[tuple
 
 
 def differentiates(cls: ClassInfo, project: Project) -> bool:
-    """Tell whether the forward of `cls`, or a method of its own that it calls, asks for gradients: forces, say."""
+    """Tell whether the forward of `cls` asks for gradients: forces, say, or steps of a solver.
+
+    By itself, by a method of its own or by a function of the project named for that, `gradient(energy, x)`.
+    """
     forward = project.method(cls, "forward")
     methods = [forward] if forward is not None else []
     for method in methods:
-        for call in method.calls_of("grad", "backward"):
-            symbol = project.resolve_in(method, call.func)
+        for call in method.calls:
+            named = "grad" in (last_name(call.func) or "") or last_name(call.func) == "backward"
+            symbol = project.resolve_in(method, call.func) if named else None
             if symbol is not None and symbol.dotted.startswith("torch.autograd."):
                 return True
-        others = (project.method(cls, name) for name in method.callees)
+            if symbol is not None and isinstance(symbol.target, FunctionInfo) and symbol.target not in methods:
+                methods.append(symbol.target)
+        others = (project.method(cls, name) for name in method.callees if method.cls is not None)
         methods += [other for other in others if other is not None and other not in methods]
     return False
+
+
+def builds_what_differentiates(module: ModuleInfo, project: Project) -> bool:
+    """Tell whether a file builds a module whose forward asks for gradients: it may be a part of what the file runs."""
+    scopes = (module.body, *module.functions)
+    symbols = (project.resolve_in(scope, call.func) for scope in scopes for call in scope.calls)
+    built = {symbol.target for symbol in symbols if symbol is not None and isinstance(symbol.target, ClassInfo)}
+    return any(differentiates(cls, project) for cls in built)
 
 
 def _is_self(node: ast.expr, method: FunctionInfo) -> bool:
@@ -63,7 +79,7 @@ def _is_self(node: ast.expr, method: FunctionInfo) -> bool:
 def under_switch(caller: FunctionInfo, node: ast.AST) -> bool:
     """Tell whether `node` stands in a `with` block that switches gradients off, or in a function decorated for that."""
     decorators = caller.node.decorator_list if caller.node is not None else []
-    if any(last_name(decorator) in _SWITCHES for decorator in decorators):
+    if any(_NAMED_FOR_ONE.search(last_name(decorator) or "") for decorator in decorators):
         return True
     return any(
         isinstance(outer, (ast.With, ast.AsyncWith))

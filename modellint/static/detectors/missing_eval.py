@@ -31,6 +31,7 @@ from modellint.static.machines import switched_on_some
 from modellint.static.merge import merged
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.purpose import functions_around, named_for_inference
+from modellint.static.readied import readies_itself, runs_readied_parts
 from modellint.static.sites import Place, called_from, places, shown_at, written_at
 from modellint.static.snapshots import has_loaded_weights, in_eval, in_train, open_mode, records
 
@@ -84,7 +85,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
     modes = snapshot.modes.union(*(s.modes for s in same))
     if _on_some(event, modes, context):
         confidence, snapshot = Confidence.LIKELY, snapshot._replace(modes=modes)
-    elif same or (unclear and not event.key.chain) or _readies_itself(event, context):
+    elif same or (unclear and not event.key.chain) or readies_itself(event, context):
         confidence = Confidence.POSSIBLE  # the same code, under another condition, is right
     elif (
         hides_children(snapshot, context.classes)
@@ -122,7 +123,7 @@ def _is_out_of_sight(snapshot: Snapshot) -> bool:
 def _is_function(event: Event, snapshot: Snapshot, context: FileContext) -> bool:
     """Tell whether a module of the project has neither a mode nor weights: a loss, a metric, a transform."""
     obj = snapshot.obj
-    if obj.cls is None and _has_members_of_no_mode(event, context):
+    if obj.cls is None and (_has_members_of_no_mode(event, context) or runs_readied_parts(event, context)):
         return True
     if isinstance(obj.cls, ClassInfo) and context.classes.has_no_mode(obj.cls, event.key.detail):
         return True  # a part of it is asked
@@ -140,23 +141,6 @@ def _has_members_of_no_mode(event: Event, context: FileContext) -> bool:
     modules = filter(classes.is_module, event.function.module.classes)
     having = [cls for cls in modules if name in cls.methods or classes.builds_child(cls, name)]
     return bool(having) and all(classes.dependence(cls).answer == NO for cls in having)
-
-
-def _readies_itself(event: Event, context: FileContext) -> bool:
-    """Tell whether the project has a method of that name that calls eval(), of a class that may be the model's."""
-    name = event.key.detail
-    if not name:  # equivalent: only saves the look
-        return False
-    mine = context.module.path
-    for path in context.project.mentioning(f"def {name}", mine, "calls")[:_MAX_FILES]:
-        module = context.project.load(path, mine, "calls")
-        for function in module.functions if module is not None else ():
-            if function.name == name and function.cls is not None and "eval" in function.callees:
-                return True
-    return False
-
-
-_MAX_FILES = 12
 
 
 def _on_some(event: Event, modes: Modes, context: FileContext) -> bool:

@@ -20,7 +20,7 @@ from modellint.static.evidence import (
     keeps_its_numbers,
     wrong_call,
 )
-from modellint.static.family import differentiates, under_switch
+from modellint.static.family import builds_what_differentiates, differentiates, under_switch
 from modellint.static.flow.events import FORWARD, Event, Snapshot
 from modellint.static.flow.frames import call_at
 from modellint.static.flow.values import ENTRY, EVAL, OFF, ON, Site, kinds
@@ -67,6 +67,8 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
     if any(isinstance(cls, ClassInfo) and differentiates(cls, context.project) for cls in classes):
         return  # whichever of the models it is given, it must be able to
     event, snapshot = bad[0]
+    if event.root.is_body and builds_what_differentiates(event.root.module, context.project):
+        return
     # a switch thrown on purpose is the business of the rule about autograd at inference
     if snapshot.grad.site is not None or gradients_asked(event, snapshot):
         return

@@ -1,0 +1,54 @@
+"""What methods of the project by the name of a call see to: the mode of their model, or that of the parts they run."""
+
+from __future__ import annotations
+
+import ast
+
+from modellint.static.attributes import stored
+from modellint.static.context import FileContext
+from modellint.static.flow.events import Event
+from modellint.static.narrowing import attribute_of
+from modellint.static.project import FunctionInfo
+
+_MAX_FILES = 12
+
+
+def readies_itself(event: Event, context: FileContext) -> bool:
+    """Tell whether the project has a method of that name that calls eval(), of a class that may be the model's."""
+    return any("eval" in method.callees for method in _methods_named(event, context))
+
+
+def runs_readied_parts(event: Event, context: FileContext) -> bool:
+    """Tell whether all methods of that name run nothing but parts that their class keeps in evaluation mode.
+
+    `decode_first_stage` of a diffusion model runs an autoencoder, which was put into that mode as it was built.
+    """
+    methods = _methods_named(event, context)
+    return bool(methods) and all(_runs_readied(method, context) for method in methods)
+
+
+def _methods_named(event: Event, context: FileContext) -> list[FunctionInfo]:
+    """Return the methods of the project that have the name of the one which an event is a call of."""
+    name, mine = event.key.detail, context.module.path
+    if not name:  # equivalent: only saves the look
+        return []
+    paths = context.project.mentioning(f"def {name}", mine, "calls")[:_MAX_FILES]
+    modules = [context.project.load(path, mine, "calls") for path in paths]
+    functions = [function for module in modules if module is not None for function in module.functions]
+    return [function for function in functions if function.name == name and function.cls is not None]
+
+
+def _runs_readied(method: FunctionInfo, context: FileContext) -> bool:
+    assert method.cls is not None
+    family = context.project.ancestry(method.cls)[0]
+    kept = [pair for cls in family for other in cls.methods.values() for pair in stored(other)]
+    ready = {name for name, value in kept if ast.unparse(value).endswith(".eval()")}
+    run = {attribute_of(_owner(call.func), method.self_name or "") for call in method.calls} - {None}
+    return bool(run) and run <= ready
+
+
+def _owner(func: ast.expr) -> ast.expr:
+    """Return what is called, or whose method is: `self.net` of `self.net`, of `self.net.decode`, of `self.net.a.b`."""
+    while isinstance(func, ast.Attribute) and isinstance(func.value, ast.Attribute):
+        func = func.value
+    return func
