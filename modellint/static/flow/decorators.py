@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from modellint.catalog.framework import Argument
 from modellint.static.flow.frames import Frame, site_of
 from modellint.static.flow.state import State
-from modellint.static.flow.values import Args, FunctionValue, Grad, GradContext, Value
+from modellint.static.flow.values import OFF, Args, FunctionValue, Grad, GradContext, Value
 from modellint.static.knowledge import ABSENT, UNSURE, settle
 from modellint.static.project import FunctionInfo
 from modellint.static.project.names import last_name
@@ -29,10 +29,19 @@ def grad_switch(machine: Machine, function: FunctionInfo, node: ast.expr) -> Gra
     """Return the autograd switch that the decorator `node` of `function` is, called or bare."""
     symbol = machine.project.resolve_in(function.parent or function.module.body, bare_decorator(node))
     fact = machine.knowledge.contexts.get(symbol.dotted) if symbol is not None else None
+    if fact is None and symbol is not None and _picks_switch(symbol.target):
+        return GradContext(OFF, site_of(function.module, node))
     if fact is None or fact.effect.grad == "same":
         return None
     effect = settle(fact, lambda argument: _literal(node, argument))
     return GradContext(effect.grad, site_of(function.module, node))
+
+
+def _picks_switch(target: object) -> bool:
+    """Tell whether a decorator of the project only picks one that switches autograd off, and wraps nothing itself."""
+    if not isinstance(target, FunctionInfo) or target.cls is not None or target.nested:
+        return False
+    return not {"no_grad", "inference_mode"}.isdisjoint(target.words)
 
 
 def _literal(node: ast.expr, argument: Argument) -> object:
