@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from modellint.catalog import ActiveRule
 from modellint.static.context import FileContext, Finding
-from modellint.static.guards import alone, assignments, own
+from modellint.static.guards import alone, assignments, conditions, own
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import FunctionInfo
+from modellint.static.project.names import last_name
 from modellint.static.project.trees import walk
 
 
@@ -44,9 +45,22 @@ def _frozen_by_name(context: FileContext, scope: FunctionInfo) -> Iterator[Findi
     for node, target in ((statement, target) for statement in set_off for target in statement.targets):
         if not isinstance(target, ast.Attribute) or target.attr not in ("requires_grad", "requires_grad_"):
             continue
+        if _is_asked_for_tensor(scope, node, target.value):
+            continue
         named = ast.unparse(target.value) in _modules(context, scope, target.value)
         if target.attr == "requires_grad_" or named or _is_built(context, scope, target.value):
             yield Finding(context.site(node), {"written": f"{ast.unparse(target)} = False"})
+
+
+def _is_asked_for_tensor(scope: FunctionInfo, node: ast.AST, owner: ast.expr) -> bool:
+    """Tell whether `node` stands where `isinstance(owner, nn.Parameter)`, or a tensor, was found."""
+    asked = (test for test, holds in conditions(scope, node) if holds and isinstance(test, ast.Call))
+    return any(
+        last_name(test.func) == "isinstance"
+        and ast.unparse(test.args[0]) == ast.unparse(owner)
+        and last_name(test.args[-1]) in ("Parameter", "Tensor")
+        for test in asked
+    )
 
 
 def _is_false(node: ast.expr) -> bool:
