@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from modellint.catalog import ActiveRule
 from modellint.static.context import FileContext, Finding
-from modellint.static.guards import alone, assignments, conditions, own
+from modellint.static.guards import alone, assignments, conditions, own, path_to
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import FunctionInfo
 from modellint.static.project.names import last_name
@@ -45,7 +45,7 @@ def _frozen_by_name(context: FileContext, scope: FunctionInfo) -> Iterator[Findi
     for node, target in ((statement, target) for statement in set_off for target in statement.targets):
         if not isinstance(target, ast.Attribute) or target.attr not in ("requires_grad", "requires_grad_"):
             continue
-        if _is_asked_for_tensor(scope, node, target.value):
+        if _is_asked_for_tensor(scope, node, target.value) or _is_no_module_after_all(scope, node):
             continue
         named = ast.unparse(target.value) in _modules(context, scope, target.value)
         if target.attr == "requires_grad_" or named or _is_built(context, scope, target.value):
@@ -61,6 +61,12 @@ def _is_asked_for_tensor(scope: FunctionInfo, node: ast.AST, owner: ast.expr) ->
         and last_name(test.args[-1]) in ("Parameter", "Tensor")
         for test in asked
     )
+
+
+def _is_no_module_after_all(scope: FunctionInfo, node: ast.AST) -> bool:
+    """Tell whether `node` stands where a method of modules was missing: `except AttributeError:`."""
+    caught = [outer.type for outer in path_to(scope, node) if isinstance(outer, ast.ExceptHandler)]
+    return any(kind is not None and "AttributeError" in ast.unparse(kind) for kind in caught)
 
 
 def _is_false(node: ast.expr) -> bool:

@@ -48,10 +48,15 @@ def declare(machine: Machine, function: FunctionInfo, argument: ast.arg, value: 
 
 def declare_made(machine: Machine, maker: Partial, made: Value, state: State) -> None:
     """Put down of what objects are that a class method made which is named for making them."""
-    asked = (symbol for value in maker.args.positional[:1] for symbol in value.symbols)
-    cls = next((symbol for symbol in asked if isinstance(symbol, ClassValue)), None)
     methods = (symbol for symbol in maker.callee.symbols if isinstance(symbol, FunctionValue))
-    if cls is None or not any(_MAKES.match(method.dotted) for method in methods):
+    if maker.args.positional and any(_MAKES.match(method.dotted) for method in methods):
+        declare_as(machine, maker.args.positional[0], made, state)
+
+
+def declare_as(machine: Machine, named: Value, made: Value, state: State) -> None:
+    """Put down that objects are of the class which `named` is, where nothing else tells."""
+    cls = next((symbol for symbol in named.symbols if isinstance(symbol, ClassValue)), None)
+    if cls is None:
         return
     for oid in _unknown(made, state):
         made_one = _as_one_of(machine, cls.cls, cls.dotted, state.heap[oid])

@@ -17,6 +17,7 @@ from modellint.static.flow.frames import Frame, site_of
 from modellint.static.flow.heirs import leaves_open, runs_what_is_filled
 from modellint.static.flow.instances import Instances
 from modellint.static.flow.machine import CALL_SHARE, MAX_STEPS, Exhausted, Machine
+from modellint.static.flow.packages import grad_at_import
 from modellint.static.flow.quiet import Quiet
 from modellint.static.flow.relevance import Relevance
 from modellint.static.flow.startup import start_up
@@ -196,20 +197,24 @@ class FileAnalysis:
             self.exhausted.append(self.module.body)
             machine.recorder.abandon((), self.module.body)
             machine.uncover(0)
-            base = State.empty(Grad(ON, None))
+            base = State.empty(self._at_import)
         finally:
             machine.begin()
         base.path = {}
         start_up(machine, self.module, base)
         return base
 
+    @cached_property
+    def _at_import(self) -> Grad:
+        return grad_at_import(self._machine.project, self.module)
+
     def _top_level(self) -> State:
         machine = self._machine
         frame = Frame(machine.module_frame(self.module), self.module.body, None, ())
         machine.frames.append(frame)
-        ends = machine.block(self.module.body.body, [State.empty(Grad(ON, None))])
+        ends = machine.block(self.module.body.body, [State.empty(self._at_import)])
         ends += [left for _, left in frame.returns]
-        return join_states(ends) if ends else State.empty(Grad(ON, None))
+        return join_states(ends) if ends else State.empty(self._at_import)
 
     def _start(self, function: FunctionInfo, cls: ClassInfo | None) -> State:
         """Return the state in which a function, or a method of an instance of `cls`, begins without a known caller."""

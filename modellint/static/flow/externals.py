@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from modellint.static.flow import data, libraries
+from modellint.static.flow.annotated import declare_as
 from modellint.static.flow.construct import construct_external
 from modellint.static.flow.events import EXPORT, FORWARD, GRAPH_MADE
 from modellint.static.flow.handed import run_callbacks
@@ -156,6 +157,13 @@ def _partial(machine: Machine, args: Args, node: ast.Call, state: State) -> Valu
     if not args.positional:
         return NOTHING
     return Value(symbols=(Partial(args.positional[0], args._replace(positional=args.positional[1:])),))
+
+
+def _cast(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
+    """`cast(Net, net)` gives back its argument, and says of what class that is."""
+    value = args.get("val", 1) or NOTHING
+    declare_as(machine, args.get("typ", 0) or NOTHING, value, state)
+    return value
 
 
 def _identity_maker(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
@@ -357,6 +365,7 @@ _BUILTINS: dict[str, Handler] = {
 
 _FUNCTIONS: dict[str, Handler] = {
     IDENTITY: _first,
+    "typing.cast": _cast,
     "functools.partial": _partial,
     "functools.wraps": _identity_maker,
     "functools.lru_cache": _identity_maker,

@@ -42,8 +42,8 @@ LOOKS_ALIKE = frozenset("paddle paddlenlp mxnet mindspore jittor oneflow megengi
 OTHER_FRAMEWORKS = LOOKS_ALIKE | frozenset("tensorflow tf_keras keras jax flax haiku MNN".split())
 """Packages of networks that have neither torch's modes nor its autograd."""
 
-ESTIMATORS = frozenset("sklearn xgboost lightgbm catboost statsmodels".split())
-"""Packages whose models are no networks."""
+ESTIMATORS = frozenset("sklearn xgboost lightgbm catboost statsmodels cv2 dlib mediapipe".split())
+"""Packages whose models are no networks, or none of Python."""
 
 FORWARD_METHOD = re.compile(
     r"^_?(forward\w*|\w+_forward|encode\w*|decode\w*|predict\w*|infer\w*|generate\w*|sample(?!r)\w*|embed\w*|extract\w*|"

@@ -541,3 +541,89 @@ training.train(input(), net, torch.optim.Adam(net.parameters()), input())
 def test_the_call_of_the_evaluation_is_named_whoever_trains(lint: Lint) -> None:
     [found] = lint({"training.py": EPOCHS, "main.py": MAIN}, check=["training.py"], rules=["ML103"])
     assert [place.position.row for place in found.related] == [14, 11]
+
+
+SERVER = """
+from torchvision.models import resnet18
+
+class Model:
+    def __init__(self):
+        self.net = resnet18(weights="DEFAULT").eval()
+
+    def predict(self, x):
+        return self.net(x).argmax(1).tolist(){mark}
+"""
+
+
+@pytest.mark.parametrize(
+    ("init", "mark"),
+    [
+        ("import torch\n\ntorch.set_grad_enabled(False)\n", ""),
+        ("import torch\n\ntorch.set_grad_enabled(True)\n", "  # ML201"),
+        ("import torch\n\nif torch.cuda.is_available():\n    torch.set_grad_enabled(False)\n", "  # ML201"),
+        ("import torch\n\ndef serve():\n    torch.set_grad_enabled(False)\n", "  # ML201"),
+        ("import torch\n", "  # ML201"),
+    ],
+)
+def test_a_package_switches_autograd_off_as_it_is_imported(lint: Lint, init: str, mark: str) -> None:
+    inside = {"serving/__init__.py": init, "serving/models/__init__.py": "", "serving/models/net.py": SERVER}
+    program = {path: text.replace("{mark}", mark) for path, text in inside.items()}
+    lint({**program, "other/net.py": SERVER.format(mark="  # ML201")}, rules=["ML201"])
+
+
+CAST = """
+import typing
+import torch
+from torch import nn
+from typing import cast
+from makers import make
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(4, 4), {layer})
+
+    def forward(self, x):
+        return self.layers(x)
+
+def predict(x):
+    net = {made}
+    net.load_state_dict(torch.load("a.pt", weights_only=True))
+    with torch.no_grad():
+        return net(x).argmax(-1){mark}
+"""
+
+
+@pytest.mark.parametrize(
+    ("layer", "made", "mark"),
+    [
+        ("nn.ReLU()", "cast(Net, make())", "  # ML101:info"),
+        ("nn.Dropout(0.5)", "cast(Net, Net().eval())", ""),
+        ("nn.Dropout(0.5)", "typing.cast('Net', Net())", "  # ML101:error"),
+        ("nn.Dropout(0.5)", "cast(Net, make())", "  # ML101:error"),
+    ],
+)
+def test_a_cast_gives_back_what_it_is_given(lint: Lint, layer: str, made: str, mark: str) -> None:
+    lint(CAST.format(layer=layer, made=made, mark=mark), rules=["ML101"])
+
+
+OPENCV = """
+import torch
+{imports}
+
+def predict(path, image):
+    net = {made}
+    return net.forward(image).argmax(1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("imports", "made"),
+    [
+        ("import cv2", "cv2.dnn.readNet(path)"),
+        ("from sklearn.neural_network import MLPClassifier", "MLPClassifier().fit(path, image)"),
+        ("import xgboost", "xgboost.XGBClassifier()"),
+    ],
+)
+def test_what_is_no_network_of_torch(lint: Lint, imports: str, made: str) -> None:
+    lint(OPENCV.format(imports=imports, made=made), rules=["ML101", "ML201"], possible=True)

@@ -1,0 +1,36 @@
+"""What the packages around a file do to autograd as they are imported: before any line of the file runs."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from modellint.static.flow.frames import site_of
+from modellint.static.flow.values import OFF, ON, Grad
+from modellint.static.project import ModuleInfo, Project
+from modellint.static.project.names import last_name
+
+
+def grad_at_import(project: Project, module: ModuleInfo) -> Grad:
+    """Return the state of autograd in which the top level of a file begins: off where a package of it says so."""
+    for path in _inits_above(module.path):
+        package = project.load(path, module.path, "values")
+        if package is None:
+            break
+        if "set_grad_enabled" not in package.body.callees:
+            continue
+        for statement in package.body.body:
+            call = statement.value if isinstance(statement, ast.Expr) else None
+            if isinstance(call, ast.Call) and last_name(call.func) == "set_grad_enabled" and len(call.args) == 1:
+                if isinstance(call.args[0], ast.Constant) and call.args[0].value is False:
+                    return Grad(OFF, site_of(package, call))
+    return Grad(ON, None)
+
+
+def _inits_above(path: Path) -> Iterator[Path]:
+    """Yield the `__init__.py` of each folder around a file, innermost first, but for the file itself."""
+    for folder in path.parents:
+        init = folder / "__init__.py"
+        if init != path:
+            yield init
