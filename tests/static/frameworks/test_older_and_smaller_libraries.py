@@ -30,6 +30,19 @@ WRAPPED = """
     """
 
 SILENT = {
+    "mmcv tests models without gradients": """
+        import torch
+        from mmcv.runner import BaseModule
+        from torchvision.models import resnet18
+
+        class Pose(BaseModule):
+            def __init__(self):
+                super().__init__()
+                self.backbone = resnet18(weights="DEFAULT").eval()
+
+            def forward_test(self, img):
+                return self.backbone(img).detach().cpu().numpy()
+    """,
     "NeMo's translate() switches the mode, and its tokenizers have none": """
         from nemo.collections.nlp.models.machine_translation import MTEncDecModel
         from nemo.collections.multimodal_autoregressive.tokenizer import CosmosMultiModalTokenizer
@@ -142,6 +155,19 @@ SILENT = {
 }
 
 FOUND = {
+    "a method of such a model that mmcv does not call": """
+        import torch
+        from mmcv.runner import BaseModule
+        from torchvision.models import resnet18
+
+        class Pose(BaseModule):
+            def __init__(self):
+                super().__init__()
+                self.backbone = resnet18(weights="DEFAULT").eval()
+
+            def predict_pose(self, img):
+                return self.backbone(img).detach().cpu().numpy()  # ML201
+    """,
     "NeMo's models are in training mode when they are called": """
         import torch
         from nemo.collections.nlp.models.machine_translation import MTEncDecModel
