@@ -67,7 +67,8 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
     if any(isinstance(cls, ClassInfo) and differentiates(cls, context.project) for cls in classes):
         return  # whichever of the models it is given, it must be able to
     event, snapshot = bad[0]
-    if event.root.is_body and builds_what_differentiates(event.root.module, context.project):
+    given = isinstance(snapshot.obj.cls, ClassInfo) and context.classes.dependence(snapshot.obj.cls).hangs_on
+    if event.root.is_body and given and builds_what_differentiates(event.root.module, context.project):
         return
     # a switch thrown on purpose is the business of the rule about autograd at inference
     if snapshot.grad.site is not None or gradients_asked(event, snapshot):
