@@ -13,6 +13,7 @@ from modellint.static.project.names import last_name
 
 _SWITCHES = frozenset({"no_grad", "inference_mode"})
 _NAMED_FOR_ONE = re.compile(r"no_?grad|inference_?mode")  # decorators of a project's own
+_ASKS = re.compile(r"grad(?!.*penalty)|^backward$")  # a penalty is for training alone
 _DEEPEST = 3
 
 
@@ -53,8 +54,7 @@ def differentiates(cls: ClassInfo, project: Project) -> bool:
     methods = [forward] if forward is not None else []
     for method in methods:
         for call in method.calls:
-            named = "grad" in (last_name(call.func) or "") or last_name(call.func) == "backward"
-            symbol = project.resolve_in(method, call.func) if named else None
+            symbol = project.resolve_in(method, call.func) if _ASKS.search(last_name(call.func) or "") else None
             if symbol is not None and symbol.dotted.startswith("torch.autograd."):
                 return True
             if symbol is not None and isinstance(symbol.target, FunctionInfo) and symbol.target not in methods:
