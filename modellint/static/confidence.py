@@ -251,7 +251,6 @@ DOUBTS = (
     Doubt("ML103", "nothing in the class tells of a mode", _has_no_known_mode, 2, 6),
     Doubt("ML103", "who built the model called eval(), who trains is out of sight", _was_built_so, 0, 8),
     Doubt("ML109", "builds parts out of sight, of which nothing tells of a mode", _builds_what_has_no_known_mode, 0, 1),
-    Doubt("ML109", "nothing tells that the model depends on the mode", _nothing_tells, 0, 2),
     Doubt("ML201", "a method that nobody in sight calls, without eval()", _is_readied_out_of_sight, 0, 3),
     Doubt("ML201", "an `except` repeats what its `try` did under no_grad", _is_second_try, 0, 7),
 )

@@ -15,10 +15,8 @@ from modellint.static.project.names import last_name
 def grad_at_import(project: Project, module: ModuleInfo) -> Grad:
     """Return the state of autograd in which the top level of a file begins: off where a package of it says so."""
     for path in _inits_above(module.path):
-        package = project.load(path, module.path, "values")
-        if package is None:
-            break
-        if "set_grad_enabled" not in package.body.callees:
+        package = project.load(path, module.path, "calls")
+        if package is None or "set_grad_enabled" not in package.body.callees:
             continue
         for statement in package.body.body:
             call = statement.value if isinstance(statement, ast.Expr) else None
@@ -29,8 +27,10 @@ def grad_at_import(project: Project, module: ModuleInfo) -> Grad:
 
 
 def _inits_above(path: Path) -> Iterator[Path]:
-    """Yield the `__init__.py` of each folder around a file, innermost first, but for the file itself."""
+    """Yield the `__init__.py` of each package around a file, innermost first, but for the file itself."""
     for folder in path.parents:
         init = folder / "__init__.py"
+        if not init.is_file():
+            break
         if init != path:
             yield init
