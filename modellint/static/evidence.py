@@ -18,6 +18,7 @@ from modellint.static.project.names import last_name
 from modellint.static.purpose import (
     acts,
     asked_to_train,
+    calls_around,
     functions_around,
     is_test_code,
     means_inference,
@@ -105,9 +106,7 @@ def is_explained(event: Event, snapshot: Snapshot) -> bool:
         return False
     if not has_loaded_weights(snapshot) or put_into_training(snapshot) or is_test_code(event):
         return False
-    modules = {function.module for function in functions_around(event)}
-    scopes = (scope for module in modules for scope in (module.body, *module.functions))
-    return not any(_LEARNS.search(name) for scope in scopes for name in scope.callees)
+    return not any(map(_LEARNS.search, calls_around(event)))
 
 
 _LEARNS = re.compile(r"^(step|train\w*|fit)$|_step$|optim|minimi[sz]e|^(SGD|Adam\w*|RMSprop|LBFGS)$")

@@ -44,6 +44,14 @@ def functions_around(event: Event) -> list[FunctionInfo]:
     return [event.function, *(step.caller for step in reversed(event.key.chain))]
 
 
+def calls_around(event: Event) -> Iterator[str]:
+    """Yield the names that are called in the files of an event and of the way to it, each scope's in turn."""
+    modules = {function.module for function in functions_around(event)}
+    for module in modules:
+        for scope in (module.body, *module.functions):
+            yield from scope.callees
+
+
 def is_test_code(event: Event) -> bool:
     """Tell whether an event happened in a test suite, where names that speak of tests are no evidence."""
     module = event.root.module

@@ -40,11 +40,13 @@ def _methods_named(event: Event, context: FileContext) -> list[FunctionInfo]:
 
 def _runs_readied(method: FunctionInfo, context: FileContext) -> bool:
     assert method.cls is not None
-    family = context.project.ancestry(method.cls)[0]
-    kept = [pair for cls in family for other in cls.methods.values() for pair in stored(other)]
-    ready = {name for name, value in kept if ast.unparse(value).endswith(".eval()")}
     run = {attribute_of(_owner(call.func), method.self_name or "") for call in method.calls} - {None}
-    return bool(run) and run <= ready
+    if not run:
+        return False
+    family = context.project.ancestry(method.cls)[0]
+    switching = [other for cls in family for other in cls.methods.values() if "eval" in other.callees]
+    kept = (pair for other in switching for pair in stored(other))
+    return run <= {name for name, value in kept if ast.unparse(value).endswith(".eval()")}
 
 
 def _owner(func: ast.expr) -> ast.expr:

@@ -23,7 +23,7 @@ from modellint.static.merge import merged
 from modellint.static.naming import is_test_module
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.trees import walk
-from modellint.static.purpose import functions_around
+from modellint.static.purpose import calls_around, functions_around
 from modellint.static.sites import Place, in_order, places, seen_in, unchecked_callers
 
 
@@ -110,9 +110,7 @@ def _left_to_trainers(context: FileContext) -> Iterator[Finding]:
 
 def _steps(event: Event) -> bool:
     """Tell whether the file around a training forward, or a way to it, takes steps: a backward alone is measured."""
-    modules = {function.module for function in functions_around(event)}
-    scopes = [scope for module in modules for scope in (module.body, *module.functions)]
-    return any(_STEPS.search(name) for scope in scopes for name in scope.callees)
+    return any(map(_STEPS.search, calls_around(event)))
 
 
 _STEPS = re.compile(r"^step$|_step$|^step_|optimi[sz]e|update|minimi[sz]e|train|fit$")

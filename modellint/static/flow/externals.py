@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from typing import TypeAlias
 
+from modellint.static.classes import first_part
 from modellint.static.flow import data, libraries
 from modellint.static.flow.annotated import declare_as
 from modellint.static.flow.construct import construct_external
@@ -116,7 +117,7 @@ def call_external(machine: Machine, dotted: str, args: Args, node: ast.Call, sta
         return Value(taint=taint | {machine.leaf(node)} if leaf else taint)
     data.escape(machine, node, args, state, last)
     run_callbacks(machine, last, args, node, state)
-    if dotted.split(".", 1)[0] in ESTIMATORS:
+    if first_part(dotted) in ESTIMATORS:
         return Value(taint=args.taint)
     return data.after_unknown(machine.out_of_sight(node, args, state), node)
 
