@@ -48,9 +48,6 @@ class Finding:
     related: tuple[tuple[Site, str], ...] = ()
 
 
-_LOADING = frozenset({"load_state_dict", "from_pretrained", "load", "create_model", "hub", "export", "jit"})
-
-
 class Analyses:
     """The flow analyses of the last files, since a file and its callers ask for the same ones again and again."""
 
@@ -168,9 +165,8 @@ class FileContext:
     def _own(self) -> FileAnalysis:
         """The flow analysis of the functions that are judged in this file itself."""
         analysis = self._analyses.of(self.module)
-        is_test = is_test_module(self.module) and _LOADING.isdisjoint(self.module.body.words)
-        if not is_test and not self._is_of_another_library:
-            analysis.run()  # test code shows no inference, unless it loads weights
+        if not is_test_module(self.module) and not self._is_of_another_library:
+            analysis.run()  # test code shows no inference
         return analysis
 
     @cached_property

@@ -49,7 +49,7 @@ _PURE = frozenset({RANDOM})
 
 def touch(machine: Machine, oid: int, state: State) -> None:
     """Note that somebody may have given weights to an object, and so to what it is a part of, and to its parts."""
-    _mark(oid, state, set())
+    _mark(oid, state)
     seen = {oid}
     while oid in machine.owners:
         oid = machine.owners[oid][0]
@@ -59,16 +59,20 @@ def touch(machine: Machine, oid: int, state: State) -> None:
         state.heap[oid] = state.heap[oid]._replace(touched=True)
 
 
-def _mark(oid: int, state: State, seen: set[int]) -> None:
-    obj = state.heap.find(oid)
-    if oid in seen or obj is None or (obj.touched and obj.kind != INSTANCE):
-        return
-    seen.add(oid)
-    if obj.kind in (MODEL, OPAQUE):
-        state.heap[oid] = obj._replace(touched=True)
-    for value in obj.attrs.values():
-        for inner in value.refs:
-            _mark(inner, state, seen)
+def _mark(oid: int, state: State) -> None:
+    """Touch an object and what it holds; what was touched before has touched its parts, but for an instance."""
+    waiting, seen = [oid], {oid}
+    while waiting:
+        current = waiting.pop()
+        obj = state.heap.find(current)
+        if obj is None or (obj.touched and obj.kind != INSTANCE):
+            continue
+        if obj.kind in (MODEL, OPAQUE):
+            state.heap[current] = obj._replace(touched=True)
+        for value in obj.attrs.values():
+            if not value.refs <= seen:
+                waiting += value.refs - seen
+                seen |= value.refs
 
 
 def touch_given(machine: Machine, node: ast.AST, args: Args, state: State) -> None:
