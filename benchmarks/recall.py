@@ -65,7 +65,7 @@ def lay_out(mirror: Path, repository: str, commit: str) -> Path | None:
     """Return a folder with the tree of `commit`, laid out once; None where there is no such clone or commit."""
     clone = mirror / repository.replace("/", "+") / "repo"
     tree = TREES / f"{repository.replace('/', '+')}@{commit[:12]}"
-    if (tree / ".laid").exists():
+    if (tree / ".git").exists():
         return tree
     if not clone.exists():
         return None
@@ -93,7 +93,7 @@ def lay_out(mirror: Path, repository: str, commit: str) -> Path | None:
             path.write_bytes(blobs[at : at + int(size[0])])
         at += int(size[0]) + 1
     tree.mkdir(parents=True, exist_ok=True)
-    (tree / ".laid").touch()
+    (tree / ".git").mkdir()  # as a clone has: what lies around it is no part of the project
     return tree
 
 

@@ -154,7 +154,7 @@ class FileContext:
         The functions that call what another checked file leaves to its callers are among those analysed: whichever of
         the two files is checked first, both then know the same.
         """
-        asked = self._own.owing_callees()
+        asked = self._own.owing_callees() if self._is_followed else ()
         names = {name_in_calls(callee) for callee in asked if self._is_left_open(callee)}
         if names:
             _ = self.asking_callers  # what other files ask for, before there is more
@@ -165,8 +165,8 @@ class FileContext:
     def _own(self) -> FileAnalysis:
         """The flow analysis of the functions that are judged in this file itself."""
         analysis = self._analyses.of(self.module)
-        if not is_test_module(self.module) and not self._is_of_another_library:
-            analysis.run()  # test code shows no inference
+        if self._is_followed:
+            analysis.run()
         return analysis
 
     @cached_property
@@ -181,11 +181,16 @@ class FileContext:
         other = self.neighbour(callee.module.path, "calls")
         return other is not None and callee in other.asking_callers
 
-    @property
-    def _is_of_another_library(self) -> bool:
-        """Whether a file imports a library whose models look like those of torch, and not torch itself."""
+    @cached_property
+    def _is_followed(self) -> bool:
+        """Whether the functions of this file are analysed.
+
+        Tests show no inference, nor does what imports a library whose models look like those of torch, and not torch.
+        """
+        if is_test_module(self.module):
+            return False
         roots = {imported.module.split(".")[0] for imported in self.module.imports.values() if not imported.level}
-        return not LOOKS_ALIKE.isdisjoint(roots) and self.knowledge.roots.isdisjoint(roots)
+        return LOOKS_ALIKE.isdisjoint(roots) or not self.knowledge.roots.isdisjoint(roots)
 
     @cached_property
     def _forwards(self) -> frozenset[Site]:

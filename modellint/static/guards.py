@@ -213,6 +213,16 @@ def bindings(function: FunctionInfo) -> Iterator[tuple[str, ast.expr]]:
                         yield item.id, node.value
 
 
+def values_bound(function: FunctionInfo, name: str) -> list[ast.expr]:
+    """Return what `function` assigns to its local variable `name`, or to a tuple that the variable is in."""
+    known: dict[str, list[ast.expr]] | None = function.memo.get(values_bound)
+    if known is None:
+        known = function.memo[values_bound] = {}
+        for variable, value in bindings(function):
+            known.setdefault(variable, []).append(value)
+    return known.get(name, [])
+
+
 def _assignments(function: FunctionInfo) -> Iterator[tuple[str, ast.expr]]:
     for node in own(function, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr):
         if isinstance(node, ast.Assign):

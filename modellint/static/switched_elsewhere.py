@@ -10,7 +10,7 @@ from modellint.static.context import FileContext
 from modellint.static.family import runs_without_gradients, under_switch
 from modellint.static.flow.events import Event, Snapshot
 from modellint.static.flow.values import EVAL
-from modellint.static.guards import bindings
+from modellint.static.guards import values_bound
 from modellint.static.handed_over import is_handed_over
 from modellint.static.left_open import is_held_by_something
 from modellint.static.looked_at import reads_graphs
@@ -171,7 +171,7 @@ def _is_of_another(func: ast.expr, scope: FunctionInfo, method: FunctionInfo, pr
     if func.value.id == scope.self_name:
         classes = [scope.cls]
     else:
-        makers = [v.func for name, v in bindings(scope) if name == func.value.id and isinstance(v, ast.Call)]
+        makers = [v.func for v in values_bound(scope, func.value.id) if isinstance(v, ast.Call)]
         symbols = [project.resolve_in(scope, m.value if isinstance(m, ast.Attribute) else m) for m in makers]
         classes = [s.target for s in symbols if s is not None and isinstance(s.target, ClassInfo)]
     return any(cls is not None and cls is not method.cls and method.name in cls.methods for cls in classes)

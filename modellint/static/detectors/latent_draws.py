@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from modellint.static.guards import assignments, bindings, own, path_to, values_of, walk_own
+from modellint.static.guards import assignments, bindings, own, path_to, values_bound, values_of, walk_own
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import parameters
 from modellint.static.project.names import last_name
@@ -160,7 +160,7 @@ def _is_spread(method: FunctionInfo, factor: ast.expr) -> bool:
     own = {argument.arg for argument, _ in parameters(method)}
     for node in walk(factor):
         if isinstance(node, ast.Name):
-            values = [value for name, value in bindings(method) if name == node.id]
+            values = values_bound(method, node.id)
             if any(_makes_positive(value) or _is_root_of_variance(method, value) for value in values):
                 return True
             if _SPREAD.search(node.id) and (node.id in own or any(_is_predicted(method, v) for v in values)):

@@ -15,7 +15,7 @@ from modellint.static.evidence import PREDICTS, is_shape_check, wrong_call
 from modellint.static.flow.events import FORWARD, Event, Snapshot
 from modellint.static.flow.newlayers import WEIGHTS_IN_PARTS, new_layer
 from modellint.static.flow.values import OFF, RANDOM, UNKNOWN, Site
-from modellint.static.guards import bindings
+from modellint.static.guards import values_bound
 from modellint.static.merge import merged
 from modellint.static.naming import snake
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo
@@ -224,7 +224,7 @@ def _is_synthetic(function: FunctionInfo, value: ast.expr, depth: int) -> bool:
         elif isinstance(node, ast.Name) and depth < _HOPS:
             if _MADE_UP.search(snake(node.id)):
                 return True
-            if any(_is_synthetic(function, v, depth + 1) for n, v in bindings(function) if n == node.id):
+            if any(_is_synthetic(function, v, depth + 1) for v in values_bound(function, node.id)):
                 return True
     return False
 

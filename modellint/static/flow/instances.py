@@ -11,7 +11,15 @@ from modellint.static.flow.decorators import decorate
 from modellint.static.flow.frames import Frame
 from modellint.static.flow.heirs import left_empty
 from modellint.static.flow.machine import Exhausted, Machine
-from modellint.static.flow.startup import MODE_WORDS, assigned_to_self, fills, may_end_training, methods_of, sets_up
+from modellint.static.flow.startup import (
+    MODE_WORDS,
+    assigned_to_self,
+    fills,
+    may_end_training,
+    may_fill,
+    methods_of,
+    sets_up,
+)
 from modellint.static.flow.state import State
 from modellint.static.flow.values import (
     ENTRY_MODES,
@@ -119,9 +127,12 @@ class Instances:
         """Take over the attributes that methods other than `__init__` give an instance before others use them."""
         machine = self._machine
         me = Value(refs=frozenset({oid}))
-        methods = methods_of(machine.project.ancestry(cls)[0])
+        family = machine.project.ancestry(cls)[0]
+        methods = methods_of(family)
         for method in methods:
             if method.name.startswith("__") or not sets_up(method):
+                continue
+            if not may_fill(family, method, state.heap[oid].attrs):
                 continue
             after = state.over()
             machine.frames.append(Frame(machine.module_frame(method.module), method.module.body, None, ()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from modellint.static.flow.binding import unknown_arguments
 from modellint.static.flow.frames import Frame
@@ -175,6 +175,31 @@ def methods_of(family: Iterable[ClassInfo]) -> list[FunctionInfo]:
         for name, method in cls.methods.items():
             found.setdefault(name, method)
     return list(found.values())
+
+
+def may_fill(family: Iterable[ClassInfo], method: FunctionInfo, attrs: Mapping[str, Value]) -> bool:
+    """Tell whether a method, or one that it leads to, assigns an attribute that is not among `attrs`, or None there.
+
+    `family` are the class itself and those before it.
+    """
+    named: dict[str, list[FunctionInfo]] = {}
+    for cls in family:
+        for name, other in cls.methods.items():
+            named.setdefault(name, []).append(other)
+    waiting, seen = [method], {method}
+    while waiting:
+        current = waiting.pop()
+        if not _REFLECTS.isdisjoint(current.words):
+            return True
+        if any(attrs.get(name) in (None, NONE) for name in assigned_to_self(current)):
+            return True
+        for name in current.callees & named.keys():
+            waiting += [other for other in named[name] if other not in seen]
+            seen.update(named[name])
+    return False
+
+
+_REFLECTS = frozenset({"setattr", "__dict__", "__setattr__"})
 
 
 def fills(methods: Iterable[FunctionInfo], method: FunctionInfo, name: str, before: Value | None) -> bool:
