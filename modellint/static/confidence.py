@@ -18,14 +18,14 @@ from modellint.static.context import FileContext
 from modellint.static.dependence import NO, UNKNOWN
 from modellint.static.flow.events import Event, Snapshot
 from modellint.static.flow.frames import call_at, holds
-from modellint.static.flow.libraries import JUST_BUILT, SAVED_WHOLE
-from modellint.static.flow.values import ENTRY, TRAIN, UNKNOWN_MODES, Site, kinds
+from modellint.static.flow.libraries import SAVED_WHOLE
+from modellint.static.flow.values import ENTRY, JUST_BUILT, LOADED, TRAIN, UNKNOWN_MODES, Site, kinds
 from modellint.static.guards import path_to
 from modellint.static.left_open import sees_to_it_itself, switched_for_training_alone
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import parameters
 from modellint.static.project.names import dotted_name
-from modellint.static.snapshots import has_loaded_weights, in_eval, in_train, put_into_training
+from modellint.static.snapshots import in_eval, in_train, put_into_training
 
 
 class Case(NamedTuple):
@@ -87,6 +87,10 @@ _DEPEND = (
 """What a project names that has layers which depend on the mode, of its own or of a library of models."""
 
 
+_BASES = ("(nn.Module", "(torch.nn.Module")
+"""How the bases of a class begin that is a module of torch."""
+
+
 def _comes_from_where_nothing_has_a_mode(case: Case) -> bool:
     """Tell whether a model is of a project with modules of which none has a mode, and was made or saved out of sight.
 
@@ -97,7 +101,7 @@ def _comes_from_where_nothing_has_a_mode(case: Case) -> bool:
             if fact.how != SAVED_WHOLE and (fact.how != JUST_BUILT or _is_imported(case.context, snapshot.obj.born)):
                 return False
     project, mine = case.context.project, case.context.module.path
-    modules = frozenset(project.mentioning("nn.Module", mine, "calls"))
+    modules = frozenset(path for begin in _BASES for path in project.mentioning(begin, mine, "calls"))
     near = _read_by(case.context)
     looked_at = near if not near.isdisjoint(modules) else None
     named = (path for word in _DEPEND for path in project.mentioning(word, mine, "calls"))
@@ -167,7 +171,7 @@ def _nothing_tells(case: Case) -> bool:
     trained = case.event.model_trained and not _is_of_a_module(case) and not of_torch
     if trained or "eval" in case.event.function.words:
         return False
-    likely = has_loaded_weights(case.snapshot)
+    likely = LOADED in obj.weights
     if isinstance(obj.cls, ClassInfo):
         likely = obj.hints or classes.dependence(obj.cls).hints
     elif obj.cls is not None:

@@ -12,7 +12,7 @@ from modellint.static.attributes import stored
 from modellint.static.classes import Classes
 from modellint.static.dependence import NO
 from modellint.static.flow.values import RANDOM
-from modellint.static.guards import walk_own
+from modellint.static.guards import conditions, walk_own
 from modellint.static.knowledge import ABSENT, UNSURE, settle
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.names import dotted_name, last_name
@@ -25,6 +25,7 @@ _SCALES = re.compile(r"Norm(\dd)?$|PReLU$")  # they learn, but nobody notices wh
 _LOADS = re.compile(r"load|restore|resume|pretrain|from_file|download|fetch|(^|_)ckpt|_checkpoint$|^copy_$")
 _PLAIN_FILES = re.compile(r"^(json|yaml|toml|tomllib|omegaconf|OmegaConf|configparser)\b|^(safe_load|autoload)$")
 _ASKS = re.compile(r"pretrain|^weights$|checkpoint_path|ckpt|encoder_weights|state_dict|init_from|resume")
+_READS_ARRAYS = frozenset({"torch.load", "np.load", "numpy.load", "pickle.load"})
 _PARAMETER = frozenset({"data", "weight", "bias"})
 _BASES = frozenset(
     "torch object abc typing transformers huggingface_hub lightning pytorch_lightning torchvision timm nn".split()
@@ -78,6 +79,16 @@ class Weights:
         if cls not in self._known:
             self._known[cls] = self._of(cls)
         return self._known[cls]
+
+    def always_loads(self, cls: ClassInfo) -> bool:
+        """Tell whether the constructor of `cls` loads weights whatever it is given: `np.load(path)` at its top."""
+        init = self._project.method(cls, "__init__")
+        loading = (call for name in ("load_state_dict", "load") for call in init.calls_of(name)) if init else ()
+        return any(
+            last_name(call) == "load_state_dict" or dotted_name(call.func) in _READS_ARRAYS
+            for call in loading
+            if init is not None and not list(conditions(init, call))
+        )
 
     def is_function(self, cls: ClassInfo) -> bool:
         """Tell whether an instance is a mere function: without weights and mode, and so is each part that it runs."""

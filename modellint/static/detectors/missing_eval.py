@@ -15,8 +15,8 @@ from modellint.static.context import FileContext, Finding
 from modellint.static.dependence import NO, YES
 from modellint.static.evidence import PREDICTS, as_trained, is_explained, is_inference, wrong_call
 from modellint.static.flow.events import FORWARD, Event, Snapshot
-from modellint.static.flow.libraries import JUST_BUILT, SAVED_WHOLE
-from modellint.static.flow.values import ENTRY, EVAL, MIXED, OFF, TRAIN, Modes, Site, kinds
+from modellint.static.flow.libraries import SAVED_WHOLE
+from modellint.static.flow.values import ENTRY, EVAL, JUST_BUILT, MIXED, OFF, TRAIN, UNKNOWN_MODES, Modes, Site, kinds
 from modellint.static.guards import own
 from modellint.static.hidden import hides_children
 from modellint.static.left_open import (
@@ -65,7 +65,9 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
         return
     event, snapshot = next((case for case in bad if not hides_children(case[1], context.classes)), bad[0])
     if snapshot.obj.depends == NO and (not has_loaded_weights(snapshot) or _knows_of_modes(event, context)):
-        return  # a remark is for what is shipped, and for authors who have not thought of modes
+        # a remark is for what is shipped, and for authors who have not thought of modes
+        yield from _judge_open(place, good, trained, context)
+        return
     # code shared with training is right there: what is wrong is the call that leads to it from elsewhere
     ways = {event.key.chain for event, _ in bad}
     good += [other for other in trained if other.key.chain not in ways]
@@ -219,14 +221,15 @@ def _judge_open(
             continue  # by a method that readies the model, or may
         for snapshot in event.snapshots:
             left_open = open_mode(snapshot)
-            if not (left_open or _perhaps_train(snapshot)) or event.training:
+            made = _is_made_out_of_sight(snapshot)
+            if not (left_open or made or _perhaps_train(snapshot)) or event.training:
                 continue
             if snapshot.obj.depends == NO:
                 continue
             if named_for_inference(event) and (
                 sibling_sets_eval(event, context)
-                or readies_another(event, snapshot, context)
-                or (is_inference(event, snapshot) and is_never_switched(event, context))
+                or (not made and readies_another(event, snapshot, context))
+                or (not made and is_inference(event, snapshot) and is_never_switched(event, context))
             ):
                 site = _blamed(event, place, [*good, *trained])
                 finding = _finding(event, snapshot, site, Confidence.LIKELY, context)
@@ -262,6 +265,11 @@ def _computes_a_loss(event: Event, context: FileContext) -> bool:
     return any(
         other.function is event.function and any(records(s) for s in other.snapshots) for other in context.flow.events
     )
+
+
+def _is_made_out_of_sight(snapshot: Snapshot) -> bool:
+    """Tell whether nothing is known of a model but that a call out of sight made it: `self.module_cls(**kwargs)`."""
+    return snapshot.modes == UNKNOWN_MODES and snapshot.obj.how == "call"
 
 
 def _perhaps_train(snapshot: Snapshot) -> bool:

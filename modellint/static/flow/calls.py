@@ -14,7 +14,15 @@ from modellint.static.flow.machine import Machine
 from modellint.static.flow.names import member_value
 from modellint.static.flow.objects import call_method, call_object
 from modellint.static.flow.state import State
-from modellint.static.flow.targets import MAX_ALTERNATIVES, TAINT_HELD, class_variable, entries, part_of, unpacked
+from modellint.static.flow.targets import (
+    MAX_ALTERNATIVES,
+    TAINT_HELD,
+    class_variable,
+    entries,
+    function_attribute,
+    part_of,
+    unpacked,
+)
 from modellint.static.flow.values import (
     CONTAINER,
     CUT,
@@ -160,6 +168,10 @@ def attribute(machine: Machine, owner: Value, name: str, state: State, called: b
             parts.append(member_value(machine, symbol.symbol, name, state))
         elif isinstance(symbol, ClassValue):
             parts.append(_class_attribute(machine, symbol, name, state))
+        elif isinstance(symbol, FunctionValue) and (
+            (held := function_attribute(machine, symbol.function, name, state)) is not None
+        ):
+            parts.append(held)
         else:
             parts.append(Value(symbols=(BoundMethod(name, Value(symbols=(symbol,), taint=owner.taint)),)))
     switched: set[int] = set()

@@ -80,7 +80,7 @@ def construct(machine: Machine, symbol: ClassValue, args: Args, node: ast.Call, 
             depends.answer,
             depends.detail,
             True,
-            touched=built_from_weights(args, state),
+            touched=built_from_weights(args, state) or machine.quiet.weights.always_loads(cls),
             hints=depends.hints and all(keyword.arg is not None for keyword in node.keywords),
         )
     else:

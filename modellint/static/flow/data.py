@@ -53,7 +53,11 @@ PREDICTIONS = {
 }
 """Methods of a tensor, or of an array of another library, that turn it into a prediction or a number."""
 
-SETS_MODE = re.compile(r"eval|infer|freeze|unfreeze|set_mode|train_mode|setup|prepare|initiali[sz]e|fuse|to_test", re.I)
+SETS_MODE = re.compile(
+    r"eval|infer|freeze|unfreeze|set_mode|train_mode|setup|initiali[sz]e|fuse|to_test|"
+    r"prepare(?!_(\w+_)?(inputs?|labels?|batch(es)?|data|targets?|samples?|masks?|tokens?|images?|texts?|prompts?|latents?))",
+    re.I,
+)
 """Names of functions out of sight that may set the mode of a model they are given."""
 
 LOADS = re.compile(r"load|restore|resume|checkpoint|pretrained|weights", re.I)
@@ -187,7 +191,8 @@ def escape(machine: Machine, node: ast.Call, args: Args, state: State, name: str
         for oid in value.refs:
             obj = state.heap[oid]
             if sets or any(key in args.keywords for key in ("eval", "eval_mode", "is_eval")):
-                obj = obj._replace(modes=UNKNOWN_MODES)
+                # no longer a mere call's result, which whoever loads weights into it would take for new
+                obj = obj._replace(modes=UNKNOWN_MODES, how="" if obj.how == "call" else obj.how)
             if loads:
                 obj = obj._replace(weights=frozenset({"loaded", "unknown"}))
             state.heap[oid] = obj

@@ -54,9 +54,6 @@ HELD = "model"
 SAVED_WHOLE = "torch.load()"
 """What left a model in the mode in which it was saved as a whole."""
 
-JUST_BUILT = "built here"
-"""What left a model in training mode of which nothing is known but that its weights are still to be loaded."""
-
 IDENTITY = "modellint.identity"
 """The outside name of a function that returns its argument."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from modellint.static.flow import data, libraries
+from modellint.static.flow import data
 from modellint.static.flow.construct import training_from
 from modellint.static.flow.events import EVAL_AGAIN
 from modellint.static.flow.forwards import forward, looks_like_model, written
@@ -15,6 +15,7 @@ from modellint.static.flow.targets import GRADIENTS_ASKED, LEAF_HELD, TAINT_HELD
 from modellint.static.flow.touching import touch
 from modellint.static.flow.values import (
     EVAL,
+    JUST_BUILT,
     LOADED,
     MODEL,
     NOTHING,
@@ -143,7 +144,7 @@ def _load_weights(machine: Machine, oid: int, weights: Facts, node: ast.Call, st
     modes = obj.modes
     if obj.how == "call" and modes == UNKNOWN_MODES:
         # what a factory out of sight returned and still needs its weights was just built: in training mode
-        modes = training_from(obj.born or machine.site(node), libraries.JUST_BUILT)
+        modes = training_from(obj.born or machine.site(node), JUST_BUILT)
     state.heap[oid] = obj._replace(
         kind=MODEL if obj.kind == OPAQUE else obj.kind, weights=weights, proven=True, modes=modes
     )

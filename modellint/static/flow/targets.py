@@ -24,6 +24,7 @@ from modellint.static.flow.values import (
     Children,
     ClassValue,
     External,
+    FunctionValue,
     ModuleValue,
     Obj,
     Parameters,
@@ -34,7 +35,7 @@ from modellint.static.flow.values import (
 )
 from modellint.static.flow.vocabulary import HELD_MODEL
 from modellint.static.naming import PREPARES_DATA
-from modellint.static.project import ClassInfo
+from modellint.static.project import ClassInfo, FunctionInfo
 
 MAX_UNROLL = 6
 LEAF_HELD = "<leaf>"
@@ -179,12 +180,24 @@ def class_variable(machine: Machine, cls: ClassInfo, name: str, state: State) ->
     return None
 
 
+def _function_home(machine: Machine, function: FunctionInfo) -> int:
+    """Return the number under which the attributes of a function are kept, as in `infer.model = build()`."""
+    return machine.number(("attributes", function))
+
+
+def function_attribute(machine: Machine, function: FunctionInfo, name: str, state: State) -> Value | None:
+    """Return the attribute that was assigned to a function; None where none was assigned in sight."""
+    return state.variables.find((_function_home(machine, function), name))
+
+
 def set_attribute(machine: Machine, owner: Value, name: str, value: Value, state: State, node: ast.AST) -> None:
     """Set the attribute `name` of every object that `owner` may be."""
     touch_attribute(machine, owner, name, value, state)
     for symbol in owner.symbols:
         if isinstance(symbol, ClassValue):
             state.variables[class_home(machine, symbol.cls), name] = value
+        if isinstance(symbol, FunctionValue):
+            state.variables[_function_home(machine, symbol.function), name] = value
         if isinstance(symbol, Children) and name == "training":
             state.heap[symbol.owner] = state.heap[symbol.owner]._replace(modes=UNKNOWN_MODES)
         if isinstance(symbol, Parameters) and name == "requires_grad" and only_constant(value) == (False,):

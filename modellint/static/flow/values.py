@@ -35,6 +35,10 @@ class Site(NamedTuple):
         return str(self.row) if self.path == path else f"{self.row} of {PurePath(self.path).name}"
 
 
+JUST_BUILT = "built here"
+"""What left a model in training mode of which nothing is known but that its weights are still to be loaded."""
+
+
 class ModeFact(NamedTuple):
     """A mode and what put the object into it (`site` None: nothing in sight), as a message calls it."""
 
@@ -322,6 +326,18 @@ class Obj(NamedTuple):
     hints: bool = False
 
 
+def _either_modes(a: Obj, b: Obj) -> Modes:
+    """Return the modes of an object that is in one of two states.
+
+    What a call out of sight made and one branch loads weights into was just built in the other, too.
+    """
+    if a.how == b.how == "call":
+        for one, other in ((a, b), (b, a)):
+            if other.modes == UNKNOWN_MODES and all(fact.how == JUST_BUILT for fact in one.modes):
+                return one.modes
+    return a.modes | b.modes
+
+
 def join_objects(a: Obj, b: Obj) -> Obj:
     """Return an object that is in one of the two states."""
     if a is b:
@@ -335,7 +351,7 @@ def join_objects(a: Obj, b: Obj) -> Obj:
         attrs = merged
     return a._replace(
         kind=a.kind if a.kind == b.kind or b.kind == OPAQUE else b.kind,
-        modes=a.modes | b.modes,
+        modes=_either_modes(a, b),
         weights=a.weights | b.weights,
         attrs=attrs,
         depends=a.depends if a.depends == b.depends else UNKNOWN,
