@@ -67,6 +67,7 @@ from modellint.static.flow.values import (
 from modellint.static.flow.vocabulary import METRIC
 from modellint.static.knowledge import Knowledge
 from modellint.static.project import FunctionInfo, ModuleInfo, Project
+from modellint.static.project.names import last_name
 
 MAX_DEPTH = 12
 MAX_STEPS = 12_000
@@ -90,6 +91,9 @@ _STARTS = itertools.count(0, 1 << 40)
 
 
 LAMBDA = "<lambda>"
+
+_HANDS_OUT = frozenset({"getattr", "get", "get_submodule", "next", "pop", "popitem"})
+"""What gives something that was there before, and builds nothing."""
 
 
 class Exhausted(Exception):
@@ -381,7 +385,9 @@ class Machine:
             touch_given(self, node, args, state)
         if not args.taint <= {CUT}:
             return Value(taint=args.taint)
-        obj = Obj(OPAQUE, None, "", self.site(node), "call", UNKNOWN_MODES, UNKNOWN_WEIGHTS, {})
+        func = node.func if isinstance(node, ast.Call) and not isinstance(node.func, ast.Call) else None
+        how = "" if func is not None and last_name(func) in _HANDS_OUT else "call"
+        obj = Obj(OPAQUE, None, "", self.site(node), how, UNKNOWN_MODES, UNKNOWN_WEIGHTS, {})
         return self.allocate(node, state, obj, "result")
 
     def begin(self, budget: int = MAX_STEPS) -> None:

@@ -73,7 +73,10 @@ class Adapter:
     [
         ("spec.architecture(**spec.options)", "", "\n        self.model.eval()", ""),
         ("spec.architecture(**spec.options)", "\n        spec.prepare(self.model)", "", ""),
+        ("getattr(spec, path.stem)", "", "", ""),  # which was there before
+        ("spec.zoo.get(path.stem)", "", "", ""),
         ("spec.architecture(**spec.options)", "", "", "  # ML101"),
+        ("spec.zoo.get(path.stem)(**spec.options)", "", "", "  # ML101"),
     ],
 )
 def test_what_one_branch_loads_was_just_built(lint: Lint, made: str, between: str, after: str, mark: str) -> None:
