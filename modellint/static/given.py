@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from modellint.static.attributes import stored
 from modellint.static.dependence import NO, UNKNOWN, YES, Dependence, Option
-from modellint.static.guards import assignments, conditions, walk_own
+from modellint.static.guards import assignments, conditions, own
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo
 from modellint.static.project.facts import parameters
@@ -285,21 +285,29 @@ def of_picked(classes: Classes, package: ast.expr, scope: FunctionInfo) -> Depen
 
 def of_attribute(classes: Classes, attribute: str, scope: FunctionInfo, depth: int = 0) -> Dependence:
     """Look at everything that the methods of the class assign to an attribute."""
-    answers = []
-    for owner in classes.project.ancestry(scope.cls)[0] if scope.cls is not None else ():
-        for method in owner.methods.values():
-            for node in walk_own(method):
-                if isinstance(node, ast.Assign) and any(_is_own(t, attribute, method) for t in node.targets):
-                    answers.append(_of_value(classes, node.value, method, depth + 1))
+    answers = [
+        _of_value(classes, value, method, depth + 1)
+        for owner in (classes.project.ancestry(scope.cls)[0] if scope.cls is not None else ())
+        for method in owner.methods.values()
+        for value in _values_kept(method).get(attribute, ())
+    ]
     return joined(answers) if answers else Dependence(UNKNOWN)
 
 
-def _is_own(target: ast.expr, attribute: str, method: FunctionInfo) -> bool:
+def _values_kept(method: FunctionInfo) -> dict[str, list[ast.expr]]:
+    """Return what a method assigns to each attribute of `self`."""
+    known: dict[str, list[ast.expr]] | None = method.memo.get(_values_kept)
+    if known is None:
+        known = method.memo[_values_kept] = {}
+        for node in own(method, ast.Assign):
+            for name in {target.attr for target in node.targets if _is_own(target, method)}:
+                known.setdefault(name, []).append(node.value)
+    return known
+
+
+def _is_own(target: ast.expr, method: FunctionInfo) -> bool:
     return (
-        isinstance(target, ast.Attribute)
-        and target.attr == attribute
-        and isinstance(target.value, ast.Name)
-        and target.value.id == method.self_name
+        isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == method.self_name
     )
 
 

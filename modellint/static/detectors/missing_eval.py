@@ -335,6 +335,6 @@ def _finding(event: Event, snapshot: Snapshot, site: Site, confidence: Confidenc
     message = None
     if info:
         message = f"`{model}` runs in training mode ({reason}); nothing in it depends on the mode today"
-    elif any(fact.how == SAVED_WHOLE for fact in snapshot.modes):
+    elif any(fact.how == SAVED_WHOLE for fact in snapshot.modes) or ENTRY in kinds(snapshot.modes):
         message = f"`{model}` may run in training mode ({reason}); {active} still active{no_grad}"
     return Finding(site, details, confidence, Severity.INFO if info else None, message, tuple(related))
