@@ -15,9 +15,10 @@ from modellint.static.context import FileContext, Finding
 from modellint.static.dependence import NO, YES
 from modellint.static.evidence import PREDICTS, as_trained, is_explained, is_inference, wrong_call
 from modellint.static.flow.events import FORWARD, Event, Snapshot
+from modellint.static.flow.frames import call_at
 from modellint.static.flow.libraries import SAVED_WHOLE
 from modellint.static.flow.values import ENTRY, EVAL, JUST_BUILT, MIXED, OFF, TRAIN, UNKNOWN_MODES, Modes, Site, kinds
-from modellint.static.guards import own
+from modellint.static.guards import conditions, own, values_of
 from modellint.static.hidden import hides_children
 from modellint.static.left_open import (
     is_begun_elsewhere,
@@ -50,6 +51,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
         relevant = [s for s in event.snapshots if is_inference(event, s) or is_explained(event, s)]
         relevant = [s for s in relevant if not _follows_owner(event, s, context)]
         relevant = [s for s in relevant if not _is_function(event, s, context) and not _gathers_statistics(event)]
+        relevant = [s for s in relevant if not _is_switched_for_a_while(event, s)]
         wrong = [s for s in relevant if in_train(s) or as_trained(event, s) or _on_some(event, s.modes, context)]
         if wrong:
             bad.append((event, wrong[0]))
@@ -115,6 +117,22 @@ def _gathers_statistics(event: Event) -> bool:
         return True
     stored = (node for node in own(event.function, ast.Attribute) if isinstance(node.ctx, ast.Store))
     return any(node.attr == "running_mean" for node in stored)
+
+
+def _is_switched_for_a_while(event: Event, snapshot: Snapshot) -> bool:
+    """Tell whether a function calls train() only where the mode that it found is another: it means that one.
+
+    Dropout that samples (Monte Carlo) is written so: `was = self.training`, `if not was: self.train()`, and back.
+    """
+    for function in functions_around(event):
+        for fact in snapshot.modes:
+            call = call_at(function, fact.site) if fact.by_train and fact.site is not None else None
+            for test, _ in conditions(function, call) if call is not None else ():
+                asked = [node.id for node in ast.walk(test) if isinstance(node, ast.Name)]
+                kept = (value for name in asked for value in values_of(function, name))
+                if any(isinstance(value, ast.Attribute) and value.attr == "training" for value in kept):
+                    return True
+    return False
 
 
 def _is_out_of_sight(snapshot: Snapshot) -> bool:
@@ -221,7 +239,7 @@ def _judge_open(
             continue  # by a method that readies the model, or may
         for snapshot in event.snapshots:
             left_open = open_mode(snapshot)
-            made = _is_made_out_of_sight(snapshot)
+            made = _is_made_out_of_sight(snapshot) and is_inference(event, snapshot)
             if not (left_open or made or _perhaps_train(snapshot)) or event.training:
                 continue
             if snapshot.obj.depends == NO:
@@ -335,6 +353,6 @@ def _finding(event: Event, snapshot: Snapshot, site: Site, confidence: Confidenc
     message = None
     if info:
         message = f"`{model}` runs in training mode ({reason}); nothing in it depends on the mode today"
-    elif any(fact.how == SAVED_WHOLE for fact in snapshot.modes) or ENTRY in kinds(snapshot.modes):
+    elif any(fact.how == SAVED_WHOLE for fact in snapshot.modes) or not in_train(snapshot):
         message = f"`{model}` may run in training mode ({reason}); {active} still active{no_grad}"
     return Finding(site, details, confidence, Severity.INFO if info else None, message, tuple(related))

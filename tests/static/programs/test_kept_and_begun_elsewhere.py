@@ -181,3 +181,37 @@ if __name__ == "__main__":
 )
 def test_a_method_without_the_eval_of_the_one_beside(lint: Lint, first: str, second: str, mark: str, use: str) -> None:
     lint({"app.py": ONLINE.format(first=first, second=second, mark=mark, use=use)}, rules=["ML101"])
+
+
+SAMPLES = """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer, self.drop = nn.Linear(4, 4), nn.Dropout(0.5)
+
+    def forward(self, x):
+        return self.drop(self.layer(x))
+
+    def predict_spread(self, x, count):
+        was = self.training
+        {switch}
+        with torch.no_grad():
+            rows = [self(x).argmax(1) for _ in range(count)]{mark}
+        {back}
+        return torch.stack(rows).float().std(0).numpy()
+"""
+
+
+@pytest.mark.parametrize(
+    ("switch", "back", "mark"),
+    [
+        ("self.eval()", "self.train(was)", ""),
+        ("if not was:\n            self.train()", "if not was:\n            self.eval()", ""),
+        ("self.train()", "self.eval()", "  # ML101"),
+    ],
+)
+def test_a_mode_that_is_entered_where_it_was_not(lint: Lint, switch: str, back: str, mark: str) -> None:
+    lint({"app.py": SAMPLES.format(switch=switch, back=back, mark=mark)}, rules=["ML101"])
