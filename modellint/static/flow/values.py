@@ -333,7 +333,7 @@ def _either_modes(a: Obj, b: Obj) -> Modes:
     """
     if a.how == b.how == "call":
         for one, other in ((a, b), (b, a)):
-            if other.modes == UNKNOWN_MODES and all(fact.how == JUST_BUILT for fact in one.modes):
+            if other.modes == UNKNOWN_MODES and {fact.how for fact in one.modes} == {JUST_BUILT}:
                 return one.modes
     return a.modes | b.modes
 
