@@ -421,6 +421,19 @@ class TestTrainOverride:
         new = fixed(code, "ML107", unsafe=False)
         assert f"        {call}\n        self.head = None\n        return self" in new
 
+    @pytest.mark.parametrize(("name", "given", "passed"), [("eval", "self", ""), ("train", "self, mode=True", "mode")])
+    def test_super_is_called(self, fixed: Fixed, name: str, given: str, passed: str) -> None:
+        code = f"""
+            from torch import nn
+
+            class Net(nn.Module):
+                def {name}({given}):
+                    super.{name}({passed})
+                    print("{name}")
+            """
+        new = fixed(code, "ML107", unsafe=False)
+        assert f'        super().{name}({passed})\n        print("{name}")\n        return self' in new
+
     def test_a_new_argument_is_safe_and_another_mode_is_not(self, fixed: Fixed) -> None:
         code = """
             from torch import nn

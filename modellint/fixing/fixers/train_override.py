@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeGuard
 
 import libcst as cst
 
@@ -40,6 +41,10 @@ def fix(document: Document, finding: Diagnostic, rule: Rule) -> Change | None:
         done.append("call super().eval()")
     elif passing or inserted:
         done.append("pass it on" if not given else f"pass `{mode}` on")
+    uncalled = [inner.value for inner in own(method.body) if _is_of_super_itself(inner)]
+    if uncalled:
+        done.append("call super()")
+        rewrites |= {name: lambda _: cst.Call(cst.Name("super")) for name in uncalled}
     returns = [inner for inner in own(method.body) if isinstance(inner, cst.Return)]
     closing = not any(inner.value is not None for inner in returns)
     if closing:
@@ -67,6 +72,13 @@ def fix(document: Document, finding: Diagnostic, rule: Rule) -> Change | None:
     safe = not inserted and (not given or not passing)
     sentence = ", ".join(done)
     return Change(document.rewritten(rewrites), f"{sentence[:1].upper()}{sentence[1:]}", safe=safe)
+
+
+def _is_of_super_itself(node: cst.CSTNode) -> TypeGuard[cst.Attribute]:
+    """Tell whether this is `super.train` or `super.eval`: the builtin's own attribute, which it does not have."""
+    if not isinstance(node, cst.Attribute) or node.attr.value not in ("train", "eval"):
+        return False
+    return isinstance(node.value, cst.Name) and node.value.value == "super"
 
 
 def _is_torchs(method: cst.FunctionDef, me: str) -> bool:

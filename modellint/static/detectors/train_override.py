@@ -84,9 +84,18 @@ def _unheard_eval(context: FileContext, cls: ClassInfo) -> Iterator[Finding]:
 
 
 def _unreturned_eval(context: FileContext, cls: ClassInfo) -> Iterator[Finding]:
-    """Yield the `eval` of a class that returns nothing and calls torch's, or that of its parts alone."""
+    """Yield the `eval` of a class that cannot call torch's, or returns nothing and calls it, or that of its parts."""
     method = cls.methods.get("eval")
     if method is None or method.node is None:
+        return
+    if any(_is_of_super_itself(inner) for inner in walk_own(method)):
+        yield Finding(
+            _name_of(context, method),
+            {"class": cls.name, "problem": ""},
+            message=(
+                f"`{cls.name}.eval` asks the class `super` for `eval` and raises an AttributeError: `super()` is meant"
+            ),
+        )
         return
     if _returns_something(method):
         return
@@ -147,12 +156,23 @@ def _refuses(method: FunctionInfo) -> str:
     """Return why an override cannot be called with the `mode` that eval() gives, or an empty text."""
     node = method.node
     assert node is not None
+    if any(_is_of_super_itself(inner) for inner in walk_own(method)):
+        return (
+            f"asks the class `super` for `{method.name}`, so that eval() raises an AttributeError: `super()` is meant"
+        )
     arguments = [*node.args.posonlyargs, *node.args.args][1:]
     if not arguments and node.args.vararg is None:
         return "takes no `mode`, so that eval(), which calls train(False), raises a TypeError"
     if len(arguments) - len(node.args.defaults) > 1:
         return "needs more arguments than the `mode` that eval() gives it"
     return ""
+
+
+def _is_of_super_itself(node: ast.AST) -> bool:
+    """Tell whether this is `super.train` or `super.eval`: the builtin's own attribute, which it does not have."""
+    if not isinstance(node, ast.Attribute) or node.attr not in ("train", "eval"):
+        return False
+    return isinstance(node.value, ast.Name) and node.value.id == "super"
 
 
 def _problem(method: FunctionInfo) -> str:

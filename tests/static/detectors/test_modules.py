@@ -502,6 +502,24 @@ FOUND = {
                 if mode:
                     return self
         """,
+    "super that nobody calls": """
+        from torch import nn
+
+        class Net(nn.Module):
+            def eval(self):  # ML107
+                super.eval()
+
+            def train(self, mode=True):
+                return super.train(mode)
+
+        class Other(nn.Module):
+            def eval(self):
+                print("eval")
+                return super().eval()
+
+            def train(self, mode=True):  # ML107
+                super.train(mode)
+        """,
     "train turned round": """
         from torch import nn
 
