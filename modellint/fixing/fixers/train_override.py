@@ -75,10 +75,8 @@ def fix(document: Document, finding: Diagnostic, rule: Rule) -> Change | None:
 
 
 def _is_of_super_itself(node: cst.CSTNode) -> TypeGuard[cst.Attribute]:
-    """Tell whether this is `super.train` or `super.eval`: the builtin's own attribute, which it does not have."""
-    if not isinstance(node, cst.Attribute) or node.attr.value not in ("train", "eval"):
-        return False
-    return isinstance(node.value, cst.Name) and node.value.value == "super"
+    """Tell whether this is `super.train`, an attribute of the builtin class, which has none of that name."""
+    return isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name) and node.value.value == "super"
 
 
 def _is_torchs(method: cst.FunctionDef, me: str) -> bool:

@@ -20,7 +20,6 @@ from modellint.static.flow.frames import call_at, holds
 from modellint.static.flow.values import ENTRY, EVAL, TRAIN, ModeFact, Modes, Site, kinds
 from modellint.static.guards import assignments, conditions, path_to, statements_before, walk_own
 from modellint.static.merge import merged
-from modellint.static.naming import is_test_module
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.trees import walk
 from modellint.static.purpose import calls_around, functions_around
@@ -224,8 +223,6 @@ def _steps_to(event: Event, fact: ModeFact, events: Iterable[Event]) -> list[Cal
 
 def _closed_with_eval(context: FileContext) -> Iterator[Finding]:
     """An evaluation that begins with eval() and ends with eval() where train() was meant."""
-    if is_test_module(context.module):
-        return
     everything = seen_in(context)
     forwards = [e for e in everything if e.key.kind == FORWARD]
     for place in places(context, EVAL_AGAIN):

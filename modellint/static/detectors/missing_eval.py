@@ -124,10 +124,10 @@ def _is_switched_for_a_while(event: Event, snapshot: Snapshot) -> bool:
 
     Dropout that samples (Monte Carlo) is written so: `was = self.training`, `if not was: self.train()`, and back.
     """
+    sites = [fact.site for fact in snapshot.modes if fact.site is not None]
     for function in functions_around(event):
-        for fact in snapshot.modes:
-            call = call_at(function, fact.site) if fact.by_train and fact.site is not None else None
-            for test, _ in conditions(function, call) if call is not None else ():
+        for call in filter(None, (call_at(function, site) for site in sites)):
+            for test, _ in conditions(function, call):
                 asked = [node.id for node in ast.walk(test) if isinstance(node, ast.Name)]
                 kept = (value for name in asked for value in values_of(function, name))
                 if any(isinstance(value, ast.Attribute) and value.attr == "training" for value in kept):
@@ -246,8 +246,8 @@ def _judge_open(
                 continue
             if named_for_inference(event) and (
                 sibling_sets_eval(event, context)
-                or (not made and readies_another(event, snapshot, context))
-                or (not made and is_inference(event, snapshot) and is_never_switched(event, context))
+                or readies_another(event, snapshot, context)
+                or (is_inference(event, snapshot) and is_never_switched(event, context))
             ):
                 site = _blamed(event, place, [*good, *trained])
                 finding = _finding(event, snapshot, site, Confidence.LIKELY, context)
@@ -353,6 +353,6 @@ def _finding(event: Event, snapshot: Snapshot, site: Site, confidence: Confidenc
     message = None
     if info:
         message = f"`{model}` runs in training mode ({reason}); nothing in it depends on the mode today"
-    elif any(fact.how == SAVED_WHOLE for fact in snapshot.modes) or not in_train(snapshot):
+    elif not in_train(snapshot):
         message = f"`{model}` may run in training mode ({reason}); {active} still active{no_grad}"
     return Finding(site, details, confidence, Severity.INFO if info else None, message, tuple(related))

@@ -89,13 +89,8 @@ def _unreturned_eval(context: FileContext, cls: ClassInfo) -> Iterator[Finding]:
     if method is None or method.node is None:
         return
     if any(_is_of_super_itself(inner) for inner in walk_own(method)):
-        yield Finding(
-            _name_of(context, method),
-            {"class": cls.name, "problem": ""},
-            message=(
-                f"`{cls.name}.eval` asks the class `super` for `eval` and raises an AttributeError: `super()` is meant"
-            ),
-        )
+        message = f"`{cls.name}.eval` uses `super` without calling it and raises an AttributeError"
+        yield Finding(_name_of(context, method), {"class": cls.name, "problem": ""}, message=message)
         return
     if _returns_something(method):
         return
@@ -169,10 +164,8 @@ def _refuses(method: FunctionInfo) -> str:
 
 
 def _is_of_super_itself(node: ast.AST) -> bool:
-    """Tell whether this is `super.train` or `super.eval`: the builtin's own attribute, which it does not have."""
-    if not isinstance(node, ast.Attribute) or node.attr not in ("train", "eval"):
-        return False
-    return isinstance(node.value, ast.Name) and node.value.id == "super"
+    """Tell whether this is `super.train`, an attribute of the builtin class, which has none of that name."""
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "super"
 
 
 def _problem(method: FunctionInfo) -> str:

@@ -151,14 +151,14 @@ class Regressor:
             self.set_up()
         {first}
         with torch.no_grad():
-            return self.module(x).item()
+            return self.module(x).item(){first_mark}
 
     def predict_many(self, x):
         if not self.ready:
             self.set_up()
         {second}
         with torch.no_grad():
-            return self.module(x).tolist(){mark}
+            return self.module(x).tolist(){second_mark}
 {use}
 """
 
@@ -172,15 +172,19 @@ if __name__ == "__main__":
 
 @pytest.mark.parametrize("use", ["", TOY])
 @pytest.mark.parametrize(
-    ("first", "second", "mark"),
+    ("first", "second", "first_mark", "second_mark"),
     [
-        ("self.module.eval()", "self.module.eval()", ""),
-        ("pass", "pass", ""),  # nobody of the class thinks of a mode there
-        ("self.module.eval()", "pass", "  # ML101"),
+        ("self.module.eval()", "self.module.eval()", "", ""),
+        ("self.module.train(False)", "self.module.train(False)", "", ""),
+        ("self.module.eval()", "pass", "", "  # ML101"),
+        ("pass", "pass", "", ""),  # nobody of the class thinks of eval()
     ],
 )
-def test_a_method_without_the_eval_of_the_one_beside(lint: Lint, first: str, second: str, mark: str, use: str) -> None:
-    lint({"app.py": ONLINE.format(first=first, second=second, mark=mark, use=use)}, rules=["ML101"])
+def test_a_method_without_the_eval_of_the_one_beside(
+    lint: Lint, first: str, second: str, first_mark: str, second_mark: str, use: str
+) -> None:
+    marks = {"first_mark": first_mark, "second_mark": second_mark}
+    lint({"app.py": ONLINE.format(first=first, second=second, use=use, **marks)}, rules=["ML101"])
 
 
 SAMPLES = """
