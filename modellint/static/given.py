@@ -300,15 +300,10 @@ def _values_kept(method: FunctionInfo) -> dict[str, list[ast.expr]]:
     if known is None:
         known = method.memo[_values_kept] = {}
         for node in own(method, ast.Assign):
-            for name in {target.attr for target in node.targets if _is_own(target, method)}:
-                known.setdefault(name, []).append(node.value)
+            for name in dict.fromkeys(attribute_of(target, method.self_name or "") for target in node.targets):
+                if name is not None:
+                    known.setdefault(name, []).append(node.value)
     return known
-
-
-def _is_own(target: ast.expr, method: FunctionInfo) -> bool:
-    return (
-        isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == method.self_name
-    )
 
 
 def _of_name(classes: Classes, node: ast.expr, scope: FunctionInfo, depth: int) -> Dependence:

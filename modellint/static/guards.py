@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from modellint.static.project import FunctionInfo
@@ -125,10 +125,10 @@ def tied_to_mode(function: FunctionInfo, target: ast.AST) -> bool:
 
 def follows_mode(function: FunctionInfo, test: ast.expr) -> bool:
     """Tell whether a condition depends on the mode, itself or through a variable."""
-    return speaks_of_mode(function, test) or _names_mode(function, test)
+    return speaks_of_mode(function, test) or names_mode(function, test)
 
 
-def _names_mode(function: FunctionInfo, test: ast.expr) -> bool:
+def names_mode(function: FunctionInfo, test: ast.expr) -> bool:
     """Tell whether `test` asks for a variable that was computed from `self.training`."""
     names = {node.id for node in walk(test) if isinstance(node, ast.Name)}
     return any(
@@ -186,12 +186,19 @@ def _is_conditional(function: FunctionInfo, value: ast.expr) -> bool:
 
 def values_of(function: FunctionInfo, name: str) -> list[ast.expr]:
     """Return the expressions that `function` assigns to its local variable `name`."""
-    known: dict[str, list[ast.expr]] | None = function.memo.get(values_of)
+    return _by_name(function, assignments).get(name, [])
+
+
+def _by_name(
+    function: FunctionInfo, pairs: Callable[[FunctionInfo], Iterable[tuple[str, ast.expr]]]
+) -> dict[str, list[ast.expr]]:
+    """Return the values that `pairs` gives of a function for each variable, worked out once."""
+    known: dict[str, list[ast.expr]] | None = function.memo.get((_by_name, pairs))
     if known is None:
-        known = function.memo[values_of] = {}
-        for variable, value in assignments(function):
+        known = function.memo[_by_name, pairs] = {}
+        for variable, value in pairs(function):
             known.setdefault(variable, []).append(value)
-    return known.get(name, [])
+    return known
 
 
 def assignments(function: FunctionInfo) -> list[tuple[str, ast.expr]]:
@@ -215,12 +222,7 @@ def bindings(function: FunctionInfo) -> Iterator[tuple[str, ast.expr]]:
 
 def values_bound(function: FunctionInfo, name: str) -> list[ast.expr]:
     """Return what `function` assigns to its local variable `name`, or to a tuple that the variable is in."""
-    known: dict[str, list[ast.expr]] | None = function.memo.get(values_bound)
-    if known is None:
-        known = function.memo[values_bound] = {}
-        for variable, value in bindings(function):
-            known.setdefault(variable, []).append(value)
-    return known.get(name, [])
+    return _by_name(function, bindings).get(name, [])
 
 
 def _assignments(function: FunctionInfo) -> Iterator[tuple[str, ast.expr]]:

@@ -73,6 +73,7 @@ class Weights:
         self._knowledge = classes.knowledge
         self._known: dict[ClassInfo, Made] = {}
         self._functions: dict[ClassInfo, bool] = {}
+        self._loading: dict[ClassInfo, bool] = {}
 
     def of(self, cls: ClassInfo) -> Made:
         """Return what building an instance of `cls` does, with all that it builds in turn."""
@@ -82,13 +83,14 @@ class Weights:
 
     def always_loads(self, cls: ClassInfo) -> bool:
         """Tell whether the constructor of `cls` loads weights whatever it is given: `np.load(path)` at its top."""
-        init = self._project.method(cls, "__init__")
-        loading = (call for name in ("load_state_dict", "load") for call in init.calls_of(name)) if init else ()
-        return any(
-            last_name(call) == "load_state_dict" or dotted_name(call.func) in _READS_ARRAYS
-            for call in loading
-            if init is not None and not list(conditions(init, call))
-        )
+        if cls not in self._loading:
+            init = self._project.method(cls, "__init__")
+            self._loading[cls] = init is not None and any(
+                last_name(call) == "load_state_dict" or dotted_name(call.func) in _READS_ARRAYS
+                for call in init.calls_of("load_state_dict", "load")
+                if next(conditions(init, call), None) is None
+            )
+        return self._loading[cls]
 
     def is_function(self, cls: ClassInfo) -> bool:
         """Tell whether an instance is a mere function: without weights and mode, and so is each part that it runs."""

@@ -17,8 +17,8 @@ from modellint.static.evidence import PREDICTS, as_trained, is_explained, is_inf
 from modellint.static.flow.events import FORWARD, Event, Snapshot
 from modellint.static.flow.frames import call_at
 from modellint.static.flow.libraries import SAVED_WHOLE
-from modellint.static.flow.values import ENTRY, EVAL, JUST_BUILT, MIXED, OFF, TRAIN, UNKNOWN_MODES, Modes, Site, kinds
-from modellint.static.guards import conditions, own, values_of
+from modellint.static.flow.values import ENTRY, EVAL, JUST_BUILT, MIXED, OFF, TRAIN, Modes, Site, kinds
+from modellint.static.guards import conditions, names_mode, own
 from modellint.static.hidden import hides_children
 from modellint.static.left_open import (
     is_begun_elsewhere,
@@ -124,15 +124,14 @@ def _is_switched_for_a_while(event: Event, snapshot: Snapshot) -> bool:
 
     Dropout that samples (Monte Carlo) is written so: `was = self.training`, `if not was: self.train()`, and back.
     """
-    sites = [fact.site for fact in snapshot.modes if fact.site is not None]
-    for function in functions_around(event):
-        for call in filter(None, (call_at(function, site) for site in sites)):
-            for test, _ in conditions(function, call):
-                asked = [node.id for node in ast.walk(test) if isinstance(node, ast.Name)]
-                kept = (value for name in asked for value in values_of(function, name))
-                if any(isinstance(value, ast.Attribute) and value.attr == "training" for value in kept):
-                    return True
-    return False
+    return any(
+        names_mode(function, test)
+        for fact in snapshot.modes
+        if fact.by_train and fact.site is not None
+        for function in functions_around(event)
+        if (call := call_at(function, fact.site)) is not None
+        for test, _ in conditions(function, call)
+    )
 
 
 def _is_out_of_sight(snapshot: Snapshot) -> bool:
@@ -239,7 +238,7 @@ def _judge_open(
             continue  # by a method that readies the model, or may
         for snapshot in event.snapshots:
             left_open = open_mode(snapshot)
-            made = _is_made_out_of_sight(snapshot) and is_inference(event, snapshot)
+            made = snapshot.obj.is_mere_result and is_inference(event, snapshot)
             if not (left_open or made or _perhaps_train(snapshot)) or event.training:
                 continue
             if snapshot.obj.depends == NO:
@@ -283,11 +282,6 @@ def _computes_a_loss(event: Event, context: FileContext) -> bool:
     return any(
         other.function is event.function and any(records(s) for s in other.snapshots) for other in context.flow.events
     )
-
-
-def _is_made_out_of_sight(snapshot: Snapshot) -> bool:
-    """Tell whether nothing is known of a model but that a call out of sight made it: `self.module_cls(**kwargs)`."""
-    return snapshot.modes == UNKNOWN_MODES and snapshot.obj.how == "call"
 
 
 def _perhaps_train(snapshot: Snapshot) -> bool:

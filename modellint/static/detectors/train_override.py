@@ -89,7 +89,7 @@ def _unreturned_eval(context: FileContext, cls: ClassInfo) -> Iterator[Finding]:
     if method is None or method.node is None:
         return
     if any(_is_of_super_itself(inner) for inner in walk_own(method)):
-        message = f"`{cls.name}.eval` uses `super` without calling it and raises an AttributeError"
+        message = f"`{cls.name}.eval` {_UNCALLED}"
         yield Finding(_name_of(context, method), {"class": cls.name, "problem": ""}, message=message)
         return
     if _returns_something(method):
@@ -152,15 +152,16 @@ def _refuses(method: FunctionInfo) -> str:
     node = method.node
     assert node is not None
     if any(_is_of_super_itself(inner) for inner in walk_own(method)):
-        return (
-            f"asks the class `super` for `{method.name}`, so that eval() raises an AttributeError: `super()` is meant"
-        )
+        return _UNCALLED
     arguments = [*node.args.posonlyargs, *node.args.args][1:]
     if not arguments and node.args.vararg is None:
         return "takes no `mode`, so that eval(), which calls train(False), raises a TypeError"
     if len(arguments) - len(node.args.defaults) > 1:
         return "needs more arguments than the `mode` that eval() gives it"
     return ""
+
+
+_UNCALLED = "uses `super` without calling it, so that eval() raises an AttributeError"
 
 
 def _is_of_super_itself(node: ast.AST) -> bool:

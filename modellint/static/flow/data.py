@@ -12,6 +12,7 @@ from modellint.static.flow.state import State
 from modellint.static.flow.targets import LEAF_HELD, in_order, store
 from modellint.static.flow.touching import touch_given
 from modellint.static.flow.values import (
+    CALLED,
     CONTAINER,
     CUT,
     ELEMENT,
@@ -192,7 +193,7 @@ def escape(machine: Machine, node: ast.Call, args: Args, state: State, name: str
             obj = state.heap[oid]
             if sets or any(key in args.keywords for key in ("eval", "eval_mode", "is_eval")):
                 # no longer a mere call's result, which whoever loads weights into it would take for new
-                obj = obj._replace(modes=UNKNOWN_MODES, how="" if obj.how == "call" else obj.how)
+                obj = obj._replace(modes=UNKNOWN_MODES, how="" if obj.how == CALLED else obj.how)
             if loads:
                 obj = obj._replace(weights=frozenset({"loaded", "unknown"}))
             state.heap[oid] = obj

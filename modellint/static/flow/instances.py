@@ -14,6 +14,7 @@ from modellint.static.flow.machine import Exhausted, Machine
 from modellint.static.flow.startup import (
     MODE_WORDS,
     assigned_to_self,
+    by_name,
     fills,
     may_end_training,
     may_fill,
@@ -128,11 +129,11 @@ class Instances:
         machine = self._machine
         me = Value(refs=frozenset({oid}))
         family = machine.project.ancestry(cls)[0]
-        methods = methods_of(family)
+        methods, named = methods_of(family), by_name(family)
         for method in methods:
             if method.name.startswith("__") or not sets_up(method):
                 continue
-            if not may_fill(family, method, state.heap[oid].attrs):
+            if not may_fill(named, method, state.heap[oid].attrs):
                 continue
             after = state.over()
             machine.frames.append(Frame(machine.module_frame(method.module), method.module.body, None, ()))

@@ -42,6 +42,7 @@ from modellint.static.flow.state import MAX_SPLIT, State, join_states, settle
 from modellint.static.flow.toplevels import Globals, fill_in, run_module
 from modellint.static.flow.touching import may_write, touch_given
 from modellint.static.flow.values import (
+    CALLED,
     CONTAINER,
     CUT,
     ELEMENT,
@@ -386,7 +387,7 @@ class Machine:
         if not args.taint <= {CUT}:
             return Value(taint=args.taint)
         func = node.func if isinstance(node, ast.Call) and not isinstance(node.func, ast.Call) else None
-        how = "" if func is not None and last_name(func) in _HANDS_OUT else "call"
+        how = "" if func is not None and last_name(func) in _HANDS_OUT else CALLED
         obj = Obj(OPAQUE, None, "", self.site(node), how, UNKNOWN_MODES, UNKNOWN_WEIGHTS, {})
         return self.allocate(node, state, obj, "result")
 

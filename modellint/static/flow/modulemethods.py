@@ -22,7 +22,6 @@ from modellint.static.flow.values import (
     OPAQUE,
     TRAIN,
     UNKNOWN,
-    UNKNOWN_MODES,
     UNKNOWN_WEIGHTS,
     Args,
     Children,
@@ -142,7 +141,7 @@ def _load_weights(machine: Machine, oid: int, weights: Facts, node: ast.Call, st
     touch(machine, oid, state)
     obj = state.heap[oid]
     modes = obj.modes
-    if obj.how == "call" and modes == UNKNOWN_MODES:
+    if obj.is_mere_result:
         # what a factory out of sight returned and still needs its weights was just built: in training mode
         modes = training_from(obj.born or machine.site(node), JUST_BUILT)
     state.heap[oid] = obj._replace(

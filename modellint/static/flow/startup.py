@@ -177,15 +177,20 @@ def methods_of(family: Iterable[ClassInfo]) -> list[FunctionInfo]:
     return list(found.values())
 
 
-def may_fill(family: Iterable[ClassInfo], method: FunctionInfo, attrs: Mapping[str, Value]) -> bool:
-    """Tell whether a method, or one that it leads to, assigns an attribute that is not among `attrs`, or None there.
-
-    `family` are the class itself and those before it.
-    """
+def by_name(family: Iterable[ClassInfo]) -> dict[str, list[FunctionInfo]]:
+    """Return all methods of a class and those before it, overridden ones too, by their names."""
     named: dict[str, list[FunctionInfo]] = {}
     for cls in family:
-        for name, other in cls.methods.items():
-            named.setdefault(name, []).append(other)
+        for name, method in cls.methods.items():
+            named.setdefault(name, []).append(method)
+    return named
+
+
+def may_fill(named: Mapping[str, list[FunctionInfo]], method: FunctionInfo, attrs: Mapping[str, Value]) -> bool:
+    """Tell whether a method, or one that it leads to, assigns an attribute that is not among `attrs`, or None there.
+
+    `named` are the methods of the class and those before it.
+    """
     waiting, seen = [method], {method}
     while waiting:
         current = waiting.pop()

@@ -35,6 +35,9 @@ class Site(NamedTuple):
         return str(self.row) if self.path == path else f"{self.row} of {PurePath(self.path).name}"
 
 
+CALLED = "call"
+"""How an object was made that came out of a call out of sight."""
+
 JUST_BUILT = "built here"
 """What left a model in training mode of which nothing is known but that its weights are still to be loaded."""
 
@@ -325,15 +328,20 @@ class Obj(NamedTuple):
     touched: bool = False
     hints: bool = False
 
+    @property
+    def is_mere_result(self) -> bool:
+        """Whether nothing is known of it but that a call out of sight made it."""
+        return self.how == CALLED and self.modes == UNKNOWN_MODES
+
 
 def _either_modes(a: Obj, b: Obj) -> Modes:
     """Return the modes of an object that is in one of two states.
 
     What a call out of sight made and one branch loads weights into was just built in the other, too.
     """
-    if a.how == b.how == "call":
+    if a.how == b.how == CALLED:
         for one, other in ((a, b), (b, a)):
-            if other.modes == UNKNOWN_MODES and {fact.how for fact in one.modes} == {JUST_BUILT}:
+            if other.is_mere_result and {fact.how for fact in one.modes} == {JUST_BUILT}:
                 return one.modes
     return a.modes | b.modes
 
