@@ -25,7 +25,7 @@ _WITHOUT_CACHE = ("input_ids=int64[2,9]:3..100", "use_cache=False")
 _TIMM = "import timm\n\n\ndef build():\n    return timm.create_model({0!r}, pretrained=False).eval()\n"
 _TORCHVISION = "import torchvision\n\n\ndef build():\n    return torchvision.models.{0}(weights=None).eval()\n"
 _TRANSFORMERS = "from zoo_transformers import small\n\n\ndef build():\n    return small({0!r}).eval()\n"
-_MODELS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+MODELS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "resnet18": (_TIMM, (_IMAGES[0].format(64),)),
     "vit_tiny_patch16_224": (_TIMM, (_IMAGES[0].format(224),)),
     "convnext_atto": (_TIMM, (_IMAGES[0].format(64),)),
@@ -47,33 +47,47 @@ def main() -> None:
     parser.add_argument("--backend", action="append", help="run this one, and no other")
     parser.add_argument("--report", type=Path, metavar="FILE", help="write the report on the results, and run nothing")
     options = parser.parse_args()
-    entries = {(entry["model"], entry["backend"]): entry for entry in _read(options.out)}
+    entries = {(entry["model"], entry["backend"]): entry for entry in read(options.out)}
     if options.report:
         options.report.write_text(report(list(entries.values())), encoding="utf-8")
         return
-    # torchvision's wheel does not import beside a CPU build of torch without what this folder declares.
-    helpers = str(Path(__file__).resolve().parents[1] / "tests" / "runtime")
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (helpers, os.environ.get("PYTHONPATH"))))
-    rules = {code: ActiveRule.default(rule) for code, rule in load_rules().items() if rule.family == "probe"}
-    with Pool(preload=("zoo_libraries",)) as pool, options.out.open("a", encoding="utf-8") as stream:
-        for model in options.model or _MODELS:
+    rules = probe_rules()
+    with zoo_pool() as pool, options.out.open("a", encoding="utf-8") as stream:
+        for model in options.model or MODELS:
             for backend in options.backend or _BACKENDS:
                 if (model, backend) not in entries or options.model:
-                    entry = {"model": model, "backend": backend, **_probed(model, backend, rules, pool)}
+                    entry = {"model": model, "backend": backend, **probed(model, backend, rules, pool)}
                     print(json.dumps(entry), file=stream, flush=True)
 
 
-def _read(file: Path) -> Iterator[dict[str, Any]]:
+def probe_rules() -> dict[str, ActiveRule]:
+    """Return the rules that probes report."""
+    return {code: ActiveRule.default(rule) for code, rule in load_rules().items() if rule.family == "probe"}
+
+
+def zoo_pool() -> Pool:
+    """Return the processes in which the models are built, their libraries imported once."""
+    # torchvision's wheel does not import beside a CPU build of torch without what this folder declares.
+    helpers = str(Path(__file__).resolve().parents[1] / "tests" / "runtime")
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (helpers, os.environ.get("PYTHONPATH"))))
+    return Pool(preload=("zoo_libraries",))
+
+
+def read(file: Path) -> Iterator[dict[str, Any]]:
+    """Yield the results in a file of JSON lines, none where there is no file yet."""
     if file.exists():
         yield from map(json.loads, file.read_text(encoding="utf-8").splitlines())
 
 
-def _probed(model: str, backend: str, rules: Mapping[str, ActiveRule], pool: Pool) -> dict[str, Any]:
-    text, inputs = _MODELS[model]
+def probed(
+    model: str, probe: str, rules: Mapping[str, ActiveRule], pool: Pool, *, more: str = "", factory: str = "build"
+) -> dict[str, Any]:
+    """Run one probe on one of `MODELS`; `more` is appended to the file that builds it, where `factory` may stand."""
+    text, inputs = MODELS[model]
     with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "zoo_model.py").write_text(text.format(model), encoding="utf-8")
+        Path(folder, "zoo_model.py").write_text(text.format(model) + more, encoding="utf-8")
         request = Request(
-            "zoo_model.py:build", inputs, root=Path(folder), timeout=600, probes=parse_probes(backend), quick=True
+            f"zoo_model.py:{factory}", inputs, root=Path(folder), timeout=600, probes=parse_probes(probe), quick=True
         )
         (found,) = trace_targets([request], rules, pool=pool)
     if found.trace is None or not found.trace.probes:
@@ -82,6 +96,7 @@ def _probed(model: str, backend: str, rules: Mapping[str, ActiveRule], pool: Poo
     return {
         "verdict": result.verdict,
         "reason": result.reason,
+        "cause": result.cause,
         "metric": None if result.metric is None else repr(result.metric),
         "tolerance": result.tolerance,
         "culprits": [
@@ -96,7 +111,7 @@ def report(entries: list[dict[str, Any]]) -> str:
     """Return the part of docs/probe-zoo.md on backends."""
     backends = [name for name in _BACKENDS if any(entry["backend"] == name for entry in entries)]
     known = {(entry["model"], entry["backend"]): entry for entry in entries}
-    models = [name for name in _MODELS if any(entry["model"] == name for entry in entries)]
+    models = [name for name in MODELS if any(entry["model"] == name for entry in entries)]
     rows = "\n".join(
         f"| {model} | " + " | ".join(_cell(known.get((model, name))) for name in backends) + " |" for model in models
     )

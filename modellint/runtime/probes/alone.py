@@ -12,7 +12,7 @@ import torch
 from modellint.runtime.probes.batch import NoBatch, one_sample
 from modellint.runtime.probes.bench import Bench, OutOfTime
 from modellint.runtime.probes.compare import Difference, difference, to_the_shorter, tolerance_of
-from modellint.runtime.probes.double import is_rounding
+from modellint.runtime.probes.double import cause_of_rounding, is_rounding
 from modellint.runtime.probes.drift import Parting, part
 from modellint.runtime.probes.neighbours import Samples, batch_samples
 from modellint.runtime.probes.result import FAILED, PASSED, VACUOUS, ProbeResult
@@ -70,9 +70,8 @@ def alone(bench: Bench) -> ProbeResult:
     ]
     parting = Parting() if rounding else _part(bench, samples, size, limit.limit)
     if rounding or (rounding is None and all(culprit.inherited > 0 for culprit in parting.culprits)):
-        cause = "TF32" if _tf32(bench) else "reduction order"
         why = "rounding, which the model makes larger than the tolerance; in double precision it is gone"
-        return replace(result, reason=why, cause=cause)
+        return replace(result, reason=why, cause=cause_of_rounding(bench))
     if why := one_sample(bench, samples.batch):
         return ProbeResult("alone", VACUOUS, why, details=details)
     return replace(
@@ -83,11 +82,6 @@ def alone(bench: Bench) -> ProbeResult:
         culprits=parting.culprits,
         layers=parting.layers,
     )
-
-
-def _tf32(bench: Bench) -> bool:
-    on = torch.backends.cuda.matmul.allow_tf32 or torch.backends.cudnn.allow_tf32
-    return on and any(parameter.device.type == "cuda" for parameter in bench.model.parameters())
 
 
 def _compare_anew(samples: Samples, size: int, run: Callable[[Any, Any], Any]) -> Difference:

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -15,7 +16,8 @@ from modellint.runtime.capture.ladder import shortened
 from modellint.runtime.capture.state import preserved
 from modellint.runtime.probes.bench import Bench, OutOfTime
 from modellint.runtime.probes.bisect import bisect
-from modellint.runtime.probes.compare import TOLERANCES, Tolerance, difference, tolerance_of
+from modellint.runtime.probes.compare import TOLERANCES, Difference, Tolerance, difference, tolerance_of
+from modellint.runtime.probes.double import Run, cause_of_rounding, is_rounding
 from modellint.runtime.probes.drift import Parting, part
 from modellint.runtime.probes.graphs import Graphs, part_graphs
 from modellint.runtime.probes.result import FAILED, PASSED, SKIPPED, ProbeResult
@@ -38,6 +40,8 @@ class Prepared:
     graphs: Graphs | None
     calls: Callable[[], int] = lambda: 1
     limit: float | None = None
+    device: str | None = None
+    """Where it runs, if that is all that is different."""
 
 
 Prepare = Callable[[Bench], Prepared]
@@ -64,6 +68,9 @@ def compare_backend(bench: Bench, name: str, prepare: Prepare) -> ProbeResult:
     result = ProbeResult(name, PASSED, "", "", found.relative, limit.limit, limit.origin, details=details)
     if found.relative <= limit.limit:
         return result
+    if prepared.device is not None and is_rounding(bench, partial(_across, bench, prepared.device)):
+        why = "rounding: in double precision both agree"
+        return replace(result, reason=why, cause=cause_of_rounding(bench, prepared.device))
     try:
         parting = _part(bench, prepared, prepare, limit.limit)
     except OutOfTime:
@@ -86,6 +93,14 @@ def _run(bench: Bench, prepare: Prepare) -> tuple[Prepared, Any]:
         prepared = prepare(bench)
     with preserved(bench.model, copies=True):
         return prepared, bench.call(lambda run: prepared.call(run.args, run.kwargs), compiled=True)
+
+
+def _across(bench: Bench, device: str, run: Run) -> Difference:
+    """Compare the model with a copy of it on another device."""
+    subject = bench.subject
+    return difference(
+        _plain(run(subject.args, subject.kwargs)), _plain(run(subject.args, subject.kwargs, device=device))
+    )
 
 
 def _part(bench: Bench, prepared: Prepared, prepare: Prepare, limit: float) -> Parting:
@@ -196,7 +211,9 @@ def converted(dtype: torch.dtype | None = None, device: str | None = None) -> Pr
             args, kwargs = rebuilt((args, kwargs), change)
             return subject.entry(*args, **kwargs)
 
-        return Prepared(call, Graphs(), limit=max(TOLERANCES[dtype], 1e-5) if dtype is not None else None)
+        if dtype is None:
+            return Prepared(call, Graphs(), device=device)
+        return Prepared(call, Graphs(), limit=max(TOLERANCES[dtype], 1e-5))
 
     return prepare
 

@@ -186,7 +186,7 @@ def _fill(
     shape, kind = sample.shape, sample.dtype
     if kind is torch.bool or is_mask(path, tensor):
         if style == "near" and shape and shape[-1] > 1:
-            kept = torch.ones(shape, dtype=kind)
+            kept = torch.ones(shape, dtype=kind, device=sample.device)
             kept[..., shape[-1] // 2 :] = 0
             sample.copy_(sample * kept if kind is not torch.bool else sample & kept)
         return

@@ -10,7 +10,7 @@ import torch
 
 from modellint.runtime.probes.bench import Bench, OutOfTime
 from modellint.runtime.probes.compare import Difference, difference, tolerance_of
-from modellint.runtime.probes.double import is_rounding
+from modellint.runtime.probes.double import cause_of_rounding, is_rounding
 from modellint.runtime.probes.drift import part
 from modellint.runtime.probes.result import FAILED, PASSED, VACUOUS, ProbeResult
 from modellint.runtime.probes.tape import Tape
@@ -97,7 +97,7 @@ def layout(bench: Bench) -> ProbeResult:
         return difference(run(*doubled), run(*_changed(doubled, change)[0]))
 
     if is_rounding(bench, anew):
-        return replace(result, reason="rounding: in double precision it is gone", cause="reduction order")
+        return replace(result, reason="rounding: in double precision it is gone", cause=cause_of_rounding(bench))
 
     def pair(tape: Tape, other: Callable[[], Tape]) -> bool:
         before = bench.run(*plain, tape=tape)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -122,6 +124,44 @@ def test_another_device_is_a_copy_of_the_model_and_its_inputs_there() -> None:
     found = compare(Small().eval(), converted(device="cpu"))
 
     assert (found.verdict, found.metric) == (PASSED, 0.0)
+
+
+def test_rounding_on_another_device_is_no_error_of_the_model() -> None:
+    def prepare(bench: Bench) -> Prepared:
+        coarse = Small().eval()
+        coarse.load_state_dict(bench.model.state_dict())
+        return Prepared(lambda args, kwargs: coarse(args[0] * (1 + 1e-4)), Graphs(), device="cpu")
+
+    found = compare(Small().eval(), prepare)
+
+    assert (found.verdict, found.cause) == (PASSED, "reduction order")
+    assert found.metric is not None and found.metric > 1e-5
+
+
+@pytest.mark.parametrize(
+    ("setting", "expected"),
+    [
+        ("torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False", "reduction order"),
+        ("torch.backends.cudnn.allow_tf32 = True", "TF32"),
+        (
+            "torch.backends.cudnn.conv.fp32_precision = torch.backends.cudnn.rnn.fp32_precision = 'ieee'",
+            "reduction order",
+        ),
+        ("torch.backends.cuda.matmul.fp32_precision = 'tf32'", "TF32"),
+    ],
+)
+def test_tensor_cores_are_named_by_the_old_switches_and_by_the_new(setting: str, expected: str) -> None:
+    """In a process of its own: torch does not take both kinds of switch in one, nor back."""
+    text = f"""
+import torch
+from modellint.runtime.probes.double import cause_of_rounding
+from types import SimpleNamespace
+{setting}
+print(cause_of_rounding(SimpleNamespace(model=torch.nn.Linear(1, 1)), "cuda"))
+"""
+    found = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, cwd=ROOT)
+
+    assert (found.stdout.strip(), found.stderr) == (expected, "")
 
 
 def test_a_gpu_that_is_not_there_is_skipped_and_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
