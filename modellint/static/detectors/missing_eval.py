@@ -30,6 +30,7 @@ from modellint.static.left_open import (
 )
 from modellint.static.machines import switched_on_some
 from modellint.static.merge import merged
+from modellint.static.overriding import forgets_eval
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.purpose import functions_around, named_for_inference
 from modellint.static.readied import readies_itself, runs_readied_parts
@@ -246,6 +247,7 @@ def _judge_open(
             if named_for_inference(event) and (
                 sibling_sets_eval(event, context)
                 or readies_another(event, snapshot, context)
+                or forgets_eval(event, context)
                 or (is_inference(event, snapshot) and is_never_switched(event, context))
             ):
                 site = _blamed(event, place, [*good, *trained])
