@@ -14,26 +14,15 @@ from modellint.static.project.names import dotted_name
 def forgets_eval(event: Event, context: FileContext) -> bool:
     """Tell whether the method of a base class, which this one overrides, calls `eval()` of the same attribute.
 
-    One of the family puts that attribute into training mode, and this one leaves it as it is: no call of `super()`.
+    A method of the family puts that attribute into training mode.
     """
-    root = event.root
-    attribute = event.text.partition(".")[2]
-    if root.cls is None or event.function is not root or event.text != f"{root.self_name}.{attribute}":
+    cls, name = event.root.cls, event.root.name
+    family = context.project.ancestry(cls)[0] if cls is not None else []
+    overridden = next((method for base in family[1:] if (method := base.methods.get(name))), None)
+    if overridden is None or not _calls(overridden, f"{event.text}.eval"):
         return False
-    if "super" in root.callees or context.classes.may_be_module(root.cls):
-        return False
-    family, _ = context.project.ancestry(root.cls)
-    overridden = next((base.methods[root.name] for base in family[1:] if root.name in base.methods), None)
-    if overridden is None or not _calls(overridden, f"{attribute}.eval") or not _runs(overridden, attribute):
-        return False
-    return any(_calls(method, f"{attribute}.train") for base in family for method in base.methods.values())
+    return any(_calls(method, f"{event.text}.train") for base in family for method in base.methods.values())
 
 
 def _calls(method: FunctionInfo, name: str) -> bool:
-    wanted = f"{method.self_name}.{name}"
-    return any(not call.args and dotted_name(call.func) == wanted for call in own(method, ast.Call))
-
-
-def _runs(method: FunctionInfo, attribute: str) -> bool:
-    wanted = f"{method.self_name}.{attribute}"
-    return any(dotted_name(call.func) == wanted for call in own(method, ast.Call))
+    return any(not call.args and dotted_name(call.func) == name for call in own(method, ast.Call))
