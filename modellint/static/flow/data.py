@@ -32,6 +32,7 @@ from modellint.static.flow.values import (
     Grad,
     Obj,
     Value,
+    computed_from,
     join_all,
     kinds,
     only_constant,
@@ -113,7 +114,7 @@ def _in_eval(event: Event) -> bool:
 
 def method(machine: Machine, receiver: Value, name: str, args: Args, node: ast.Call, state: State) -> Value:
     """Call a method of a value that is no object: a tensor, a number, a text."""
-    taint = receiver.taint | args.taint
+    taint = computed_from((receiver.taint, args.taint))
     if name == "backward":
         backward(machine, taint)
         return NOTHING

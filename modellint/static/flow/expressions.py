@@ -17,6 +17,7 @@ from modellint.static.flow.values import (
     ELEMENT,
     NOTHING,
     Value,
+    computed_from,
     constant,
     join,
     join_all,
@@ -183,7 +184,7 @@ def _is_threshold(node: ast.Compare) -> bool:
 
 def _binary(machine: Machine, node: ast.BinOp, state: State) -> Value:
     left, right = machine.eval(node.left, state), machine.eval(node.right, state)
-    taint = left.taint | right.taint
+    taint = computed_from((left.taint, right.taint))
     joined = left.refs | right.refs
     if joined and all(state.heap[oid].kind == CONTAINER for oid in joined):
         return Value(refs=joined, taint=taint)  # list + list

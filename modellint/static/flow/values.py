@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import PurePath
 from typing import Any, NamedTuple, TypeAlias
 
@@ -259,6 +259,14 @@ def join_all(values: Iterable[Value]) -> Value:
     return NOTHING if result is None else result
 
 
+def computed_from(taints: Collection[frozenset[int]]) -> frozenset[int]:
+    """Return the taint of what is computed from values of `taints`: it has the graph that any of them has."""
+    joined = frozenset[int]().union(*taints)
+    if CUT in joined and any(CUT not in taint and any(number >= 0 for number in taint) for taint in taints):
+        return joined - {CUT}
+    return joined
+
+
 class Args(NamedTuple):
     """The arguments of a call. `starred` is what `*` and `**` arguments hold, joined."""
 
@@ -282,11 +290,7 @@ class Args(NamedTuple):
     @property
     def taint(self) -> frozenset[int]:
         """The forwards that any argument was computed from."""
-        result: frozenset[int] = frozenset()
-        for value in self.every():
-            if value.taint:
-                result |= value.taint
-        return result
+        return computed_from([value.taint for value in self.every() if value.taint])
 
 
 # -- objects ---------------------------------------------------------------------------------------------------
