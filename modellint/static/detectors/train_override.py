@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
+from modellint.static.dependence import NO
 from modellint.static.flow.values import Site
 from modellint.static.guards import own, walk_own
 from modellint.static.narrowing import attribute_of
@@ -84,13 +85,17 @@ def _unheard_eval(context: FileContext, cls: ClassInfo) -> Iterator[Finding]:
 
 
 def _unreturned_eval(context: FileContext, cls: ClassInfo) -> Iterator[Finding]:
-    """Yield the `eval` of a class that cannot call torch's, or returns nothing and calls it, or that of its parts."""
-    method = cls.methods.get("eval")
+    """Yield the `eval` of a class that does nothing, cannot call torch's, or returns nothing of what it calls."""
+    method, train = cls.methods.get("eval"), cls.methods.get("train")
     if method is None or method.node is None:
         return
     if any(_is_of_super_itself(inner) for inner in walk_own(method)):
         message = f"`{cls.name}.eval` {_UNCALLED}"
         yield Finding(_name_of(context, method), {"class": cls.name, "problem": ""}, message=message)
+        return
+    if _is_without_effect(method) and context.classes.dependence(cls).answer != NO and not _has_no_body(train):
+        message = f"`{cls.name}.eval` does nothing: the module and its parts stay in training mode"
+        yield Finding(_name_of(context, method), {"class": cls.name, "problem": ""}, Confidence.LIKELY, message=message)
         return
     if _returns_something(method):
         return
@@ -103,6 +108,24 @@ def _unreturned_eval(context: FileContext, cls: ClassInfo) -> Iterator[Finding]:
             "super().eval()"
         )
         yield Finding(_name_of(context, method), {"class": cls.name, "problem": ""}, Confidence.LIKELY, message=message)
+
+
+def _is_without_effect(method: FunctionInfo) -> bool:
+    """Tell whether an `eval` does nothing, and is neither abstract nor given what it is to evaluate."""
+    assert method.node is not None
+    return _has_no_body(method) and not method.node.decorator_list and len(list(parameters(method))) == 1
+
+
+def _has_no_body(method: FunctionInfo | None) -> bool:
+    """Tell whether a method does nothing, or only gives back its object."""
+    if method is None:
+        return False
+    return all(
+        isinstance(statement, ast.Pass)
+        or _is_docstring(statement)
+        or (isinstance(statement, ast.Return) and isinstance(statement.value, (ast.Name, type(None))))
+        for statement in method.body
+    )
 
 
 def _switches_parts_alone(context: FileContext, cls: ClassInfo) -> bool:
