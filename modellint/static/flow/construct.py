@@ -241,9 +241,11 @@ def _held(value: Value, state: State) -> set[int]:
 
 
 def _whole(machine: Machine, oid: int) -> int:
-    """Return the object that `oid` is a part of, however deep."""
+    """Return the object that `oid` is a part of, however deep, or the one child of it that was picked by its number."""
     while oid in machine.owners:
-        oid = machine.owners[oid][0]
+        oid, _ = machine.owners[oid]
+        if machine.owners.get(oid, (oid, ""))[1].startswith("["):
+            break
     return oid
 
 

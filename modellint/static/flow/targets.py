@@ -288,8 +288,11 @@ def element(machine: Machine, value: Value, key: str, state: State, node: ast.AS
     """Return `value[key]`."""
     if len(value.refs) > MAX_ALTERNATIVES:
         value = Value(symbols=value.symbols, taint=value.taint)
-    symbols = tuple(s for s in value.symbols if isinstance(s, (Parameters, Children)))
-    parts = [Value(symbols=symbols)] if symbols else []
+    owners = [s.owner for s in value.symbols if isinstance(s, Children)] if key != ELEMENT else []
+    parts = [part_of(machine, owner, f"[{key}]", state) for owner in owners]  # `list(net.children())[0]`
+    kinds = Parameters if owners else (Parameters, Children)
+    symbols = tuple(s for s in value.symbols if isinstance(s, kinds))
+    parts += [Value(symbols=symbols)] if symbols else []
     by_name = any(isinstance(s, External) and s.dotted.endswith(_DICT) for s in value.symbols)
     modules = [s.symbol for s in value.symbols if isinstance(s, ModuleValue)]
     if by_name or (modules and key == ELEMENT):
