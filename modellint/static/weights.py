@@ -15,6 +15,7 @@ from modellint.static.flow.values import RANDOM
 from modellint.static.guards import conditions, walk_own
 from modellint.static.knowledge import ABSENT, UNSURE, settle
 from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project.facts import is_left_to_heirs
 from modellint.static.project.names import dotted_name, last_name
 
 LEARNED = re.compile(
@@ -101,7 +102,7 @@ class Weights:
 
     def _runs_functions(self, cls: ClassInfo) -> bool:
         forward = self._project.method(cls, "forward")
-        if forward is None or self._classes.dependence(cls).answer != NO:
+        if forward is None or is_left_to_heirs(forward) or self._classes.dependence(cls).answer != NO:
             return False
         return all(self._makes_function(cls, part) for part in self._classes.parts_run(forward))
 

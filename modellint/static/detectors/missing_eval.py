@@ -30,6 +30,7 @@ from modellint.static.left_open import (
 )
 from modellint.static.machines import switched_on_some
 from modellint.static.merge import merged
+from modellint.static.narrowing import attribute_of
 from modellint.static.overriding import forgets_eval
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.purpose import functions_around, named_for_inference
@@ -271,7 +272,11 @@ def _judge_open(
 
 def _is_called_in_its_class(method: FunctionInfo) -> bool:
     methods = method.cls.methods.values() if method.cls is not None else ()
-    return any(method.name in other.callees for other in methods)
+    return any(
+        attribute_of(call.func, other.self_name or "") == method.name
+        for other in methods
+        for call in other.calls_of(method.name)
+    )
 
 
 _LOSS = re.compile(r"(^|_)loss(es)?$")

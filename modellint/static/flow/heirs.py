@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from modellint.static.flow.skipping import is_left_to_heirs
 from modellint.static.flow.startup import assigned_to_self, methods_of
 from modellint.static.flow.values import NONE, Value
 from modellint.static.flow.vocabulary import MODEL_NAME
 from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project.facts import is_left_to_heirs
 
 
 def leaves_open(base: ClassInfo | None, heir: ClassInfo) -> bool:

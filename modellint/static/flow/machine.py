@@ -34,7 +34,6 @@ from modellint.static.flow.skipping import (
     after_inert,
     gives_numbers,
     handed_back,
-    is_left_to_heirs,
     tells_nothing,
     without_running,
 )
@@ -68,6 +67,7 @@ from modellint.static.flow.values import (
 from modellint.static.flow.vocabulary import METRIC
 from modellint.static.knowledge import Knowledge
 from modellint.static.project import FunctionInfo, ModuleInfo, Project
+from modellint.static.project.facts import is_left_to_heirs
 from modellint.static.project.names import last_name
 
 MAX_DEPTH = 12

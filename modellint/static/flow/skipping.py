@@ -97,23 +97,6 @@ def _result(
     return join_all(values)
 
 
-def is_left_to_heirs(function: FunctionInfo) -> bool:
-    """Tell whether a method does nothing but say that a class which inherits it has to define it."""
-    abstract = "abstractmethod" in function.decorators
-    if function.cls is None or not (abstract or "NotImplementedError" in function.words) or function.node is None:
-        return False
-    *before, last = function.node.body
-    says = isinstance(last, ast.Raise) or (abstract and _does_nothing(last))
-    return says and all(map(_does_nothing, before))
-
-
-def _does_nothing(statement: ast.stmt) -> bool:
-    """Tell whether a statement is `pass`, `...` or a docstring."""
-    return isinstance(statement, ast.Pass) or (
-        isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
-    )
-
-
 def handed_back(function: FunctionInfo, receiver: Value | None, args: Args, state: State) -> Value | None:
     """Return the model that a function that is not run is given and gives back: `to_device(net, device)`."""
     name = function.memo.get(handed_back)

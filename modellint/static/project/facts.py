@@ -368,3 +368,25 @@ def parameters(function: FunctionInfo) -> Iterator[tuple[ast.arg, ast.expr | Non
     yield from zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
     if arguments.kwarg:
         yield arguments.kwarg, None
+
+
+def is_left_to_heirs(function: FunctionInfo) -> bool:
+    """Tell whether a method does nothing but say that a class which inherits it has to define it."""
+    abstract = "abstractmethod" in function.decorators
+    if function.cls is None or not (abstract or "NotImplementedError" in function.words) or function.node is None:
+        return False
+    *before, last = function.node.body
+    says = isinstance(last, ast.Raise) or (abstract and _does_nothing(last))
+    return says and all(_does_nothing(statement) or _is_message(statement) for statement in before)
+
+
+def _does_nothing(statement: ast.stmt) -> bool:
+    """Tell whether a statement is `pass`, `...` or a docstring."""
+    return isinstance(statement, ast.Pass) or (
+        isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    )
+
+
+def _is_message(statement: ast.stmt) -> bool:
+    """Tell whether a statement gives a text a name: `message = "..."`, to be raised."""
+    return isinstance(statement, ast.Assign) and isinstance(statement.value, (ast.Constant, ast.JoinedStr))
