@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator, Sequence
 
 from modellint.static.attributes import called_attributes
 from modellint.static.dependence import NO, YES
@@ -32,8 +33,9 @@ from modellint.static.flow.values import (
     Value,
     kinds,
 )
-from modellint.static.flow.vocabulary import MODEL_NAME
+from modellint.static.flow.vocabulary import MODEL_NAME, NO_MODEL_NAME
 from modellint.static.guards import own, path_to, walk_own
+from modellint.static.narrowing import attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.names import last_name
 from modellint.static.project.trees import walk
@@ -64,20 +66,33 @@ def _has_layer_that_records(machine: Machine, method: FunctionInfo) -> bool:
 
     The layer has to run whatever the method is given, and the part must not return: it may be all of an evaluation.
     """
-    cls, me = method.cls, method.self_name
-    if cls is None or me is None or _switches_behind_itself(method):
+    if method.cls is None or _switches_behind_itself(method):
         return False
     blocks = [node for node in own(method, ast.With) if not _is_autocast(node)]
     if any(isinstance(inner, ast.Return) for block in blocks for inner in walk(block)):
         return False
-    for call in method.calls:
-        func = call.func
-        if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == me:
-            if machine.classes.builds_child(cls, func.attr):
-                around = path_to(method, call)
-                if not any(isinstance(node, _CONDITIONAL) or node in blocks for node in around):
-                    return True
+    for name in _run_in_any_case(method, blocks):
+        helper = machine.project.method(method.cls, name)
+        inner = [name] if helper is None else _run_in_any_case(helper, own(helper, ast.With))
+        if any(_is_layer(machine, method.cls, part) for part in inner):
+            return True
     return False
+
+
+def _run_in_any_case(method: FunctionInfo, blocks: Sequence[ast.With]) -> Iterator[str]:
+    """Yield what a method runs of its object whatever it is given, outside of `blocks`."""
+    for call in method.calls:
+        name = attribute_of(call.func, method.self_name or "")
+        if name is not None:
+            around = path_to(method, call)
+            if not any(isinstance(node, _CONDITIONAL) or node in blocks for node in around):
+                yield name
+
+
+def _is_layer(machine: Machine, cls: ClassInfo, attribute: str) -> bool:
+    """Tell whether a class makes what it keeps in `attribute`, be it by a class that it looks up, and it is a layer."""
+    made = machine.classes.builds_child(cls, attribute)
+    return made or (machine.classes.stores(cls, attribute) and NO_MODEL_NAME.search(attribute) is None)
 
 
 def _switches_behind_itself(method: FunctionInfo) -> bool:
