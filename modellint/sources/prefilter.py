@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 _SPOKEN = (
     *(b".eval()", b".train()", b".zero_grad()", b".backward()", b".load_state_dict(", b"no_grad()"),
-    *(b".to(device)", b".to(self.device)", b".cuda()", b".detach()"),
+    *(b".to(device)", b".to(self.device)", b".cuda()", b".cpu()", b".detach()", b"volatile=True"),
 )
 """Calls that speak of torch without its name: a trainer may import only the modules of its own project."""
 

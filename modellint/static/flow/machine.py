@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, TypeAlias
 
 from modellint.static.classes import Classes
@@ -270,11 +270,12 @@ class Machine:
     @contextmanager
     def hurrying(self) -> Iterator[None]:
         """Join branches early, and run loops less often, inside the block."""
-        self.in_haste = self.recorder.in_haste = True
+        before, self.in_haste = self.in_haste, True
+        self.recorder.in_haste = True
         try:
             yield
         finally:
-            self.in_haste = self.recorder.in_haste = False
+            self.in_haste = self.recorder.in_haste = before
 
     @property
     def laps(self) -> int:
@@ -338,27 +339,30 @@ class Machine:
         carried = carried_conditions(caller, function, receiver, node, state.path)
         covers = not carried and receiver is None and callee.frame is None and not muted
         covers = covers and function not in self.covered and tells_nothing(self, function, args, state)
-        self.limit = min(limit, self.steps + max(MIN_CALL_STEPS, (limit - self.steps) // CALL_SHARE))
-        generous = self.limit - self.steps >= MAX_STEPS * 3 // 4
-        try:
-            value = self.activate(callee, receiver, args, chain, state, carried)
-            if covers:
-                self.covered[function] = None
-            self._repeated.learn(chain, self.recorder.effects > effects, value, state)
-            return value
-        except Exhausted:
-            if self.steps > limit:
-                raise
-            self.uncover(covered)
-            if covers and generous:
-                self.covered[function] = None
-            del self.frames[depth:]
-            self.recorder.muted = muted
-            self.recorder.abandon(chain)
-            self._too_long.add(function)
-            return self.out_of_sight(node, args, state)
-        finally:
-            self.limit = limit
+        generous = (limit - self.steps) // CALL_SHARE >= MAX_STEPS * 3 // 4
+        for haste in (self.hurrying,) if self.in_haste else (nullcontext, self.hurrying):
+            self.limit = min(limit, self.steps + max(MIN_CALL_STEPS, (limit - self.steps) // CALL_SHARE))
+            try:
+                with haste():
+                    value = self.activate(callee, receiver, args, chain, state, carried)
+            except Exhausted:
+                if self.steps > limit:
+                    raise
+                self.uncover(covered)
+                del self.frames[depth:]
+                self.recorder.muted = muted
+                self.recorder.abandon(chain)
+            else:
+                if covers:
+                    self.covered[function] = None
+                self._repeated.learn(chain, self.recorder.effects > effects, value, state)
+                return value
+            finally:
+                self.limit = limit
+        if covers and generous:
+            self.covered[function] = None
+        self._too_long.add(function)
+        return self.out_of_sight(node, args, state)
 
     def forget(self) -> None:
         """Drop what is quickly worked out again, and large: an analysis is kept for the files that ask for it later."""
