@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 from modellint.static.classes import Classes
@@ -143,6 +143,7 @@ class Machine:
         self.limit = MAX_STEPS
         self.in_haste = False
         self._too_long: set[FunctionInfo] = set()
+        self._finished: set[tuple[CallSite, ...]] = set()
         self._repeated = Repeated()
         self._expressions = expressions
         self._statements = statements
@@ -270,12 +271,11 @@ class Machine:
     @contextmanager
     def hurrying(self) -> Iterator[None]:
         """Join branches early, and run loops less often, inside the block."""
-        before, self.in_haste = self.in_haste, True
-        self.recorder.in_haste = True
+        self.in_haste = self.recorder.in_haste = True
         try:
             yield
         finally:
-            self.in_haste = self.recorder.in_haste = before
+            self.in_haste = self.recorder.in_haste = False
 
     @property
     def laps(self) -> int:
@@ -339,30 +339,29 @@ class Machine:
         carried = carried_conditions(caller, function, receiver, node, state.path)
         covers = not carried and receiver is None and callee.frame is None and not muted
         covers = covers and function not in self.covered and tells_nothing(self, function, args, state)
-        generous = (limit - self.steps) // CALL_SHARE >= MAX_STEPS * 3 // 4
-        for haste in (self.hurrying,) if self.in_haste else (nullcontext, self.hurrying):
-            self.limit = min(limit, self.steps + max(MIN_CALL_STEPS, (limit - self.steps) // CALL_SHARE))
-            try:
-                with haste():
-                    value = self.activate(callee, receiver, args, chain, state, carried)
-            except Exhausted:
-                if self.steps > limit:
-                    raise
-                self.uncover(covered)
-                del self.frames[depth:]
-                self.recorder.muted = muted
+        self.limit = min(limit, self.steps + max(MIN_CALL_STEPS, (limit - self.steps) // CALL_SHARE))
+        generous = self.limit - self.steps >= MAX_STEPS * 3 // 4
+        try:
+            value = self.activate(callee, receiver, args, chain, state, carried)
+            if covers:
+                self.covered[function] = None
+            self._repeated.learn(chain, self.recorder.effects > effects, value, state)
+            self._finished.add(chain)
+            return value
+        except Exhausted:
+            if self.steps > limit:
+                raise
+            self.uncover(covered)
+            if covers and generous:
+                self.covered[function] = None
+            del self.frames[depth:]
+            self.recorder.muted = muted
+            if chain not in self._finished:  # in an earlier turn of a loop, say
                 self.recorder.abandon(chain)
-            else:
-                if covers:
-                    self.covered[function] = None
-                self._repeated.learn(chain, self.recorder.effects > effects, value, state)
-                return value
-            finally:
-                self.limit = limit
-        if covers and generous:
-            self.covered[function] = None
-        self._too_long.add(function)
-        return self.out_of_sight(node, args, state)
+            self._too_long.add(function)
+            return self.out_of_sight(node, args, state)
+        finally:
+            self.limit = limit
 
     def forget(self) -> None:
         """Drop what is quickly worked out again, and large: an analysis is kept for the files that ask for it later."""
@@ -401,6 +400,7 @@ class Machine:
         self.steps, self.limit = 0, budget
         self.recorder.muted = 0
         self._too_long.clear()
+        self._finished.clear()
         self._repeated = Repeated()
 
     def activate(

@@ -285,3 +285,47 @@ def test_what_was_not_seen_to_the_end_is_run_again(
     monkeypatch.setattr("modellint.static.flow.engine.MAX_STEPS", 200)
     lint(HEAD + MAIN + "\nmain(sys.argv[1])\n" + "print('done')\n" * 500, rules=["ML101"])
     assert "main" in roots
+
+
+def test_what_a_call_showed_for_one_branch_before_it_stays_when_it_is_too_long_for_another(
+    lint: Lint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A call gets half of what is left: it is seen to the end the first time here, the second time it is not."""
+    ended: list[bool] = []
+    run = Machine.activate
+
+    def activate(self: Machine, callee: FunctionValue, *args: Any) -> Value:
+        if callee.function.name != "step" or not self.frames:
+            return run(self, callee, *args)
+        ended.append(False)
+        value = run(self, callee, *args)
+        ended[-1] = True
+        return value
+
+    monkeypatch.setattr(Machine, "activate", activate)
+    lint(
+        HEAD
+        + f"""
+class Tracker:
+    def __init__(self, net):
+        self.net = net
+
+    def step(self, frame):
+        boxes = self.net(frame)  # ML201
+        self.shown = boxes.argmax()
+{LONG}
+
+def main(frame, options):
+    tracker = Tracker(load().eval())
+    if options.fast:
+        tracker.scale = True
+    else:
+        tracker.scale = False
+    tracker.step(frame)
+""",
+        rules=["ML201"],
+    )
+    assert ended[:2] == [True, False]
+
+
+LONG = "\n".join(f"        if frame.sum() > {n}:\n            self.kept = {n}" for n in range(2500))
