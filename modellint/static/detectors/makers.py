@@ -102,6 +102,10 @@ class Makers:
 
     def guessed(self, method: FunctionInfo, value: ast.expr) -> str:
         """Return what container `value` is where it may hold layers, as far as names, annotations and copies tell."""
+        if isinstance(value, ast.IfExp):  # `metrics if metrics is not None else []`
+            return self.guessed(method, value.body) or self.guessed(method, value.orelse)
+        if isinstance(value, ast.BoolOp):
+            return next(filter(None, (self.guessed(method, choice) for choice in value.values)), "")
         by_name = self.layers_by_name(method, value) or self.models_given(method, value)
         return by_name or ("a list" if self._copies_given(method, value) else "")
 
@@ -122,7 +126,7 @@ class Makers:
             items, what = value.elts, "a tuple" if isinstance(value, ast.Tuple) else "a list"
         else:
             return ""
-        return what if all(self._is_layer_by_name(method, item) for item in items) else ""
+        return what if all(self.is_layer_by_name(method, item) for item in items) else ""
 
     def models_given(self, method: FunctionInfo, value: ast.expr) -> str:
         """Return what container `value` is where it holds the models that an argument named or annotated for them has.
@@ -152,13 +156,14 @@ class Makers:
             return False
         return elt.func.attr in ("to", "cuda") and isinstance(elt.func.value, ast.Name)
 
-    def _is_layer_by_name(self, method: FunctionInfo, node: ast.expr) -> bool:
+    def is_layer_by_name(self, method: FunctionInfo, node: ast.expr) -> bool:
+        """Tell whether what is named for layers makes `node`: a class out of sight, or a factory, which may ask one."""
         if not isinstance(node, ast.Call):
             return False
         if isinstance(node.func, ast.Attribute) and node.func.attr in _HAND_BACK:
-            return self._is_layer_by_name(method, node.func.value)
+            return self.is_layer_by_name(method, node.func.value)
         symbol = self.context.project.resolve_in(method, node.func)
-        if symbol is None or symbol.target is not None or symbol.dotted.split(".", 1)[0] in _NO_LAYERS:
+        if symbol is None or isinstance(symbol.target, ClassInfo) or symbol.dotted.split(".", 1)[0] in _NO_LAYERS:
             return False
         name = symbol.dotted.rsplit(".", 1)[-1]
         return (_CLASS if name[:1].isupper() else _FACTORY).search(name) is not None
@@ -217,12 +222,12 @@ class Makers:
         return self.asked(maker, partial(self._parts, maker), []) if maker is not None else []
 
     def _parts(self, maker: FunctionInfo) -> list[bool]:
-        returned = [value.elts if isinstance(value, ast.Tuple) else [] for value in _returned(maker)]
+        returned = [value.elts if isinstance(value, ast.Tuple) else [] for value in returned_by(maker)]
         return [all(self._is_made(maker, item) for item in items) for items in zip(*returned, strict=False)]
 
     def _makes_module(self, maker: FunctionInfo) -> bool:
         """Tell whether a function or method of the project returns, each time, a module that it constructs."""
-        returned = _returned(maker)
+        returned = returned_by(maker)
         return bool(returned) and all(value is not None and self._is_made(maker, value) for value in returned)
 
     def _is_made(self, maker: FunctionInfo, value: ast.expr) -> bool:
@@ -235,7 +240,8 @@ class Makers:
         return attribute is not None and self.context.classes.builds_child(self.cls, attribute)
 
 
-def _returned(maker: FunctionInfo) -> list[ast.expr | None]:
+def returned_by(maker: FunctionInfo) -> list[ast.expr | None]:
+    """Return what each `return` of a function gives."""
     return [node.value for node in own(maker, ast.Return)]
 
 

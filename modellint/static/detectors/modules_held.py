@@ -19,7 +19,7 @@ from modellint.static.detectors.containers import (
     targets_of,
     uses_in_turn,
 )
-from modellint.static.detectors.makers import Makers, annotated_modules
+from modellint.static.detectors.makers import Makers, annotated_modules, returned_by
 from modellint.static.guards import own, values_of
 from modellint.static.narrowing import asked_for_modules, attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo
@@ -112,6 +112,9 @@ class Holdings:
                 self.local.setdefault(node.target.id, "a list")
         elif isinstance(node, ast.Call) and (place := grown_by(node)) is not None and self.takes_in(node):
             self._grow(place, "lists")
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "add_module":
+            if isinstance(node.func.value, ast.Name) and self.is_module(node.args[-1]):
+                self.named.add(node.func.value.id)  # `block = nn.Sequential()` is empty before
 
     def takes_in(self, call: ast.Call) -> bool:
         """Tell whether what a call puts into a container is a module, or a container of some."""
@@ -203,6 +206,13 @@ class Holdings:
             return ""
         return self.makers.asked(maker, partial(self._returned, maker, self._given_builders(maker, call)), "")
 
+    def containers_returned(self, call: ast.Call) -> list[str]:
+        """Return what kinds of plain containers of modules the elements of the tuple are that a call returns."""
+        maker = self.makers.maker(self.method, call)
+        if maker is None:
+            return []
+        return self.makers.asked(maker, partial(self._elements_returned, maker, self._given_builders(maker, call)), [])
+
     def _given_builders(self, maker: FunctionInfo, call: ast.Call) -> frozenset[str]:
         """Return the parameters to which a call gives what makes modules: `collect(lambda n: Linear(n))`."""
         names = [parameter.arg for parameter, _ in parameters(maker)][0 if maker.self_name is None else 1 :]
@@ -211,12 +221,22 @@ class Holdings:
 
     def _returned(self, maker: FunctionInfo, builders: frozenset[str]) -> str:
         """Return what kind of plain container of modules a function of the project returns, whichever way it ends."""
+        held = self._at_the_end(maker, builders)
+        kinds = [held.container(value) if value is not None else "" for value in returned_by(maker)]
+        return kinds[0] if kinds and all(kinds) else ""
+
+    def _elements_returned(self, maker: FunctionInfo, builders: frozenset[str]) -> list[str]:
+        held = self._at_the_end(maker, builders)
+        returned = [value.elts if isinstance(value, ast.Tuple) else [] for value in returned_by(maker)]
+        kinds = [[held.container(item) for item in items] for items in zip(*returned, strict=False)]
+        return [each[0] if all(each) else "" for each in kinds]
+
+    def _at_the_end(self, maker: FunctionInfo, builders: frozenset[str]) -> Holdings:
+        """Return what the variables of a function of the project hold at its end."""
         held = Holdings(self.context, self.makers, maker, taken_in(self.context, maker), builders)
         for node in held.steps:
             held.follow(node)
-        returned = [node.value for node in own(maker, ast.Return)]
-        kinds = [held.container(value) if value is not None else "" for value in returned]
-        return kinds[0] if kinds and all(kinds) else ""
+        return held
 
     def _kept_in(self, what: str, items: list[ast.expr]) -> str:
         """Return `what` where one of its elements is a module, `what` of something where one is a container of them."""

@@ -138,7 +138,13 @@ class _ClassReader:
         for node in held.steps:
             if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
                 targets = targets_of(node)
-                if isinstance(targets[0], ast.Tuple) and isinstance(node.value, ast.Tuple):
+                if isinstance(targets[0], ast.Tuple) and isinstance(node.value, ast.Call):
+                    for item, what in zip(targets[0].elts, held.containers_returned(node.value), strict=False):
+                        attribute = attribute_of(item, me)
+                        if attribute is not None and what and f"self.{attribute}" not in self.registered:
+                            reported.add(attribute)
+                            yield self._finding(node, attribute, what)
+                elif isinstance(targets[0], ast.Tuple) and isinstance(node.value, ast.Tuple):
                     pairs = zip(targets[0].elts, node.value.elts, strict=False)
                     for item, part in pairs:
                         attribute = attribute_of(item, me)
@@ -183,14 +189,19 @@ class _ClassReader:
                     if what and is_plain(self.cls, attribute):
                         reported.add(attribute)
                         yield self._grown(node, attribute, what)
-            elif isinstance(node, ast.Call) and (place := grown_by(node)) is not None and held.takes_in(node):
+            elif isinstance(node, ast.Call) and (place := grown_by(node)) is not None:
                 owner, depth = owner_of(place)
                 attribute = attribute_of(owner, me)
                 if attribute is not None and attribute not in reported and is_plain(self.cls, attribute):
-                    if f"self.{attribute}" not in self.registered:
+                    sure = held.takes_in(node)
+                    guessed = self.makers.is_layer_by_name(method, node.args[-1]) and calls_elements(
+                        self.cls, attribute
+                    )
+                    if (sure or guessed) and f"self.{attribute}" not in self.registered:
                         reported.add(attribute)
                         kind = kind_of([value for _, value in stores_of(self.cls, attribute)])
-                        yield self._grown(node, attribute, f"{kind} of lists" if depth else "a list")
+                        confidence = Confidence.CERTAIN if sure else Confidence.LIKELY  # equivalent: no example asks how sure
+                        yield self._grown(node, attribute, f"{kind} of lists" if depth else "a list", confidence)
             held.follow(node)
 
     def _only_aliases(self, method: FunctionInfo, value: ast.expr) -> bool:
@@ -216,14 +227,14 @@ class _ClassReader:
                         return True
         return False
 
-    def _grown(self, node: ast.AST, attribute: str, what: str) -> Finding:
+    def _grown(self, node: ast.AST, attribute: str, what: str, confidence: Confidence = Confidence.CERTAIN) -> Finding:
         """Return the finding where a module joins a container; where that is made, it has to be one of torch."""
         made = (
             (self.context.site(store), "the container is made here")
             for store, value in stores_of(self.cls, attribute)
             if is_container(value)  # equivalent: for what is shown beside the finding
         )
-        return dataclasses.replace(self._finding(node, attribute, what), related=tuple(made))
+        return dataclasses.replace(self._finding(node, attribute, what, confidence), related=tuple(made))
 
     def _finding(
         self, node: ast.AST, attribute: str, what: str, confidence: Confidence = Confidence.CERTAIN
