@@ -101,7 +101,7 @@ class _ClassReader:
         for method in self.cls.methods.values():
             me = method.self_name
             if me is not None and not method.name.startswith("forward"):
-                yield from self._in_method(method, me)
+                yield from self._in_method(method)
                 yield from self._too_early(method, me)
 
     def _in_body(self) -> Iterator[Finding]:
@@ -132,77 +132,91 @@ class _ClassReader:
                     message = f"`self.{attribute}` is set before super().__init__(): torch cannot register it yet"
                     yield Finding(self.context.site(node), message=message)
 
-    def _in_method(self, method: FunctionInfo, me: str) -> Iterator[Finding]:
+    def _in_method(self, method: FunctionInfo) -> Iterator[Finding]:
         held = Holdings(self.context, self.makers, method, self.registered)
         reported: set[str] = set()
         for node in held.steps:
             if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
-                targets = targets_of(node)
-                if isinstance(targets[0], ast.Tuple) and isinstance(node.value, ast.Call):
-                    for item, what in zip(targets[0].elts, held.containers_returned(node.value), strict=False):
-                        attribute = attribute_of(item, me)
-                        if attribute is not None and what and f"self.{attribute}" not in self.registered:
-                            reported.add(attribute)
-                            yield self._finding(node, attribute, what)
-                elif isinstance(targets[0], ast.Tuple) and isinstance(node.value, ast.Tuple):
-                    pairs = zip(targets[0].elts, node.value.elts, strict=False)
-                    for item, part in pairs:
-                        attribute = attribute_of(item, me)
-                        what = held.container(part)
-                        if attribute is not None and what and f"self.{attribute}" not in self.registered:
-                            if not self._only_aliases(method, part):
-                                reported.add(attribute)
-                                yield self._finding(node, attribute, what)
-                    continue
-                what = held.container(node.value)
-                guessed = self.makers.guessed(method, node.value)
-                if self.makers.moves(node.value):
-                    guessed = "a list"  # a tensor is moved as well, and a function called; only a module is both
-                for target in targets:
-                    attribute = attribute_of(target, me)
-                    if attribute is not None and what and f"self.{attribute}" not in self.registered:
-                        if not self._only_aliases(method, node.value) and not self._hides_elsewhere(
-                            attribute, node.value
-                        ):
-                            reported.add(attribute)
-                            yield self._finding(node, attribute, what)
-                    elif attribute is not None and guessed and calls_elements(self.cls, attribute):
-                        if f"self.{attribute}" not in self.registered:
-                            yield self._finding(node, attribute, guessed, Confidence.LIKELY)
-                    elif isinstance(target, ast.Attribute) and (space := attribute_of(target.value, me)) is not None:
-                        if is_plain(self.cls, space) and space not in reported:
-                            if what or held.is_module(node.value):
-                                reported.add(space)
-                                yield self._grown(node, space, "a namespace")
-                    elif isinstance(target, ast.Subscript):
-                        owner, depth = owner_of(target)
-                        attribute = attribute_of(owner, me)
-                        if attribute is not None and is_plain(self.cls, attribute) and attribute not in reported:
-                            if (what or held.is_module(node.value)) and f"self.{attribute}" not in self.registered:
-                                reported.add(attribute)
-                                kind = kind_of([value for _, value in stores_of(self.cls, attribute)])
-                                yield self._grown(node, attribute, f"{kind} of dicts" if depth > 1 else kind)
+                for target, what, sure in self._kept(held, targets_of(node), node.value):
+                    attribute = attribute_of(target, method.self_name or "")
+                    if attribute is not None and f"self.{attribute}" not in self.registered:
+                        reported.add(attribute)
+                        yield self._finding(node, attribute, what, sure)
+                for target in targets_of(node):
+                    yield from self._put_into(held, node, target, node.value, reported)
             elif isinstance(node, ast.AugAssign):
-                attribute = attribute_of(node.target, me)
-                if attribute is not None and attribute not in reported and f"self.{attribute}" not in self.registered:
-                    what = held.container(node.value)
-                    if what and is_plain(self.cls, attribute):
-                        reported.add(attribute)
-                        yield self._grown(node, attribute, what)
+                what = held.container(node.value)
+                if what and (attribute := self._new(held, node.target, reported)) is not None:
+                    yield self._grown(node, attribute, what)
             elif isinstance(node, ast.Call) and (place := grown_by(node)) is not None:
-                owner, depth = owner_of(place)
-                attribute = attribute_of(owner, me)
-                if attribute is not None and attribute not in reported and is_plain(self.cls, attribute):
-                    sure = held.takes_in(node)
-                    guessed = self.makers.is_layer_by_name(method, node.args[-1]) and calls_elements(
-                        self.cls, attribute
-                    )
-                    if (sure or guessed) and f"self.{attribute}" not in self.registered:
-                        reported.add(attribute)
-                        kind = kind_of([value for _, value in stores_of(self.cls, attribute)])
-                        confidence = Confidence.CERTAIN if sure else Confidence.LIKELY  # equivalent: no example asks how sure
-                        yield self._grown(node, attribute, f"{kind} of lists" if depth else "a list", confidence)
+                yield from self._joined(held, node, place, reported)
             held.follow(node)
+
+    def _kept(
+        self, held: Holdings, targets: list[ast.expr], value: ast.expr
+    ) -> Iterator[tuple[ast.expr, str, Confidence]]:
+        """Yield what an assignment keeps plain containers of modules in, the kind of each, and how sure that is."""
+        first = targets[0]
+        if isinstance(first, ast.Tuple) and isinstance(value, ast.Tuple):
+            for item, part in zip(first.elts, value.elts, strict=False):
+                what = held.container(part)
+                if what and not self._only_aliases(held.method, part):
+                    yield item, what, Confidence.CERTAIN
+            return
+        if isinstance(first, ast.Tuple) and isinstance(value, ast.Call):
+            for item, what in zip(first.elts, held.containers_returned(value), strict=False):
+                if what:
+                    yield item, what, Confidence.CERTAIN
+        what = held.container(value)
+        guessed = self.makers.guessed(held.method, value)
+        if self.makers.moves(value):
+            guessed = "a list"  # a tensor is moved as well, and a function called; only a module is both
+        for target in targets:
+            attribute = attribute_of(target, held.method.self_name or "") or ""
+            if what:
+                if not self._only_aliases(held.method, value) and not self._hides_elsewhere(attribute, value):
+                    yield target, what, Confidence.CERTAIN
+            elif guessed and calls_elements(self.cls, attribute):
+                yield target, guessed, Confidence.LIKELY
+
+    def _put_into(
+        self, held: Holdings, node: ast.stmt, target: ast.expr, value: ast.expr, reported: set[str]
+    ) -> Iterator[Finding]:
+        """Yield `self.space.part = ...` and `self.parts["a"] = ...`, where a module joins a plain container."""
+        in_space = isinstance(target, ast.Attribute)
+        owner, depth = (target.value, 0) if isinstance(target, ast.Attribute) else owner_of(target)
+        if not held.container(value) and not held.is_module(value):
+            return
+        attribute = self._new(held, owner, reported)
+        if attribute is not None:
+            kind = kind_of([made for _, made in stores_of(self.cls, attribute)])
+            kind = "a namespace" if in_space else kind  # equivalent: for the message
+            yield self._grown(node, attribute, f"{kind} of dicts" if depth > 1 else kind)
+
+    def _joined(self, held: Holdings, call: ast.Call, place: ast.expr, reported: set[str]) -> Iterator[Finding]:
+        """Yield `self.parts.append(...)` of a module, or of what something named for layers makes and is called."""
+        owner, depth = owner_of(place)
+        confidence = Confidence.CERTAIN
+        if not held.takes_in(call):
+            attribute = attribute_of(owner, held.method.self_name or "")
+            if attribute is None or not self.makers.is_layer_by_name(held.method, call.args[-1]):
+                return
+            if not calls_elements(self.cls, attribute):
+                return
+            confidence = Confidence.LIKELY
+        if (attribute := self._new(held, owner, reported)) is not None:
+            kind = kind_of([value for _, value in stores_of(self.cls, attribute)])
+            yield self._grown(call, attribute, f"{kind} of lists" if depth else "a list", confidence)
+
+    def _new(self, held: Holdings, owner: ast.expr, reported: set[str]) -> str | None:
+        """Return the attribute that is `owner`, once: a plain container of which torch does not know."""
+        attribute = attribute_of(owner, held.method.self_name or "")
+        if attribute is None or attribute in reported or not is_plain(self.cls, attribute):
+            return None
+        if f"self.{attribute}" in self.registered:
+            return None
+        reported.add(attribute)
+        return attribute
 
     def _only_aliases(self, method: FunctionInfo, value: ast.expr) -> bool:
         """`self.layers = layers`, which a ModuleList takes in as well; `[teacher]` hides one on purpose."""
