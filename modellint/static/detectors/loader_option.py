@@ -59,7 +59,9 @@ def _is_on(resolver: Resolver, view: CallView, options: Mapping[str, Any]) -> bo
     arguments, through = options["arguments"], options.get("through", {})
     for name, position in arguments.items():
         given = view.argument(name, position)
-        if given is not None and (resolver.truth(given) is True or _is_where_no_sampler_is(given, view)):
+        if given is None:
+            continue
+        if resolver.truth(given) is True or _is_where_no_sampler_is(given, view) or _is_on_at_first(resolver, given):
             return True
     for name, makers in through.items():
         given = view.argument(name)
@@ -70,6 +72,25 @@ def _is_on(resolver: Resolver, view: CallView, options: Mapping[str, Any]) -> bo
                 if wanted is True or (argument is not None and resolver.truth(argument) is True):
                     return True
     return False
+
+
+def _is_on_at_first(resolver: Resolver, given: Origin) -> bool:
+    """Tell whether a variable is true as it is set at first, and false under conditions that ask for no split.
+
+    `drop_last = True`, and `if args.data == "m4": drop_last = False`: for all other data it is true.
+    """
+    found = resolver.origins(given)
+    values = [resolver.truth(origin) for origin in found]
+    if None in values or len(values) < 2 or values[0] is not True:
+        return False
+    return not any(origin.unsure or _runs_for_sure(resolver, origin) for origin in found[1:])
+
+
+def _runs_for_sure(resolver: Resolver, origin: Origin) -> bool:
+    """Tell whether the assignment that a value comes from runs, as far as its conditions are known to hold."""
+    assert origin.node is not None
+    tests = resolver.conditions(origin.scope, origin.node)
+    return all(resolver.truth(Origin(test, origin.scope, origin.activation)) is holds for test, holds in tests)
 
 
 def _is_where_no_sampler_is(given: Origin, view: CallView) -> bool:
