@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -252,6 +252,10 @@ def _given(body: list[ast.stmt]) -> Iterator[tuple[str, int]]:
             yield from _given(statement.body)
 
 
+def _is_below(event: Event, chain: tuple[CallSite, ...]) -> bool:
+    return event.key.chain[: len(chain)] == chain
+
+
 class Recorder:
     """Collects the events of one analysis; `muted` while code runs only for its effects."""
 
@@ -280,10 +284,24 @@ class Recorder:
             snapshots.append(snapshot)
         return number
 
-    def abandon(self, chain: tuple[CallSite, ...], root: FunctionInfo | None = None) -> None:
-        """Forget what was noted below `chain` (of the analysis that began at `root`): it was not seen to the end."""
-        for event in self.events:
-            if event.key.chain[: len(chain)] == chain and (root is None or event.root is root):
+    def seen_below(self, chain: tuple[CallSite, ...]) -> Mapping[int, int]:
+        """Return how many snapshots the events below `chain` have by now, by their numbers."""
+        below = ((number, event) for number, event in enumerate(self.events) if _is_below(event, chain))
+        return {number: len(event.snapshots) for number, event in below if not event.abandoned}
+
+    def abandon(
+        self, chain: tuple[CallSite, ...], root: FunctionInfo | None = None, known: Mapping[int, int] | None = None
+    ) -> None:
+        """Forget what was noted below `chain` (of the analysis that began at `root`): it was not seen to the end.
+
+        What was `known` when it was, in another turn of a loop say, stays.
+        """
+        for number, event in enumerate(self.events):
+            if not _is_below(event, chain) or (root is not None and event.root is not root):
+                continue
+            if known is not None and number in known:
+                del event.snapshots[known[number] :]
+            else:
                 event.abandoned = True
 
     def conclude(self) -> None:

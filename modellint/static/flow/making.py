@@ -85,6 +85,8 @@ def _hands_on(function: FunctionInfo) -> bool:
             return True
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
             return True
+        if _puts_away(node, given):
+            return True
         if isinstance(node, ast.Return) and node.value is not None:
             returned.append(node.value)
         elif isinstance(node, ast.Assign):
@@ -101,6 +103,18 @@ def _hands_on(function: FunctionInfo) -> bool:
     if function.parent is not None and not function.parent.is_body:
         return not names <= function.stores - given  # what is around a nested function, it can hand out
     return not names.isdisjoint(given)
+
+
+def _puts_away(node: ast.AST, given: set[str]) -> bool:
+    """Tell whether something of what is `given` goes into a container: `nets[name] = net`, `nets.append(net)`."""
+    if isinstance(node, ast.Assign) and any(isinstance(target, ast.Subscript) for target in node.targets):
+        return not given.isdisjoint(_names_outside_calls(node.value))
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _GROWS:
+        return any(not given.isdisjoint(_names_outside_calls(argument)) for argument in node.args)
+    return False
+
+
+_GROWS = frozenset({"append", "add", "insert", "extend", "update", "setdefault", "appendleft"})
 
 
 def _names_outside_calls(value: ast.expr) -> set[str]:

@@ -14,11 +14,12 @@ from modellint.static.flow.machine import Machine
 from modellint.static.flow.making import is_factory
 from modellint.static.flow.modulemethods import builtin
 from modellint.static.flow.state import State
-from modellint.static.flow.targets import part_of
+from modellint.static.flow.targets import part_of, store
 from modellint.static.flow.touching import WRITES, touch, touch_value
 from modellint.static.flow.unseen import is_given_volatile, model_method, opaque_method, runner_method
 from modellint.static.flow.values import (
     CONTAINER,
+    ELEMENT,
     EVAL,
     INSTANCE,
     MODEL,
@@ -162,6 +163,11 @@ def call_on(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, s
         return join_all(forward(machine, part, args, node, state) for part in refs)
     if obj.kind == MODEL or (obj.kind == OPAQUE and (looks_like_model(obj) or is_given_volatile(obj, args))):
         return model_method(machine, oid, name, args, node, state)
+    if name == "append" and obj.kind == OPAQUE and len(args.positional) == 1:
+        # a list that was made out of sight, by the constructor of a base class say, holds what it is given
+        if any(state.heap[given].kind == MODEL for given in args.positional[0].refs):
+            store(state, oid, ELEMENT, args.positional[0])
+            return NOTHING
     return opaque_method(machine, oid, name, args, node, state)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 
 from modellint.static.flow.events import CallSite, Event, EventKey, Recorder, Snapshot
 from modellint.static.flow.values import Site
@@ -49,10 +50,12 @@ class Watch(Recorder):
         self._touch(*taint)
         super().drop(site, taint)
 
-    def abandon(self, chain: tuple[CallSite, ...], root: FunctionInfo | None = None) -> None:
+    def abandon(
+        self, chain: tuple[CallSite, ...], root: FunctionInfo | None = None, known: Mapping[int, int] | None = None
+    ) -> None:
         """Forget what was noted below `chain`: how far it got hangs on what else was run."""
         self.alone = False
-        super().abandon(chain, root)
+        super().abandon(chain, root, known)
 
     def begin(self) -> None:
         """Take what comes for another starting point."""
