@@ -211,14 +211,33 @@ _ASKS_FOR_TRAINING = re.compile(r"""\w\(.*["']\w*train\w*["']""")
 
 
 def _steps_to(event: Event, fact: ModeFact, events: Iterable[Event]) -> list[CallSite]:
-    """Return the calls that lead from the training function into the evaluation which left `fact` behind."""
+    """Return the calls that lead from the training function into evaluations which left `fact` behind.
+
+    Where several do, those that no `train()` follows.
+    """
     depth = len(event.key.chain)
+    found: dict[CallSite, tuple[CallSite, ...]] = {}
     for other in events:
         chain = other.key.chain
         if not other.training and len(chain) > depth and chain[:depth] == event.key.chain:
             if any(fact in snapshot.modes for snapshot in other.snapshots):
-                return list(chain[depth:])
-    return []
+                found.setdefault(chain[depth], chain[depth:])
+    if not found:
+        return []
+    first, *others = sorted(found, key=_is_undone)
+    return [*found[first], *(step for step in others if not _is_undone(step))]
+
+
+def _is_undone(step: CallSite) -> bool:
+    """Tell whether `train()` follows a call in the same block."""
+    call = call_at(step.caller, step.site)
+    around = path_to(step.caller, call) if call is not None else []
+    for train in step.caller.calls_of("train"):
+        path: list[ast.AST | FunctionInfo] = [step.caller, *path_to(step.caller, train)]
+        inner = next(index for index in reversed(range(len(path))) if isinstance(path[index], ast.stmt))
+        if any(before in around for before in statements_before(path[inner - 1], path[inner])):  # type: ignore[arg-type]
+            return True
+    return False
 
 
 def _closed_with_eval(context: FileContext) -> Iterator[Finding]:
