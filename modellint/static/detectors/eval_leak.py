@@ -219,13 +219,15 @@ def _steps_to(event: Event, fact: ModeFact, events: Iterable[Event]) -> list[Cal
     found: dict[CallSite, tuple[CallSite, ...]] = {}
     for other in events:
         chain = other.key.chain
-        if not other.training and len(chain) > depth and chain[:depth] == event.key.chain:
-            if any(fact in snapshot.modes for snapshot in other.snapshots):
+        leads_here = not other.training and chain[:depth] == event.key.chain  # equivalent: shown beside the finding
+        if leads_here and len(chain) > depth:
+            if any(fact in snapshot.modes for snapshot in other.snapshots):  # equivalent: shown beside the finding
                 found.setdefault(chain[depth], chain[depth:])
     if not found:
         return []
     first, *others = sorted(found, key=_is_undone)
-    return [*found[first], *(step for step in others if not _is_undone(step))]
+    left = [step for step in others if not _is_undone(step)]  # equivalent: shown beside the finding
+    return [*found[first], *left]
 
 
 def _is_undone(step: CallSite) -> bool:
@@ -235,7 +237,8 @@ def _is_undone(step: CallSite) -> bool:
     for train in step.caller.calls_of("train"):
         path: list[ast.AST | FunctionInfo] = [step.caller, *path_to(step.caller, train)]
         inner = next(index for index in reversed(range(len(path))) if isinstance(path[index], ast.stmt))
-        if any(before in around for before in statements_before(path[inner - 1], path[inner])):  # type: ignore[arg-type]
+        earlier = statements_before(path[inner - 1], path[inner])  # type: ignore[arg-type]
+        if any(statement in around for statement in earlier):  # equivalent: shown beside the finding
             return True
     return False
 
