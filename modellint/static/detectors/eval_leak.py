@@ -220,7 +220,7 @@ def _steps_to(event: Event, fact: ModeFact, events: Iterable[Event]) -> list[Cal
     for other in events:
         chain = other.key.chain
         leads_here = not other.training and chain[:depth] == event.key.chain  # equivalent: shown beside the finding
-        if leads_here and len(chain) > depth:
+        if leads_here and len(chain) > depth:  # equivalent: shown beside the finding
             if any(fact in snapshot.modes for snapshot in other.snapshots):  # equivalent: shown beside the finding
                 found.setdefault(chain[depth], chain[depth:])
     if not found:
