@@ -266,9 +266,12 @@ def _super(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
     function = frame.function
     while function.cls is None and function.parent is not None:
         function = function.parent
-    if function.cls is None or frame.receiver is None:
+    receiver = frame.receiver
+    if receiver is None and function.is_classmethod and function is frame.function:
+        receiver = state.variables.get((frame.id, function.self_name or ""))  # the class, which is an argument
+    if function.cls is None or receiver is None:
         return NOTHING
-    return Value(symbols=(SuperProxy(function.cls, frame.receiver),))
+    return Value(symbols=(SuperProxy(function.cls, receiver),))
 
 
 def _print(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:

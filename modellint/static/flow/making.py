@@ -9,6 +9,7 @@ from modellint.static.guards import own, walk_own
 from modellint.static.knowledge import Knowledge
 from modellint.static.project import ClassInfo, FunctionInfo, Project
 from modellint.static.project.facts import parameters
+from modellint.static.project.names import last_name
 
 
 def makes_something(project: Project, knowledge: Knowledge, function: FunctionInfo) -> bool:
@@ -26,9 +27,19 @@ def _makes(project: Project, knowledge: Knowledge, function: FunctionInfo, call:
     """Tell whether a call makes an object of the project, a library's module, or a model that is loaded or wrapped."""
     symbol = project.resolve_in(function, call.func)
     if symbol is None:
-        return False
+        return _loads_as_its_base(project, knowledge, function, call)
     tables = (knowledge.loaders, knowledge.wrappers, knowledge.module_bases)
     return isinstance(symbol.target, ClassInfo) or any(table.get(symbol.dotted) for table in tables)
+
+
+def _loads_as_its_base(project: Project, knowledge: Knowledge, function: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether this is a library's loader that the class inherits: `super().load_from_checkpoint(path)`."""
+    func = call.func
+    if function.cls is None or not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Call):
+        return False
+    if last_name(func.value) != "super":
+        return False
+    return any(knowledge.loaders.get(f"{base}.{func.attr}") for base in project.ancestry(function.cls)[1])
 
 
 def _calls_what_it_picks(function: FunctionInfo) -> bool:

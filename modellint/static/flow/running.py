@@ -29,6 +29,7 @@ _PLAIN_METHODS = frozenset(
     "mean sum max min log info".split()
 )
 _MODES = frozenset({"eval", "train", "no_grad", "inference_mode"})
+_LOADS = frozenset({"load_from_checkpoint", "from_pretrained", "load_state_dict"})
 _ARRAYS = frozenset({"numpy", "cupy", "torch", "scipy", "math", "random"})
 _BUILTINS = frozenset(dir(builtins))
 
@@ -142,7 +143,8 @@ def _is_loss_of_a_model(caller: _Caller, call: ast.Call, _func: ast.Attribute) -
 
 def _is_method_of_a_variable(caller: _Caller, call: ast.Call, func: ast.Attribute) -> bool:
     owner = func.value
-    return caller.sets_modes and bool(call.args) and isinstance(owner, ast.Name) and owner.id in caller.variables
+    of_variable = isinstance(owner, ast.Name) and owner.id in caller.variables
+    return of_variable and bool(call.args) and (caller.sets_modes or not _LOADS.isdisjoint(caller.function.callees))
 
 
 def _is_kept_by_the_object(caller: _Caller, _call: ast.Call, func: ast.Attribute) -> bool:
@@ -164,6 +166,6 @@ _METHODS: tuple[tuple[Callable[[_Caller, ast.Call, ast.Attribute], bool], bool],
     (_is_attribute_like_a_model, True),  # self.backbone(x)
     (_is_forward_method, True),  # engine.predict(x)
     (_is_loss_of_a_model, True),  # net.loss(batch), where modes are set
-    (_is_method_of_a_variable, True),  # runner.go(x), where modes are set
+    (_is_method_of_a_variable, True),  # runner.go(x), where modes are set or weights loaded
     (_is_kept_by_the_object, True),  # self.head(x)
 )
