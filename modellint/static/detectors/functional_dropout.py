@@ -158,7 +158,8 @@ def _judge(context: FileContext, scope: FunctionInfo, call: ast.Call, entry: Map
         if entry["default"]:
             if chance is not None and _is_off_unless_given(scope, chance) and not _is_called(context, scope):
                 return
-            sure = Confidence.POSSIBLE if _on_purpose(context, scope) else Confidence.CERTAIN
+            meant = _on_purpose(context, scope) or _is_for_any_caller(context, scope, chance)
+            sure = Confidence.POSSIBLE if meant else Confidence.CERTAIN
             yield _finding(context, call, f"{written}(...) without training=", sure)
     elif isinstance(training, ast.Constant):
         if training.value is True:
@@ -185,6 +186,17 @@ def _on_purpose(context: FileContext, scope: FunctionInfo) -> bool:
     if _ALWAYS_DROPS.search(scope.cls.name):
         return True
     return _is_no_module(context, scope.cls)
+
+
+def _is_for_any_caller(context: FileContext, scope: FunctionInfo, chance: ast.expr | None) -> bool:
+    """Tell whether a function drops what it is asked to, and no module in sight calls it: an augmentation."""
+    given = {argument.arg for argument, _ in parameters(scope)}
+    names = {node.id for node in walk(chance) if isinstance(node, ast.Name)} if chance is not None else set()
+    if scope.cls is not None or names.isdisjoint(given):
+        return False
+    callers = scopes_mentioning(context.project, f"{scope.name}(", context.module.path)
+    classes = {caller.cls for caller in callers if scope.name in caller.callees and caller.cls is not None}
+    return bool(classes) and not any(map(context.classes.may_be_module, classes))
 
 
 def _is_no_module(context: FileContext, cls: ClassInfo) -> bool:
