@@ -117,7 +117,9 @@ def python_rows(text: str) -> list[str]:
         name = re.match(r"%%(\w*)", first)
         if name is None or name[1] not in _PYTHON_CELLS:
             return [""] * len(rows)
-    return list(_without_magics(rows))
+    # as IPython does (leading_indent in IPython/core/inputtransformer2.py): what the first row begins with, all lose
+    indent = first[: len(first) - len(first.lstrip(" \t"))]
+    return list(_without_magics([row.removeprefix(indent) for row in rows]))
 
 
 def _without_magics(rows: list[str]) -> Iterator[str]:

@@ -138,12 +138,19 @@ def is_no_model(event: Event, snapshot: Snapshot) -> bool:
 _OF_TORCH = frozenset({"torch", "cuda", "no_grad", "backward", "device"})
 
 
+_OF_JAX = frozenset({"jax", "flax", "haiku", "optax"})
 _BOOSTERS = frozenset({"xgboost", "lightgbm", "catboost"})
 
 
 def _is_of_another_framework(event: Event) -> bool:
-    """Tell whether a function, or the branch of it around a call, computes with TensorFlow, say, and not with torch."""
+    """Tell whether a function, or the branch of it around a call, computes with TensorFlow, say, and not with torch.
+
+    So does a file that imports JAX and no torch; TensorFlow may be there for its logs.
+    """
     function = event.function
+    roots = {made.module.split(".")[0] for made in function.module.imports.values() if not made.level}
+    if "torch" not in roots and not roots.isdisjoint(_OF_JAX):
+        return True
     others = {name for name, made in function.module.imports.items() if made.module.split(".")[0] in OTHER_FRAMEWORKS}
     here = [alias for node in own(function, ast.Import) for alias in node.names]
     mine = {alias.asname or alias.name for alias in here if alias.name in OTHER_FRAMEWORKS | _BOOSTERS}

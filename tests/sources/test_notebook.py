@@ -67,6 +67,8 @@ def test_python_stays_as_it_is(code: str) -> None:
         pytest.param("ls = [1]\nrm - x\ncat in ls", "ls = [1]\nrm - x\ncat in ls", id="variables called like a magic"),
         pytest.param("%%time\nx = 1", "\nx = 1", id="cell magic around Python"),
         pytest.param("\n%%capture out\n!ls\nx = 1", "\n\npass\nx = 1", id="magic inside magic"),
+        pytest.param("\n  if x:\n      y = 1\n  !ls", "\nif x:\n    y = 1\npass", id="indented as a whole"),
+        pytest.param("\t# first\n\tx = 1", "# first\nx = 1", id="indented by a tab"),
     ],
 )
 def test_what_only_ipython_understands_is_replaced(code: str, python: str) -> None:

@@ -37,12 +37,18 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 continue
             if _begins_anew(event) or _counts(event) or _by_hand(source) or _is_step_of_module(event, context):
                 continue
-            if runs_without_gradients(event.root, context.project):
+            if runs_without_gradients(event.root, context.project) or _stays_for_another_sum(event, context):
                 continue
             confidence = Confidence.CERTAIN if source.training else Confidence.LIKELY
             details = {"sum": event.text, "model": source.text, "adds": "collects" if collected else "adds up"}
             found.append(((place.site,), Finding(place.site, details, confidence)))
     yield from merged(found)
+
+
+def _stays_for_another_sum(event: Event, context: FileContext) -> bool:
+    """Tell whether the same turns of the same loop add up what is differentiated after it: the graphs are kept for that."""
+    sums = (other for other in context.flow.events if other.key.kind == ACCUMULATE and other.training)
+    return any(other.loops == event.loops for other in sums)
 
 
 def _begins_anew(event: Event) -> bool:

@@ -211,11 +211,11 @@ def _tells_no_mode(machine: Machine, cls: ClassInfo, name: str) -> bool:
 
 
 def _left_behind(obj: Obj, state: State) -> Obj | None:
-    """Return a part that was built and put in after eval(): it is in training mode, and depends on it."""
+    """Return a part that was built and put in after eval(), for sure: it is in training mode, and depends on it."""
     if kinds(obj.modes) != {EVAL}:
         return None
-    for value in obj.attrs.values():
-        for inner in value.refs:
+    for name, value in obj.attrs.items():
+        for inner in value.refs if name not in obj.perhaps else ():
             part = state.heap[inner]
             fresh = part.kind == MODEL and not part.part and all(f.how == f"{part.how}()" for f in part.modes)
             if fresh and part.depends == YES and kinds(part.modes) == {TRAIN}:

@@ -208,7 +208,7 @@ def set_attribute(machine: Machine, owner: Value, name: str, value: Value, state
         if name == "training" and obj.kind in (MODEL, OPAQUE):
             set_flag(oid, value, machine.site(node), state)
         else:
-            state.heap[oid] = obj._replace(attrs={**obj.attrs, name: value})
+            state.heap[oid] = obj._replace(attrs={**obj.attrs, name: value}, perhaps=obj.perhaps - {name})
 
 
 def store(state: State, oid: int, key: str, value: Value) -> None:

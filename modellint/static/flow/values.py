@@ -313,7 +313,8 @@ class Obj(NamedTuple):
     `unknown`), `detail` names a layer that does. `proven` is set once something showed that it is a torch module.
     `part` marks a part of a model reached by an attribute: it has the mode of the whole until told otherwise.
     `touched` is set once code out of sight got hold of it: that may have given it weights. `hints` is set where it was
-    built around a model of a library, which most likely depends on the mode.
+    built around a model of a library, which most likely depends on the mode. `perhaps` are the attributes that only one
+    of two branches set.
     """
 
     kind: str
@@ -331,6 +332,7 @@ class Obj(NamedTuple):
     part: bool = False
     touched: bool = False
     hints: bool = False
+    perhaps: frozenset[str] = frozenset()
 
     @property
     def is_mere_result(self) -> bool:
@@ -354,9 +356,11 @@ def join_objects(a: Obj, b: Obj) -> Obj:
     """Return an object that is in one of the two states."""
     if a is b:
         return a
+    perhaps = a.perhaps | b.perhaps
     if a.attrs is b.attrs:
         attrs = a.attrs
     else:
+        perhaps |= a.attrs.keys() ^ b.attrs.keys()
         merged = dict(a.attrs)
         for name, value in b.attrs.items():
             merged[name] = join(merged[name], value) if name in merged else value
@@ -371,4 +375,5 @@ def join_objects(a: Obj, b: Obj) -> Obj:
         frozen=a.frozen and b.frozen,
         touched=a.touched or b.touched,
         hints=a.hints or b.hints,
+        perhaps=perhaps,
     )
