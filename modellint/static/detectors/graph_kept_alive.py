@@ -22,7 +22,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     """Report the statement that adds up, unless a gradient is computed from the sum or a caller may do so."""
     found = []
     for place in places(context, ACCUMULATE):
-        if place.outside or any(event.training for event in place.events):
+        if place.outside:
             continue
         for event in place.events:
             source = event.source
@@ -46,7 +46,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
 
 
 def _stays_for_another_sum(event: Event, context: FileContext) -> bool:
-    """Tell whether the same turns of the same loop add up what is differentiated after it: the graphs are kept for that."""
+    """Tell whether the same turns of a loop add up what is differentiated after it: the graphs are kept for that."""
     sums = (other for other in context.flow.events if other.key.kind == ACCUMULATE and other.training)
     return any(other.loops == event.loops for other in sums)
 
