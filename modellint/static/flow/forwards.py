@@ -73,7 +73,9 @@ def _has_layer_that_records(machine: Machine, method: FunctionInfo) -> bool:
         return False
     for name in _run_in_any_case(method, blocks):
         helper = machine.project.method(method.cls, name)
-        inner = [name] if helper is None else _run_in_any_case(helper, own(helper, ast.With))
+        if helper is not None and not _GRAD_WORDS.isdisjoint(helper.words):
+            continue
+        inner = [name] if helper is None else _run_in_any_case(helper, ())
         if any(_is_layer(machine, method.cls, part) for part in inner):
             return True
     return False

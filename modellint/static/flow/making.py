@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from modellint.static.flow.vocabulary import KEEPS
 from modellint.static.guards import own, walk_own
 from modellint.static.knowledge import Knowledge
 from modellint.static.project import ClassInfo, FunctionInfo, Project
@@ -120,12 +121,9 @@ def _puts_away(node: ast.AST, given: set[str]) -> bool:
     """Tell whether something of what is `given` goes into a container: `nets[name] = net`, `nets.append(net)`."""
     if isinstance(node, ast.Assign) and any(isinstance(target, ast.Subscript) for target in node.targets):
         return not given.isdisjoint(_names_outside_calls(node.value))
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _GROWS:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in KEEPS:
         return any(not given.isdisjoint(_names_outside_calls(argument)) for argument in node.args)
     return False
-
-
-_GROWS = frozenset({"append", "add", "insert", "extend", "update", "setdefault", "appendleft"})
 
 
 def _names_outside_calls(value: ast.expr) -> set[str]:

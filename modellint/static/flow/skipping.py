@@ -19,7 +19,7 @@ from modellint.static.flow.values import (
     Value,
     join_all,
 )
-from modellint.static.flow.vocabulary import KEEPS_GRAPH
+from modellint.static.flow.vocabulary import KEEPS, KEEPS_GRAPH
 from modellint.static.guards import own
 from modellint.static.naming import MOVES
 from modellint.static.project import ClassInfo, FunctionInfo
@@ -135,7 +135,7 @@ def after_inert(value: Value, function: FunctionInfo) -> Value:
 
 def gives_numbers(function: FunctionInfo) -> bool:
     """Tell whether a function that is not run makes plain numbers of what it is given, and keeps nothing."""
-    if _NUMBERS.isdisjoint(function.callees) or not _KEEPS.isdisjoint(function.callees):
+    if _NUMBERS.isdisjoint(function.callees) or not KEEPS.isdisjoint(function.callees):
         return False
     if KEEPS_GRAPH.search(function.name):
         return False
@@ -143,5 +143,4 @@ def gives_numbers(function: FunctionInfo) -> bool:
 
 
 _NUMBERS = frozenset({"item", "tolist", "numpy"})
-_KEEPS = frozenset({"append", "extend", "update", "add", "insert", "setdefault", "put"})
 _DECIDES = frozenset("argmax topk detach item tolist numpy eq".split())

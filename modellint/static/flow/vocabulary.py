@@ -75,6 +75,9 @@ METRIC = re.compile(
 )
 """Names of functions that are given predictions, or publish them."""
 
+KEEPS = frozenset("append appendleft extend insert add update setdefault put".split())
+"""Methods by which a container keeps what it is given."""
+
 KEEPS_GRAPH = re.compile(
     r"loss|crit(?!ic)|nll|(?<![a-z])b?ce(?![a-z])|cross_entropy|mse|kl_div|objective|penalty|mean|sum", re.I
 )
