@@ -113,7 +113,8 @@ class Holdings:
         elif isinstance(node, ast.Call) and (place := grown_by(node)) is not None and self.takes_in(node):
             self._grow(place, "lists")
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "add_module":
-            if isinstance(node.func.value, ast.Name) and self.is_module(node.args[-1]):
+            given = [*node.args, *(keyword.value for keyword in node.keywords)]
+            if isinstance(node.func.value, ast.Name) and any(map(self.is_module, given)):
                 self.named.add(node.func.value.id)  # `block = nn.Sequential()` is empty before
 
     def takes_in(self, call: ast.Call) -> bool:
