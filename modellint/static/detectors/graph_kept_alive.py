@@ -48,7 +48,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
 def _stays_for_another_sum(event: Event, context: FileContext) -> bool:
     """Tell whether the same turns of a loop add up what is differentiated after it: the graphs are kept for that."""
     sums = (other for other in context.flow.events if other.key.kind == ACCUMULATE and other.training)
-    return any(other.loops == event.loops for other in sums)
+    return any(other.loops == event.loops and not _begins_anew(other) for other in sums)
 
 
 def _begins_anew(event: Event) -> bool:
