@@ -14,7 +14,7 @@ from modellint.static.flow.values import Site
 from modellint.static.guards import own, walk_own
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo
-from modellint.static.project.facts import parameters
+from modellint.static.project.facts import does_nothing, parameters
 from modellint.static.project.names import last_name
 from modellint.static.project.trees import walk
 
@@ -121,8 +121,7 @@ def _has_no_body(method: FunctionInfo | None) -> bool:
     if method is None:
         return False
     return all(
-        isinstance(statement, ast.Pass)
-        or _is_docstring(statement)
+        does_nothing(statement)
         or (isinstance(statement, ast.Return) and isinstance(statement.value, (ast.Name, type(None))))
         for statement in method.body
     )

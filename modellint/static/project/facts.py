@@ -376,11 +376,11 @@ def is_left_to_heirs(function: FunctionInfo) -> bool:
     if function.cls is None or not (abstract or "NotImplementedError" in function.words) or function.node is None:
         return False
     *before, last = function.node.body
-    says = isinstance(last, ast.Raise) or (abstract and _does_nothing(last))
-    return says and all(_does_nothing(statement) or _is_message(statement) for statement in before)
+    says = isinstance(last, ast.Raise) or (abstract and does_nothing(last))
+    return says and all(does_nothing(statement) or _is_message(statement) for statement in before)
 
 
-def _does_nothing(statement: ast.stmt) -> bool:
+def does_nothing(statement: ast.stmt) -> bool:
     """Tell whether a statement is `pass`, `...` or a docstring."""
     return isinstance(statement, ast.Pass) or (
         isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
