@@ -40,7 +40,7 @@ def _loads_as_its_base(project: Project, knowledge: Knowledge, function: Functio
         return False
     if last_name(func.value) != "super":
         return False
-    return any(knowledge.loaders.get(f"{base}.{func.attr}") for base in project.ancestry(function.cls)[1])
+    return knowledge.method(knowledge.loaders, project.ancestry(function.cls)[1], func.attr) is not None
 
 
 def _calls_what_it_picks(function: FunctionInfo) -> bool:
