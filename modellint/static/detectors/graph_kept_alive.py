@@ -10,6 +10,7 @@ from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
 from modellint.static.family import runs_without_gradients
+from modellint.static.flow.data import AVERAGED, COLLECTED
 from modellint.static.flow.events import ACCUMULATE, Event
 from modellint.static.guards import own
 from modellint.static.merge import merged
@@ -30,7 +31,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 continue
             if not source.training and not any(s.obj.proven for s in source.snapshots):
                 continue
-            collected = event.key.detail == "collected"
+            collected = event.key.detail == COLLECTED
             if {"returned", "passed"} & event.uses and not (source.training and _trains_here(event)):
                 continue
             if collected and (not source.training or "passed" in event.uses):
@@ -40,9 +41,12 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             if runs_without_gradients(event.root, context.project) or _stays_for_another_sum(event, context):
                 continue
             confidence = Confidence.CERTAIN if source.training else Confidence.LIKELY
-            details = {"sum": event.text, "model": source.text, "adds": "collects" if collected else "adds up"}
+            details = {"sum": event.text, "model": source.text, "adds": _HOW.get(event.key.detail, "adds up")}
             found.append(((place.site,), Finding(place.site, details, confidence)))
     yield from merged(found)
+
+
+_HOW = {COLLECTED: "collects", AVERAGED: "averages"}
 
 
 def _stays_for_another_sum(event: Event, context: FileContext) -> bool:

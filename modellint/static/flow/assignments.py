@@ -20,9 +20,15 @@ def _assign(machine: Machine, node: ast.Assign, state: State) -> list[State]:
     imported = imported_by_text(node) if machine.frame.function.is_body else None
     if imported is not None and imported[0] in machine.frame.module.imports:
         return [state]  # the name is looked up where it is read, as after an `import`
-    if machine.frame.loops and _adds_to_itself(node):
-        added = machine.eval(node.value.right, state)  # type: ignore[attr-defined]
+    addend = _added_to_itself(node) if machine.frame.loops else None
+    if addend is not None:
+        added = machine.eval(addend, state)
         value = value.with_taint(data.accumulated(machine, node, ast.unparse(node.targets[0]), added, state))
+    elif data.trains_in_each_turn(machine) and (addend := _averaged_with_itself(node)) is not None:
+        added = machine.eval(addend, state)
+        value = value.with_taint(
+            data.accumulated(machine, node, ast.unparse(node.targets[0]), added, state, data.AVERAGED)
+        )
     for target in node.targets:
         assign(machine, target, value, state)
     target = node.targets[0]
@@ -54,16 +60,39 @@ def _outside_functions(body: Iterable[ast.stmt]) -> Iterable[ast.stmt]:
 _DEFINES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
-def _adds_to_itself(node: ast.Assign) -> bool:
-    """Tell whether this is `total = total + ...`."""
+def _added_to_itself(node: ast.Assign) -> ast.expr | None:
+    """Return what `total = total + added` adds."""
     target, value = node.targets[0], node.value
-    return (
-        isinstance(target, ast.Name)
-        and isinstance(value, ast.BinOp)
-        and isinstance(value.op, ast.Add)
-        and isinstance(value.left, ast.Name)
-        and value.left.id == target.id
-    )
+    if isinstance(target, ast.Name) and isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
+        return value.right if isinstance(value.left, ast.Name) and value.left.id == target.id else None
+    return None
+
+
+def _averaged_with_itself(node: ast.Assign) -> ast.expr | None:
+    """Return what a moving average takes in: `added * 0.1` of `mean = 0.9 * mean + 0.1 * added`, or of
+    `mean = (mean * n + added) / (n + 1)`."""
+    target, value = node.targets[0], node.value
+    if not isinstance(target, ast.Name):
+        return None
+    if isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Div, ast.Mult)) and not _names(value.right, target.id):
+        value = value.left
+    if not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Add):
+        return None
+    for kept, added in ((value.left, value.right), (value.right, value.left)):
+        if _is_multiple(kept, target.id) and not _names(added, target.id):
+            return added
+    return None
+
+
+def _is_multiple(value: ast.expr, name: str) -> bool:
+    """Tell whether an expression is a variable, or the product of it and a factor."""
+    if isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Mult, ast.Div)):
+        return any(isinstance(side, ast.Name) and side.id == name for side in (value.left, value.right))
+    return isinstance(value, ast.Name) and value.id == name
+
+
+def _names(value: ast.expr, name: str) -> bool:
+    return any(isinstance(node, ast.Name) and node.id == name for node in walk(value))
 
 
 def _annotated(machine: Machine, node: ast.AnnAssign, state: State) -> list[State]:
@@ -77,10 +106,18 @@ def _augmented(machine: Machine, node: ast.AugAssign, state: State) -> list[Stat
     before = machine.eval(_loaded(node.target), state)
     after = join(before, added)._replace(consts=None)
     number = not before.refs  # a list or tuple that grows is no sum
-    if isinstance(node.op, ast.Add) and number and machine.frame.loops and isinstance(node.target, ast.Name):
-        after = after.with_taint(data.accumulated(machine, node, node.target.id, added, state))
+    if isinstance(node.op, ast.Add) and number and machine.frame.loops and _is_sum(machine, node.target):
+        after = after.with_taint(data.accumulated(machine, node, ast.unparse(node.target), added, state))
     assign(machine, node.target, after, state)
     return [state]
+
+
+def _is_sum(machine: Machine, target: ast.expr) -> bool:
+    """Tell whether a loop may add up in what is assigned to: in a variable, or in an element of one,
+    `totals["loss"]`, where each turn trains and so differentiates by itself."""
+    if isinstance(target, ast.Subscript):
+        return isinstance(target.value, ast.Name) and data.trains_in_each_turn(machine)
+    return isinstance(target, ast.Name)
 
 
 def _loaded(target: ast.expr) -> ast.expr:

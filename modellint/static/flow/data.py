@@ -270,13 +270,22 @@ def accumulated(
 
 def _collected(machine: Machine, node: ast.Call, item: Value, state: State) -> frozenset[int]:
     """Note that a loop that trains in each turn collects results together with their graphs."""
-    loops = machine.frame.loops
-    if not item.taint or not loops or "backward" not in loops[-1].calls or not isinstance(node.func, ast.Attribute):
+    if not item.taint or not trains_in_each_turn(machine) or not isinstance(node.func, ast.Attribute):
         return frozenset()
     events = machine.recorder.events
     if any(number >= 0 and events[number].key.kind == ACCUMULATE for number in item.taint):
         return frozenset()  # the sum that is collected was noted before
-    return accumulated(machine, node, ast.unparse(node.func.value), item, state, "collected")
+    return accumulated(machine, node, ast.unparse(node.func.value), item, state, COLLECTED)
+
+
+def trains_in_each_turn(machine: Machine) -> bool:
+    """Tell whether the loop around computes gradients in each of its turns."""
+    loops = machine.frame.loops
+    return bool(loops) and "backward" in loops[-1].calls
+
+
+# how a loop keeps results together with their graphs, where it does not just add them up
+COLLECTED, AVERAGED = "collected", "averaged"
 
 
 def with_elements(args: Args, state: State) -> frozenset[int]:
