@@ -14,7 +14,7 @@ from modellint.static.dependence import NO
 from modellint.static.flow.values import RANDOM
 from modellint.static.guards import conditions, walk_own
 from modellint.static.knowledge import ABSENT, UNSURE, settle
-from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project import ClassInfo, FunctionInfo, Symbol
 from modellint.static.project.facts import is_left_to_heirs
 from modellint.static.project.names import dotted_name, last_name
 
@@ -161,7 +161,7 @@ class Weights:
         asks = any(_asks_for_weights(keyword) for keyword in call.keywords)
         if asks or (_LOADS.search(name) and not _PLAIN_FILES.search(text)):
             symbol = self._project.resolve_in(function, call.func)
-            makes = symbol is not None and symbol.target is None and self._makes_model(symbol.dotted)
+            makes = symbol is not None and self._makes_loaded(symbol)
             return Made(learns=True, loads_parts=True) if makes else _MAY_LOAD
         func = call.func
         if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == function.self_name:
@@ -180,6 +180,15 @@ class Weights:
             _push(target, seen, queue)
             return _NEITHER
         return self._external(symbol.dotted, call)
+
+    def _makes_loaded(self, symbol: Symbol) -> bool:
+        """Tell whether a call makes a model that loads weights by itself: by a library, or in its own constructor."""
+        if symbol.target is None:
+            return self._makes_model(symbol.dotted)
+        if not isinstance(symbol.target, ClassInfo) or not self._classes.is_module(symbol.target):
+            return False
+        init = self._project.method(symbol.target, "__init__")
+        return init is not None and "load_state_dict" in init.callees
 
     def _makes_model(self, dotted: str) -> bool:
         """Tell whether a library's function makes a whole model with weights of its own, and reads no file of ours."""

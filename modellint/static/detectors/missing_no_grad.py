@@ -59,7 +59,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
         wrong = [s for s in event.snapshots if records(s)]
         if wrong and _confidence(event, wrong[0], context) is not None:
             bad.append((event, wrong[0]))
-        elif event.training or not wrong:
+        elif event.training or event.feeds_training or not wrong:
             good.append(event)
     if not bad:
         return
@@ -93,7 +93,8 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
 def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confidence | None:
     """Return how sure it is that this forward is inference and needs no graph; None without evidence."""
     volatile = "volatile" in event.uses  # no gradient was wanted from it, even where its numbers are trained on
-    differentiated = not volatile and (event.training or event.wants_gradient)
+    target = event.feeds_training and not (means_inference(event) and in_eval(snapshot))
+    differentiated = not volatile and (event.training or target or event.wants_gradient)
     if differentiated and not (_PREDICTS.match(event.function.name) and _is_cut_at_once(event)):
         return None  # what others train on has still left the graph before a method named predict() gives it
     if snapshot.obj.frozen or is_no_model(event, snapshot):
@@ -126,10 +127,12 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
         return Confidence.LIKELY  # `model.evaluation_step(batch)`: the numbers stay in the model
     if sets_eval and named and {"returned", "passed"} & event.uses:
         return Confidence.POSSIBLE if _for_callers(event) else Confidence.LIKELY
-    ready = has_loaded_weights(snapshot) and (in_train(snapshot) or named)
+    # a script, from its first line to its last: nothing differentiates the result
+    shown_by_a_script = event.root.is_body and numbers_only and _trains_nothing(event.root.module)
+    ready = has_loaded_weights(snapshot) and (in_train(snapshot) or named or shown_by_a_script)
     if sets_eval and event.root.is_body and (has_loaded_weights(snapshot) or event.model_trained):
-        if named or (numbers_only and not event.result_dropped and _trains_nothing(event.root.module)):
-            return Confidence.LIKELY  # a script, from its first line to its last: nothing differentiates the result
+        if named or (shown_by_a_script and not event.result_dropped):
+            return Confidence.LIKELY
     if sets_eval and not event.model_trained and sibling_switches_autograd_off(event, context):
         return Confidence.LIKELY  # it has one purpose for all of its methods
     evaluates = event.model_trained and (over_held_out_data(event) or called_for_inference(event))

@@ -74,7 +74,11 @@ def _averaged_with_itself(node: ast.Assign) -> ast.expr | None:
     target, value = node.targets[0], node.value
     if not isinstance(target, ast.Name):
         return None
-    if isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Div, ast.Mult)) and not _names(value.right, target.id):
+    if (
+        isinstance(value, ast.BinOp)
+        and isinstance(value.op, (ast.Div, ast.Mult))
+        and not _names(value.right, target.id)
+    ):
         value = value.left
     if not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Add):
         return None

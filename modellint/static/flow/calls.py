@@ -25,7 +25,6 @@ from modellint.static.flow.targets import (
 )
 from modellint.static.flow.values import (
     CONTAINER,
-    CUT,
     INSTANCE,
     MODEL,
     NONE,
@@ -44,8 +43,10 @@ from modellint.static.flow.values import (
     SavedMode,
     Value,
     constant,
+    cut_off,
     join,
     join_all,
+    results,
 )
 from modellint.static.project import ModuleInfo, Symbol
 
@@ -185,9 +186,9 @@ def attribute(machine: Machine, owner: Value, name: str, state: State, called: b
         parts.append(Value(symbols=(BoundMethod(name, Value(refs=frozenset(switched))),)))
     if name == "data" and owner.taint:
         machine.recorder.use(owner.taint, "detached")  # how detach() was written before torch 0.4
-        return Value(taint=owner.taint | {CUT})
+        return Value(taint=cut_off(owner.taint))
     unknown = called and any(state.heap[oid].kind == OPAQUE and not state.heap[oid].proven for oid in owner.refs)
-    if not parts or (unknown and any(number >= 0 for number in owner.taint)):
+    if not parts or (unknown and any(True for _ in results(owner.taint))):
         # nothing is known of the owner but what it was computed from: its methods keep that
         bound = BoundMethod(name, Value(taint=owner.taint, consts=owner.consts))
         parts.append(Value(symbols=(bound,)))

@@ -14,7 +14,6 @@ from modellint.static.flow.touching import touch_given
 from modellint.static.flow.values import (
     CALLED,
     CONTAINER,
-    CUT,
     ELEMENT,
     ENTRY,
     EVAL,
@@ -32,10 +31,15 @@ from modellint.static.flow.values import (
     Grad,
     Obj,
     Value,
-    computed_from,
+    cut_off,
+    is_cut,
+    is_leaf,
     join_all,
     kinds,
+    live,
     only_constant,
+    perhaps_cut_off,
+    results,
 )
 from modellint.static.flow.vocabulary import KEEPS_GRAPH, is_metric
 from modellint.static.project import ClassInfo
@@ -73,16 +77,16 @@ def result_of(machine: Machine, number: int | None, args: Args, state: State) ->
     taint = args.taint
     held = [state.heap[oid].attrs.get(LEAF_HELD, NOTHING).taint for v in args.every() for oid in v.refs]
     for leaf in taint.union(*held):
-        if leaf <= FIRST_LEAF:
+        if is_leaf(leaf):
             event.leaves.add(machine.leaves[FIRST_LEAF - leaf])
     if VOLATILE in taint:
         event.uses.add("volatile")
-    return Value(taint=(taint - {CUT}) | {number})
+    return Value(taint=taint | {number})
 
 
 def holds_graph(value: Value, state: State, depth: int = 0) -> bool:
     """Tell whether a value, or something in the list or object that it may be, was computed and not cut off since."""
-    if value.taint and CUT not in value.taint:
+    if value.taint and not is_cut(value.taint):
         return True
     held = (item for oid in value.refs if (obj := state.heap.find(oid)) is not None for item in obj.attrs.values())
     return depth < _MAX_DEPTH and any(holds_graph(item, state, depth + 1) for item in held)
@@ -97,7 +101,7 @@ def backward(machine: Machine, taint: frozenset[int]) -> None:
     Of those only the ones in the same turn of the loops around: what ran before a training loop is not trained in it.
     """
     recorder, chain, root = machine.recorder, machine.frame.chain, machine.frames[0].function
-    if any(number >= 0 for number in taint):
+    if any(True for _ in results(taint)):
         recorder.mark_training(taint, chain)
         return
     loops = tuple(loop for frame in machine.frames for loop in frame.loops)
@@ -114,7 +118,7 @@ def _in_eval(event: Event) -> bool:
 
 def method(machine: Machine, receiver: Value, name: str, args: Args, node: ast.Call, state: State) -> Value:
     """Call a method of a value that is no object: a tensor, a number, a text."""
-    taint = computed_from((receiver.taint, args.taint))
+    taint = receiver.taint | args.taint
     if name == "backward":
         backward(machine, taint)
         return NOTHING
@@ -128,12 +132,12 @@ def method(machine: Machine, receiver: Value, name: str, args: Args, node: ast.C
         return Value(taint=taint if off else taint | {machine.leaf(node)})
     if name in PREDICTIONS:
         machine.recorder.use(taint, PREDICTIONS[name])
-        taint |= {CUT}
+        taint = cut_off(taint)
     elif name in ("max", "min", "sort") and args.every():
         machine.recorder.use(taint, "prediction")
     elif name == "detach":
         machine.recorder.use(taint, "detached")
-        taint |= {CUT}
+        taint = cut_off(taint)
     else:
         escape(machine, node, args, state, name, computes=bool(receiver.taint))
         if args.taint and not receiver.taint:
@@ -146,7 +150,7 @@ def after_unknown(value: Value, node: ast.Call) -> Value:
     """Return what comes out of a function out of sight: only a loss is taken to keep the graph of what went in."""
     if not value.taint or KEEPS_GRAPH.search(ast.unparse(node.func)):
         return value
-    return value._replace(taint=value.taint | {CUT})
+    return value._replace(taint=perhaps_cut_off(value.taint))
 
 
 _SIZES = frozenset({"size", "numel", "nelement", "dim", "ndimension", "get_device", "is_cuda"})
@@ -216,7 +220,7 @@ def _pass_on_collected(machine: Machine, held: Obj) -> None:
     """Record for the results that a loop collected in a list that code out of sight gets them."""
     events = machine.recorder.events
     for value in held.attrs.values():
-        collected = (n for n in value.taint if n >= 0 and events[n].key.kind == ACCUMULATE)
+        collected = (n for n in results(value.taint) if events[n].key.kind == ACCUMULATE)
         machine.recorder.use(frozenset(collected), "passed")
 
 
@@ -254,8 +258,8 @@ def accumulated(
     machine: Machine, node: ast.AST, target: str, added: Value, state: State, detail: str = ""
 ) -> frozenset[int]:
     """Note that a loop adds up, or collects, results together with their graphs; return its number as a taint."""
-    forwards = [number for number in added.taint if number >= 0]
-    if not forwards or CUT in added.taint or state.grad.state not in (ON, ENTRY):
+    forwards = list(live(added.taint))
+    if not forwards or state.grad.state not in (ON, ENTRY):
         return frozenset()
     events = machine.recorder.events
     source = next((n for n in forwards if events[n].key.kind == FORWARD and _records(events[n])), None)
@@ -273,7 +277,7 @@ def _collected(machine: Machine, node: ast.Call, item: Value, state: State) -> f
     if not item.taint or not trains_in_each_turn(machine) or not isinstance(node.func, ast.Attribute):
         return frozenset()
     events = machine.recorder.events
-    if any(number >= 0 and events[number].key.kind == ACCUMULATE for number in item.taint):
+    if any(events[number].key.kind == ACCUMULATE for number in live(item.taint)):
         return frozenset()  # the sum that is collected was noted before
     return accumulated(machine, node, ast.unparse(node.func.value), item, state, COLLECTED)
 

@@ -8,7 +8,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from modellint.static.flow.values import CUT, ENTRY, OFF, UNKNOWN_MODES, Args, Grad, Modes, Obj, Site, kinds
+from modellint.static.flow.values import (
+    ENTRY,
+    OFF,
+    UNKNOWN_MODES,
+    Args,
+    Grad,
+    Modes,
+    Obj,
+    Site,
+    is_cut,
+    kinds,
+    perhaps_live,
+    results,
+)
 from modellint.static.project import FunctionInfo
 from modellint.static.project.names import last_name
 from modellint.static.project.trees import walk
@@ -119,7 +132,7 @@ class Event:
     """Something that happened to a model at one place, in one context.
 
     `function` is the function whose text holds the place, `text` how the model is written there. What became of the
-    result: `training` (it reached a gradient), `feeds_training` (computed without a graph, for a loss), `uses` (what
+    result: `training` (it reached a gradient), `feeds_training` (its numbers did, without a graph: a target), `uses` (what
     else), `result_dropped`. `model_trained`: the same model is trained somewhere in the analysis, `trained_before`:
     and that came first, `trained_as_given`: by the same root, in the mode that callers, or a factory out of sight,
     left; `root_trains`: its root differentiates something under autograd as callers left it, in the same run;
@@ -332,16 +345,16 @@ class Recorder:
 
     def use(self, taint: frozenset[int], name: str) -> None:
         """Record that results of `taint` ended up as `name`."""
-        for number in taint:
-            if number >= 0:
-                self.events[number].uses.add(name)
+        for number in results(taint):
+            self.events[number].uses.add(name)
 
     def pass_on(self, args: Args, grad: Grad) -> None:
         """Record that code out of sight gets what `args` hold; under no_grad it can differentiate nothing of it."""
         self.use(args.taint, "passed")
         for value in args.every():
-            if CUT not in value.taint and grad.state != OFF:
-                self.use(value.taint, "passed with its graph")
+            if grad.state != OFF and not is_cut(value.taint):
+                for number in perhaps_live(value.taint):
+                    self.events[number].uses.add("passed with its graph")
 
     def keep(self, taint: frozenset[int], place: ast.expr) -> None:
         """Record that results of `taint` were put into `place`, an attribute or what it holds: other methods find them.
@@ -350,24 +363,24 @@ class Recorder:
         """
         while isinstance(place, ast.Subscript):  # `self.losses[-1].append(loss)`
             place = place.value
-        if isinstance(place, ast.Attribute) and CUT not in taint:
+        if isinstance(place, ast.Attribute) and not is_cut(taint):
             self.effects += bool(taint)
-            for number in taint:
-                if number >= 0:
-                    self.events[number].kept.add(place.attr)
+            for number in perhaps_live(taint):
+                self.events[number].kept.add(place.attr)
 
     def mark_training(self, taint: frozenset[int], chain: tuple[CallSite, ...]) -> None:
         """Record that a gradient is computed from the results `taint`, in the function that `chain` leads to."""
         self.effects += 1
-        for number in taint:
-            if number >= 0:
+        differentiated = set(perhaps_live(taint)) or set(results(taint))
+        for number in results(taint):
+            if number in differentiated:
                 _differentiate(self.events[number], chain)
+            else:
+                self.events[number].feeds_training = True
 
     def drop(self, site: Site, taint: frozenset[int]) -> None:
         """Record that the results of `taint` computed at `site` are thrown away."""
-        for number in taint:
-            if number < 0:
-                continue
+        for number in results(taint):
             key = self.events[number].key
             if key.site == site or any(step.site == site for step in key.chain):
                 self.events[number].result_dropped = True

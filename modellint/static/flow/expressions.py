@@ -13,12 +13,11 @@ from modellint.static.flow.state import State, join_states
 from modellint.static.flow.targets import TAINT_HELD, assign, element, elements, index_key, iterate, key_of
 from modellint.static.flow.values import (
     CONTAINER,
-    CUT,
     ELEMENT,
     NOTHING,
     Value,
-    computed_from,
     constant,
+    cut_off,
     join,
     join_all,
     only_constant,
@@ -38,14 +37,14 @@ def _subscript(machine: Machine, node: ast.Subscript, state: State) -> Value:
     owner, index = machine.eval(node.value, state), machine.eval(node.slice, state)
     if owner.taint and _is_old_item(node):
         machine.recorder.use(owner.taint, "number")
-        return Value(taint=owner.taint | {CUT})
+        return Value(taint=cut_off(owner.taint))
     found = _slice(machine, node, owner, state) if isinstance(node.slice, ast.Slice) else None
     if found is None:
         found = element(machine, owner, key_of(index), state, node)
     if not index.taint:
         return found
     machine.recorder.use(index.taint, "prediction")  # it says which ones are picked
-    return found.with_taint(index.taint | {CUT})
+    return found.with_taint(cut_off(index.taint))
 
 
 def _slice(machine: Machine, node: ast.Subscript, owner: Value, state: State) -> Value | None:
@@ -169,7 +168,7 @@ def _compare(machine: Machine, node: ast.Compare, state: State) -> Value:
     if left.taint and len(rights) == 1 and _is_threshold(node):
         machine.recorder.use(left.taint, "prediction")
     taint = left.taint.union(*(right.taint for right in rights))
-    return Value(taint=taint | {CUT} if taint else taint)
+    return Value(taint=cut_off(taint))
 
 
 def _is_threshold(node: ast.Compare) -> bool:
@@ -184,7 +183,7 @@ def _is_threshold(node: ast.Compare) -> bool:
 
 def _binary(machine: Machine, node: ast.BinOp, state: State) -> Value:
     left, right = machine.eval(node.left, state), machine.eval(node.right, state)
-    taint = computed_from((left.taint, right.taint))
+    taint = left.taint | right.taint
     joined = left.refs | right.refs
     if joined and all(state.heap[oid].kind == CONTAINER for oid in joined):
         return Value(refs=joined, taint=taint)  # list + list

@@ -21,7 +21,6 @@ from modellint.static.flow.targets import iterate, member_by_name, set_attribute
 from modellint.static.flow.touching import touch_value
 from modellint.static.flow.values import (
     CONTAINER,
-    CUT,
     ELEMENT,
     INSTANCE,
     MODEL,
@@ -37,7 +36,9 @@ from modellint.static.flow.values import (
     SuperProxy,
     Value,
     constant,
+    cut_off,
     join_all,
+    live,
     only_constant,
 )
 from modellint.static.flow.vocabulary import ESTIMATORS
@@ -104,7 +105,7 @@ def call_external(machine: Machine, dotted: str, args: Args, node: ast.Call, sta
         taint = data.with_elements(args, state)
         if _PREDICTION.match(dotted):
             machine.recorder.use(taint, "prediction")
-            taint |= {CUT}
+            taint = cut_off(taint)
         leaf = only_constant(args.keywords.get("requires_grad", NOTHING)) == (True,)
         run_callbacks(machine, last, args, node, state)
         if not dotted.startswith("torch.nn.init."):
@@ -125,7 +126,7 @@ def call_external(machine: Machine, dotted: str, args: Args, node: ast.Call, sta
 def _graph_made(machine: Machine, args: Args, node: ast.Call, state: State) -> frozenset[int]:
     """Note that a gradient is computed together with its own graph; return that as a taint."""
     events = machine.recorder.events
-    source = next((n for n in args.taint if n >= 0 and events[n].key.kind == FORWARD), None)
+    source = next((n for n in live(args.taint) if events[n].key.kind == FORWARD), None)
     if source is None or only_constant(args.keywords.get("create_graph", NOTHING)) != (True,):
         return frozenset()
     number = machine.note(GRAPH_MADE, node, events[source].key.oid, state, events[source].text)
@@ -281,7 +282,7 @@ def _print(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
 
 def _number(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
     machine.recorder.use(args.taint, "number")
-    return Value(taint=args.taint | {CUT} if args.taint else args.taint)
+    return Value(taint=cut_off(args.taint))
 
 
 def _collect(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:

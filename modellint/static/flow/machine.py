@@ -43,7 +43,6 @@ from modellint.static.flow.touching import may_write, touch_given
 from modellint.static.flow.values import (
     CALLED,
     CONTAINER,
-    CUT,
     ELEMENT,
     FIRST_LEAF,
     MODEL,
@@ -387,7 +386,7 @@ class Machine:
         """
         if writes:
             touch_given(self, node, args, state)
-        if not args.taint <= {CUT}:
+        if args.taint:
             return Value(taint=args.taint)
         func = node.func if isinstance(node, ast.Call) and not isinstance(node.func, ast.Call) else None
         how = "" if func is not None and last_name(func) in _HANDS_OUT else CALLED

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from modellint.static.flow.state import State
 from modellint.static.flow.summaries import Result, given_values, havoc
 from modellint.static.flow.values import (
-    CUT,
     INSTANCE,
     MODEL,
     NOTHING,
@@ -18,6 +17,7 @@ from modellint.static.flow.values import (
     Obj,
     Value,
     join_all,
+    perhaps_cut_off,
 )
 from modellint.static.flow.vocabulary import KEEPS, KEEPS_GRAPH
 from modellint.static.guards import own
@@ -130,7 +130,7 @@ def after_inert(value: Value, function: FunctionInfo) -> Value:
         return value
     decides = not _DECIDES.isdisjoint(function.callees)
     compares = any(isinstance(op, (ast.Eq, ast.NotEq)) for node in own(function, ast.Compare) for op in node.ops)
-    return value._replace(taint=value.taint | {CUT}) if decides or compares else value
+    return value._replace(taint=perhaps_cut_off(value.taint)) if decides or compares else value
 
 
 def gives_numbers(function: FunctionInfo) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePath
 from typing import Any, NamedTuple, TypeAlias
 
@@ -194,12 +194,14 @@ AnySymbol: TypeAlias = (
     "| Parameters | Children | Partial | SuperProxy | Manager"
 )
 
-VOLATILE, CUT = -1, -2
-"""Taints beside the numbers of forwards: a tensor marked `volatile=True`; a value whose graph was cut off.
-
-Numbers below `FIRST_LEAF` stand for tensors that were made to require a gradient, one for each place of the text."""
+VOLATILE = -1
+"""Taint beside the numbers of forwards: a tensor marked `volatile=True`."""
 
 FIRST_LEAF = -10
+"""Numbers from here down stand for tensors that were made to require a gradient, one for each place of the text."""
+
+_FIRST_DOUBTED, _FIRST_CUT = -(1 << 30), -(1 << 31)
+"""Numbers from here down stand for forwards, whose graph may have been, or was, cut off since."""
 
 COLLECTIONS = frozenset({"torch.nn.ModuleDict", "torch.nn.ModuleList"})
 """Modules that keep others under keys, and run none."""
@@ -259,12 +261,46 @@ def join_all(values: Iterable[Value]) -> Value:
     return NOTHING if result is None else result
 
 
-def computed_from(taints: Collection[frozenset[int]]) -> frozenset[int]:
-    """Return the taint of what is computed from values of `taints`: it has the graph that any of them has."""
-    joined = frozenset[int]().union(*taints)
-    if CUT in joined and any(CUT not in taint and any(number >= 0 for number in taint) for taint in taints):
-        return joined - {CUT}
-    return joined
+def is_leaf(number: int) -> bool:
+    """Tell whether a taint stands for a tensor that was made to require a gradient."""
+    return _FIRST_DOUBTED < number <= FIRST_LEAF
+
+
+def cut_off(taint: frozenset[int]) -> frozenset[int]:
+    """Return the taint of a value that was computed from `taint` and has no graph: `x.detach()`, `x.argmax()`."""
+    return frozenset(_FIRST_CUT - number for number in results(taint)) | (taint & {VOLATILE})
+
+
+def perhaps_cut_off(taint: frozenset[int]) -> frozenset[int]:
+    """Return the taint of what code out of sight computes from `taint`, most likely without a graph."""
+    return frozenset(number if number < 0 else _FIRST_DOUBTED - number for number in taint)
+
+
+def live(taint: frozenset[int]) -> Iterator[int]:
+    """Yield the forwards whose graph a value has for sure."""
+    return (number for number in taint if number >= 0)
+
+
+def perhaps_live(taint: frozenset[int]) -> Iterator[int]:
+    """Yield the forwards whose graph a value has or may have."""
+    for number in taint:
+        if number >= 0:
+            yield number
+        elif _FIRST_CUT < number <= _FIRST_DOUBTED:
+            yield _FIRST_DOUBTED - number
+
+
+def results(taint: frozenset[int]) -> Iterator[int]:
+    """Yield the forwards that a value was computed from, whether it has their graphs or not."""
+    yield from perhaps_live(taint)
+    for number in taint:
+        if number <= _FIRST_CUT:
+            yield _FIRST_CUT - number
+
+
+def is_cut(taint: frozenset[int]) -> bool:
+    """Tell whether a value was computed from forwards, and has no graph of any, as far as is known."""
+    return any(number <= _FIRST_DOUBTED for number in taint) and not any(number >= 0 for number in taint)
 
 
 class Args(NamedTuple):
@@ -290,7 +326,7 @@ class Args(NamedTuple):
     @property
     def taint(self) -> frozenset[int]:
         """The forwards that any argument was computed from."""
-        return computed_from([value.taint for value in self.every() if value.taint])
+        return frozenset[int]().union(*(value.taint for value in self.every() if value.taint))
 
 
 # -- objects ---------------------------------------------------------------------------------------------------
