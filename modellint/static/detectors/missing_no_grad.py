@@ -93,7 +93,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
 def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confidence | None:
     """Return how sure it is that this forward is inference and needs no graph; None without evidence."""
     volatile = "volatile" in event.uses  # no gradient was wanted from it, even where its numbers are trained on
-    target = event.feeds_training and not (means_inference(event) and in_eval(snapshot))
+    target = event.feeds_training and not _is_evaluated_apart(event, snapshot, context)
     differentiated = not volatile and (event.training or target or event.wants_gradient)
     if differentiated and not (_PREDICTS.match(event.function.name) and _is_cut_at_once(event)):
         return None  # what others train on has still left the graph before a method named predict() gives it
@@ -171,6 +171,14 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
         )
         return Confidence.LIKELY if forgotten else Confidence.POSSIBLE
     return None
+
+
+def _is_evaluated_apart(event: Event, snapshot: Snapshot, context: FileContext) -> bool:
+    """Tell whether a model is evaluated in no loop that trains; another one may learn from its numbers: a probe."""
+    if not in_eval(snapshot) or not means_inference(event):
+        return False
+    trained = (other for other in context.flow.events if other.training and other.root is event.root)
+    return not any(other.loops == event.loops[: len(other.loops)] for other in trained)
 
 
 _COUNTED = frozenset({"number", "prediction", "detached"})

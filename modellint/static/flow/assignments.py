@@ -74,16 +74,12 @@ def _averaged_with_itself(node: ast.Assign) -> ast.expr | None:
     target, value = node.targets[0], node.value
     if not isinstance(target, ast.Name):
         return None
-    if (
-        isinstance(value, ast.BinOp)
-        and isinstance(value.op, (ast.Div, ast.Mult))
-        and not _names(value.right, target.id)
-    ):
+    if isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Div, ast.Mult)):
         value = value.left
     if not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Add):
         return None
     for kept, added in ((value.left, value.right), (value.right, value.left)):
-        if _is_multiple(kept, target.id) and not _names(added, target.id):
+        if _is_multiple(kept, target.id):
             return added
     return None
 
@@ -93,10 +89,6 @@ def _is_multiple(value: ast.expr, name: str) -> bool:
     if isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Mult, ast.Div)):
         return any(isinstance(side, ast.Name) and side.id == name for side in (value.left, value.right))
     return isinstance(value, ast.Name) and value.id == name
-
-
-def _names(value: ast.expr, name: str) -> bool:
-    return any(isinstance(node, ast.Name) and node.id == name for node in walk(value))
 
 
 def _annotated(machine: Machine, node: ast.AnnAssign, state: State) -> list[State]:

@@ -132,15 +132,16 @@ class Event:
     """Something that happened to a model at one place, in one context.
 
     `function` is the function whose text holds the place, `text` how the model is written there. What became of the
-    result: `training` (it reached a gradient), `feeds_training` (its numbers did, without a graph: a target), `uses` (what
-    else), `result_dropped`. `model_trained`: the same model is trained somewhere in the analysis, `trained_before`:
-    and that came first, `trained_as_given`: by the same root, in the mode that callers, or a factory out of sight,
-    left; `root_trains`: its root differentiates something under autograd as callers left it, in the same run;
-    `beside_training`: a model is trained in the same turn of the same loop, `within_step`: below a call on whose
-    result one is trained, `trained_from`: the way to the function that asks for the gradient. `leaves` are the
-    places where inputs were made to require a gradient, `loops` the loops around it, outermost first, `inputs` the
-    variables that the model is given, `kept` the attributes that the result was put into, `source` the forward whose
-    result is added up. `asks_evaluation`: an argument says so. `in_haste`: branches around it were joined early.
+    result: `training` (it reached a gradient), `feeds_training` (its numbers did, without a graph: a target),
+    `uses` (what else), `result_dropped`. `model_trained`: the same model is trained somewhere in the analysis,
+    `trained_before`: and that came first, `trained_as_given`: by the same root, in the mode that callers, or a
+    factory out of sight, left; `root_trains`: its root differentiates something under autograd as callers left it,
+    in the same run; `beside_training`: a model is trained in the same turn of the same loop, `within_step`: below a
+    call on whose result one is trained, `trained_from`: the way to the function that asks for the gradient.
+    `leaves` are the places where inputs were made to require a gradient, `loops` the loops around it, outermost
+    first, `inputs` the variables that the model is given, `kept` the attributes that the result was put into,
+    `source` the forward whose result is added up. `asks_evaluation`: an argument says so. `in_haste`: branches
+    around it were joined early.
     """
 
     key: EventKey
@@ -371,7 +372,7 @@ class Recorder:
     def mark_training(self, taint: frozenset[int], chain: tuple[CallSite, ...]) -> None:
         """Record that a gradient is computed from the results `taint`, in the function that `chain` leads to."""
         self.effects += 1
-        differentiated = set(perhaps_live(taint)) or set(results(taint))
+        differentiated = set(perhaps_live(taint))
         for number in results(taint):
             if number in differentiated:
                 _differentiate(self.events[number], chain)
