@@ -84,6 +84,11 @@ class Hook:
         """Whether nothing is left for the method to do."""
         return self.mode != "same" and self.grad != "same"
 
+    @property
+    def is_evaluation(self) -> bool:
+        """Whether the library has switched the mode and autograd for an evaluation."""
+        return self.mode == "eval" and self.grad == "off"
+
 
 @dataclass(frozen=True, slots=True)
 class DependentWith:

@@ -24,7 +24,7 @@ from modellint.static.guards import values_of, walk_own
 from modellint.static.knowledge import Knowledge
 from modellint.static.naming import PREPARES_DATA
 from modellint.static.project import ClassInfo, FunctionInfo, Project
-from modellint.static.project.facts import parameters
+from modellint.static.project.facts import is_plain, parameters
 from modellint.static.project.names import dotted_name
 
 WITHOUT_LAYERS = frozenset({"object", "abc.ABC", "typing.Generic", "typing.Protocol", "typing_extensions.Protocol"})
@@ -122,6 +122,18 @@ class Classes:
                     if isinstance(value, ast.Call) and self.constructs_module(method, value):
                         yield name
 
+    def _keeps_plain(self, cls: ClassInfo, attribute: str) -> bool:
+        """Tell whether all that `cls` keeps in `attribute` are numbers and texts, as the annotations of the parameters
+        say that they come from, or lists that it makes."""
+        kept = [
+            (method, value)
+            for owner in self.project.ancestry(cls)[0]
+            for method in owner.methods.values()
+            for name, value in stored(method)
+            if name == attribute
+        ]
+        return bool(kept) and all(_is_plain_value(method, value) for method, value in kept)
+
     def constructs_module(self, scope: FunctionInfo, call: ast.Call) -> bool:
         """Tell whether a call names a class that is a torch module."""
         symbol = self.project.resolve_in(scope, call.func)
@@ -173,7 +185,7 @@ class Classes:
 
     def may_be_part(self, cls: ClassInfo, attribute: str) -> bool:
         """Tell whether an attribute may be a submodule: `self.tokenizer` is none, unless the class builds one."""
-        if not may_be_child(attribute):
+        if not may_be_child(attribute) or self._keeps_plain(cls, attribute):
             return False
         return PREPARES_DATA.search(attribute) is None or self.builds_child(cls, attribute)
 
@@ -292,6 +304,15 @@ class Classes:
             return Dependence(UNKNOWN, hints=hints)
         builds_layers = name[:1].isupper() and not dotted.startswith("torch.")
         return Dependence(UNKNOWN if builds_layers and first_part(dotted) not in _OF_PYTHON else NO)
+
+
+def _is_plain_value(method: FunctionInfo, value: ast.expr) -> bool:
+    if isinstance(value, ast.Name):
+        return any(argument.arg == value.id and is_plain(argument.annotation) for argument, _ in parameters(method))
+    return isinstance(value, ast.Constant) or (isinstance(value, ast.Call) and ast.unparse(value.func) in _LISTS)
+
+
+_LISTS = frozenset({"list", "tuple", "range", "sorted"})
 
 
 def first_part(dotted: str) -> str:

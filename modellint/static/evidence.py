@@ -11,7 +11,7 @@ from modellint.static.flow.events import CallSite, Event, Snapshot
 from modellint.static.flow.frames import call_at
 from modellint.static.flow.values import OFF, RANDOM, UNKNOWN_MODES
 from modellint.static.flow.vocabulary import LOSS_METHOD, OTHER_FRAMEWORKS
-from modellint.static.guards import own, path_to
+from modellint.static.guards import conditions, own, path_to
 from modellint.static.naming import snake, speaks_of_inference
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.names import last_name
@@ -202,7 +202,20 @@ def _within_training(event: Event) -> bool:
         return True
     if speaks_of_inference(event.function.name) is False and "backward" in event.function.callees:
         return not event.loops or event.beside_training
-    return bool(event.loops) and event.beside_training
+    return bool(event.loops) and (event.beside_training or _clears_gradients(event))
+
+
+def _clears_gradients(event: Event) -> bool:
+    """Tell whether each turn of the loop around clears the gradients, too: it trains, whatever differentiates.
+
+    `backprop(loss)`, which the function was given, may be out of sight.
+    """
+    call = call_at(event.function, event.site)
+    if call is None or "zero_grad" not in event.loops[-1].calls:
+        return False
+    around = list(conditions(event.function, call))
+    cleared = event.function.calls_of("zero_grad")
+    return any(all(condition in around for condition in conditions(event.function, clear)) for clear in cleared)
 
 
 def is_shape_check(event: Event, snapshot: Snapshot) -> bool:

@@ -34,6 +34,7 @@ from modellint.static.looked_at import is_compared
 from modellint.static.merge import merged
 from modellint.static.naming import speaks_of_inference
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo
+from modellint.static.project.facts import parameters
 from modellint.static.purpose import (
     acts_by_name,
     called_for_inference,
@@ -190,14 +191,23 @@ def _is_read_by_a_hook(event: Event) -> bool:
     function = event.function
     if "register_forward_hook" not in function.callees:
         return False
-    return any(not _CUTS.isdisjoint(inner.callees | _attributes_read(inner)) for inner in function.nested)
+    return any(_cuts_what_it_is_given(inner) for inner in function.nested)
+
+
+def _cuts_what_it_is_given(hook: FunctionInfo) -> bool:
+    """Tell whether a hook takes the values of its inputs or outputs out of the graph, not just their shapes."""
+    given = {argument.arg for argument, _ in parameters(hook)}
+    return any(node.attr in _CUTS and _root(node) in given for node in own(hook, ast.Attribute))
+
+
+def _root(node: ast.expr) -> str | None:
+    """Return the variable whose value, or part of it, an expression takes: `out` of `out[0].cpu().data`."""
+    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else None
 
 
 _CUTS = frozenset({"data", "detach", "numpy", "tolist", "item"})
-
-
-def _attributes_read(function: FunctionInfo) -> set[str]:
-    return {node.attr for node in own(function, ast.Attribute)}
 
 
 def _is_measured_beside_training(event: Event, context: FileContext) -> bool:

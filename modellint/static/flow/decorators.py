@@ -102,7 +102,8 @@ def wrapping_decorators(machine: Machine, function: FunctionInfo) -> tuple[ast.e
             symbol = machine.project.resolve_in(function.parent or function.module.body, bare_decorator(node))
             if symbol is None:
                 continue
-            if isinstance(symbol.target, FunctionInfo) or symbol.dotted.endswith("contextmanager"):
+            wraps = isinstance(symbol.target, FunctionInfo) and not _is_manager(machine, symbol.target)
+            if wraps or symbol.dotted.endswith("contextmanager"):
                 found.append(node)
         machine.wrappers[function] = tuple(found)
     return machine.wrappers[function]
@@ -128,6 +129,40 @@ def decorate(machine: Machine, callee: FunctionValue, state: State) -> FunctionV
         machine.frames.pop()
     functions = [s for s in value.symbols if isinstance(s, FunctionValue)]
     return functions[0]._replace(raw=True) if len(functions) == 1 else None
+
+
+def managed_body(machine: Machine, function: FunctionInfo) -> list[ast.stmt]:
+    """Return the body of a function, inside those of its decorators that are context managers of the project.
+
+    What `@contextmanager` makes is a `contextlib.ContextDecorator`: `@eval_mode(model)` enters it around each call.
+    """
+    if not function.is_decorated or function.node is None:
+        return function.body
+    known: list[ast.stmt] | None = function.memo.get(managed_body)
+    if known is None:
+        scope = function.parent or function.module.body
+        items = []
+        for node in function.node.decorator_list:
+            symbol = machine.project.resolve_in(scope, node.func) if isinstance(node, ast.Call) else None
+            if symbol is not None and isinstance(symbol.target, FunctionInfo) and _is_manager(machine, symbol.target):
+                items.append(ast.withitem(node))
+        known = [ast.copy_location(ast.With(items, function.body), function.node)] if items else function.body
+        function.memo[managed_body] = known
+    return known
+
+
+def _is_manager(machine: Machine, function: FunctionInfo, depth: int = 0) -> bool:
+    """Tell whether a function returns a context manager: by its decorator, or by another one that it calls for it."""
+    if function.node is None:
+        return False
+    if any(makes_context_manager(machine, function, node) for node in function.node.decorator_list):
+        return True
+    last = function.body[-1]
+    if depth > 2 or not isinstance(last, ast.Return) or not isinstance(last.value, ast.Call):
+        return False
+    symbol = machine.project.resolve_in(function, last.value.func)
+    target = symbol.target if symbol is not None else None
+    return isinstance(target, FunctionInfo) and _is_manager(machine, target, depth + 1)
 
 
 def makes_context_manager(machine: Machine, function: FunctionInfo, node: ast.expr) -> bool:

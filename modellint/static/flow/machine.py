@@ -15,6 +15,7 @@ from modellint.static.flow.decorators import (
     decorated_grad,
     hides_mode,
     makes_context_manager,
+    managed_body,
     wrapping_decorators,
 )
 from modellint.static.flow.events import (
@@ -445,7 +446,7 @@ class Machine:
         saved, switched = state.grad, switch or decorated_grad(self, function)
         if switched is not None:
             work.grad = switched
-        fell = self.block(function.body, [work])
+        fell = self.block(managed_body(self, function), [work])
         ends = frame.returns + [(NONE, end) for end in fell]
         # where every path seems to raise, not everything is known: what was done before it stays done
         ends = ends or [(NOTHING, left) for left in frame.raises]

@@ -61,7 +61,7 @@ class Relevance:
         if cls is not None and function.name in ("forward", "__init__", "train", "eval"):
             if self._classes.is_module(cls):
                 return False
-        if not self.owes(function):
+        if not self.owes(function) or self._serves_evaluation(function):
             return False
         return self._has_evidence(function, 0) and not (cls is not None and self.is_foreign(cls))
 
@@ -72,6 +72,19 @@ class Relevance:
             if hook is not None:
                 return hook
         return None
+
+    def _serves_evaluation(self, function: FunctionInfo, depth: int = 0) -> bool:
+        """Tell whether only methods call this one of their object that a library runs for evaluation, switched so."""
+        if function.cls is None or depth > _MAX_DEPTH:
+            return False
+        callers = [other for other in function.module.functions if function.name in other.callees]
+        if not callers or any(caller.cls is not function.cls or caller is function for caller in callers):
+            return False
+        hooks = {caller: self.hook_of(caller) for caller in callers}
+        return all(
+            hook.is_evaluation if hook is not None else self._serves_evaluation(caller, depth + 1)
+            for caller, hook in hooks.items()
+        )
 
     def is_foreign(self, cls: ClassInfo) -> bool:
         """Tell whether a class is another framework's model."""

@@ -16,6 +16,7 @@ from modellint.static.project.trees import (
     Statement,
     calls_and_statements,
     extent_of,
+    walk,
 )
 
 
@@ -390,3 +391,15 @@ def does_nothing(statement: ast.stmt) -> bool:
 def _is_message(statement: ast.stmt) -> bool:
     """Tell whether a statement gives a text a name: `message = "..."`, to be raised."""
     return isinstance(statement, ast.Assign) and isinstance(statement.value, (ast.Constant, ast.JoinedStr))
+
+
+def is_plain(annotation: ast.expr | None) -> bool:
+    """Tell whether an annotation is of numbers or texts, or of lists of them: nothing that could be a model."""
+    nodes = [] if annotation is None else list(walk(annotation))
+    named = {node.id for node in nodes if isinstance(node, ast.Name)}
+    spelt_out = not any(isinstance(node, ast.Attribute) for node in nodes)
+    return spelt_out and not _SCALARS.isdisjoint(named) and named <= _SCALARS | _LISTS
+
+
+_SCALARS = frozenset({"str", "int", "float", "bool", "bytes"})
+_LISTS = frozenset({"list", "tuple", "set", "List", "Tuple", "Set", "Sequence", "Optional", "Union"})
