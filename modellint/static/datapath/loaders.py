@@ -39,20 +39,24 @@ class Loader:
     @property
     def is_named_for_training(self) -> bool:
         """Whether the names on its way, or else those of its data set, speak of training."""
-        names = [snake(name) for name in self.names]
-        if any(_TRAIN.search(name) for name in names):
+        if any(names_training(name) for name in self.names):
             return True
-        if any(_HELD_OUT.search(name) for name in names):
+        if any(_HELD_OUT.search(snake(name)) for name in self.names):
             return False
         dataset = self.view.argument("dataset", 0)
-        return dataset is not None and dataset.node is not None and _speaks_of_training(dataset.node)
+        return dataset is not None and dataset.node is not None and speaks_of_training(dataset.node)
 
 
 _PROCESSES = re.compile(r"transform|aug|process|(^|_)(tf|tfms?|prep)(_|$)")
 """Names of what is done to the samples of a data set: they do not say which samples these are."""
 
 
-def _speaks_of_training(node: ast.expr) -> bool:
+def names_training(name: str) -> bool:
+    """Tell whether the name of a loader speaks of training."""
+    return _TRAIN.search(snake(name)) is not None
+
+
+def speaks_of_training(node: ast.expr) -> bool:
     """Tell whether the expression of a data set names the training split; what transforms it says nothing."""
     queue: list[ast.AST] = [node]
     while queue:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -10,12 +11,16 @@ from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
 from modellint.static.datapath.consumption import Consumption
-from modellint.static.datapath.loaders import Loader, enclosing_names, loaders
+from modellint.static.datapath.loaders import Loader, enclosing_names, loaders, names_training, speaks_of_training
 from modellint.static.datapath.reports import arrival
 from modellint.static.flow.frames import site_of
+from modellint.static.guards import own
 from modellint.static.merge import merged
+from modellint.static.naming import snake
 from modellint.static.origins import CallView, Origin, Resolver
+from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import called_name
+from modellint.static.project.names import last_name
 
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
@@ -23,7 +28,8 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
 
     Options: `loaders` are qualified names; `through` maps an argument (a sampler) to the names of what brings the same
     about: true for whatever is constructed by that name, or the argument that has to be true there; `samples-wanted`
-    excuses loops that look at some of the data only.
+    excuses loops that look at some of the data only; with `held-out-names` a loader that nothing in sight runs over is
+    taken for what its name says.
     """
     options = rule.rule.detector_options
     words = [*options["arguments"], *options.get("through", {})]
@@ -37,16 +43,66 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 names |= enclosing_names(scope, call, context.resolver)
     if not candidates:  # equivalent: spares the search
         return
-    yield from merged((finding.site, finding) for finding in _findings(context, names, options))
+    yield from merged((finding.site, finding) for finding in _findings(context, makers, names, options))
 
 
-def _findings(context: FileContext, names: set[str], options: Mapping[str, Any]) -> Iterator[Finding]:
+def _findings(context: FileContext, makers: set[str], names: set[str], options: Mapping[str, Any]) -> Iterator[Finding]:
+    seen: set[ast.AST] = set()
     for loader in loaders(context, names, options["loaders"]):
+        seen.update(_calls_to(loader))
         uses = loader.evaluates
         if options.get("samples-wanted") and any(use.partly for use in loader.uses):
             continue
         if uses and _is_on(context.resolver, loader.view, options):
             yield _finding(loader, uses)
+    if options.get("held-out-names"):  # equivalent: no rule about shuffling gets past what excuses a shuffled loader
+        for call in _named_for_tests(context, makers, options):
+            if call not in seen:
+                site = site_of(context.module, call)
+                yield Finding(site, {"loader": ast.unparse(call.func)}, Confidence.LIKELY)
+
+
+def _calls_to(loader: Loader) -> Iterator[ast.AST]:
+    """Yield the call that constructs a loader, and those of functions that lead to it."""
+    origin: Origin | None = loader.view.origin
+    while origin is not None and origin.node is not None:
+        yield origin.node
+        origin = origin.activation.call
+
+
+def _named_for_tests(context: FileContext, makers: set[str], options: Mapping[str, Any]) -> Iterator[ast.Call]:
+    """Yield the calls that make a loader of test data, by all names around, with one of `arguments` written true."""
+    for scope in context.scopes_calling(makers):
+        for names, value in [*_assigned(scope), *_returned(scope)]:
+            called = last_name(value.func) or ""
+            told = {keyword.arg for keyword in value.keywords if _is_written_true(keyword)}
+            if not _MAKES_LOADER.search(called) or told.isdisjoint(options["arguments"]) or "shuffle" in told:
+                continue
+            data = value.args[0] if value.args else None
+            named = any(_TESTS.search(snake(name)) and not names_training(name) for name in names)
+            if named and (data is None or not speaks_of_training(data)):
+                yield value
+
+
+def _assigned(scope: FunctionInfo) -> Iterator[tuple[list[str], ast.Call]]:
+    for node in own(scope, ast.Assign):
+        names = [last_name(target) or "" for target in node.targets]
+        if isinstance(node.value, ast.Call):
+            yield names, node.value
+
+
+def _returned(scope: FunctionInfo) -> Iterator[tuple[list[str], ast.Call]]:
+    for node in own(scope, ast.Return):
+        if isinstance(node.value, ast.Call):
+            yield [scope.name], node.value
+
+
+def _is_written_true(keyword: ast.keyword) -> bool:
+    return isinstance(keyword.value, ast.Constant) and keyword.value.value is True
+
+
+_MAKES_LOADER = re.compile(r"(^|_)(data_?)?loader$|Loader$", re.I)
+_TESTS = re.compile(r"(^|_)(test|predict\w*|infer\w*)(_|$)")
 
 
 def _may_set(call: ast.Call, words: list[str]) -> bool:
