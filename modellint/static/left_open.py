@@ -15,10 +15,10 @@ from modellint.static.flow.vocabulary import MODEL_NAME
 from modellint.static.handed_over import is_handed_over
 from modellint.static.naming import is_test_file, is_test_module
 from modellint.static.project import FunctionInfo
-from modellint.static.project.callers import MAX_FILES, files_calling
-from modellint.static.project.facts import parameters
+from modellint.static.project.callers import MAX_FILES, files_calling, scopes_mentioning
+from modellint.static.project.facts import BODY, parameters
 from modellint.static.purpose import functions_around, named_for_inference
-from modellint.static.snapshots import has_loaded_weights, in_eval, open_mode
+from modellint.static.snapshots import has_loaded_weights, in_eval, open_mode, put_into_training
 
 
 def shows_what_is_meant(event: Event, snapshot: Snapshot, context: FileContext) -> bool:
@@ -128,6 +128,44 @@ def is_never_switched(event: Event, context: FileContext) -> bool:
         return False
     mine = context.module.path
     return all(is_test_file(path) for path in context.project.mentioning(".eval(", mine, "calls"))
+
+
+def is_never_readied(event: Event, snapshot: Snapshot, context: FileContext) -> bool:
+    """Tell whether a network predicts by a method of its own under no_grad, is put into training mode where it is
+    trained, and nothing that may come to that method calls eval(): the evaluation of the project gets it as it trains.
+    """
+    root, cls = event.root, event.root.cls
+    if cls is None or snapshot.obj.cls is not cls or snapshot.grad.state != OFF or not _PREDICTS.match(root.name):
+        return False
+    if not any(
+        other.training and s.obj.cls is cls and put_into_training(s)
+        for other in context.flow.events
+        for s in other.snapshots
+    ):
+        return False
+    mine, project = context.module.path, context.project
+    asked_by = [
+        scope for scope in scopes_mentioning(project, f".{root.name}(", mine) if _asks_another(scope, root.name)
+    ]
+    if not asked_by:
+        return False
+    names = {cls.name, *(scope.cls.name if scope.cls is not None else scope.name for scope in asked_by)} - {BODY}
+    near = {mine, *(scope.module.path for scope in asked_by)}
+    readying = (scope for word in (".eval(", ".train(False") for scope in scopes_mentioning(project, word, mine))
+    modules = {scope.module for scope in readying}
+    return not any(m.path in near or not names.isdisjoint(m.body.callees | m.imports.keys()) for m in modules)
+
+
+_PREDICTS = re.compile(r"^(full_sort_)?(predict|infer|recommend)(_|$)")
+
+
+def _asks_another(scope: FunctionInfo, name: str) -> bool:
+    """Tell whether a function calls the method `name` of something else than its own object."""
+    calls = (call.func for call in scope.calls_of(name))
+    return any(
+        isinstance(func, ast.Attribute) and not (isinstance(func.value, ast.Name) and func.value.id == scope.self_name)
+        for func in calls
+    )
 
 
 _MODULE = frozenset({"torch.nn.Module", "object", "abc.ABC"})

@@ -22,6 +22,7 @@ from modellint.static.guards import conditions, names_mode, own
 from modellint.static.hidden import hides_children
 from modellint.static.left_open import (
     is_begun_elsewhere,
+    is_never_readied,
     is_never_switched,
     leaves_it_to_others,
     readies_another,
@@ -250,6 +251,7 @@ def _judge_open(
                 or readies_another(event, snapshot, context)
                 or forgets_eval(event, context)
                 or (is_inference(event, snapshot) and is_never_switched(event, context))
+                or is_never_readied(event, snapshot, context)
             ):
                 site = _blamed(event, place, [*good, *trained])
                 finding = _finding(event, snapshot, site, Confidence.LIKELY, context)
