@@ -7,6 +7,7 @@ import math
 
 from modellint.static.guards import own, path_to, statements_before
 from modellint.static.project import FunctionInfo
+from modellint.static.project.names import last_name
 
 
 def is_only_detached(function: FunctionInfo, call: ast.Call) -> bool:
@@ -27,6 +28,9 @@ class _Reader:
         self._asked = {id(node.value): node for node in own(function, ast.Attribute)}
         self._picked = {id(node.value): node for node in own(function, ast.Subscript)}
         self._called = {id(node.func): node for node in function.calls}
+        self._squashed = {
+            id(call.args[0]): call for call in function.calls if call.args and last_name(call.func) in _SQUASHES
+        }
         self._assigned = {id(node.value): node for node in own(function, ast.Assign)}
         self._loads: dict[str, list[ast.expr]] = {}
         for name in own(function, ast.Name):
@@ -36,16 +40,18 @@ class _Reader:
         self.has_cut = False  # whether something was detached on the way: `y = y[0]` alone leads in a circle
 
     def is_cut(self, node: ast.expr) -> bool:
-        """Tell whether `node` is detached at once, or when it was moved, picked from, reshaped or given a name."""
+        """Tell whether `node` is detached at once, or when it was moved, picked from, reshaped, squashed or named."""
         attribute = self._asked.get(id(node))
         if attribute is not None and attribute.attr in _CUTS:
             self.has_cut = True
             return True
-        if attribute is not None and attribute.attr in _MOVES:
+        if attribute is not None and attribute.attr in _MOVES | _SQUASHES:
             call = self._called.get(id(attribute))
             return call is not None and self.is_cut(call)
         if id(node) in self._picked:
             return self.is_cut(self._picked[id(node)])
+        if id(node) in self._squashed:
+            return self.is_cut(self._squashed[id(node)])
         assigned = self._assigned.get(id(node))
         return assigned is not None and all(self._is_target_cut(target, assigned) for target in assigned.targets)
 
@@ -87,4 +93,6 @@ _CUTS = frozenset({"detach", "data"})
 _MOVES = frozenset(
     "contiguous cpu cuda double flatten float half permute reshape squeeze to transpose unsqueeze view".split()
 )
+_SQUASHES = frozenset({"softmax", "log_softmax", "sigmoid", "tanh", "exp"})
+"""Functions, and methods, that make probabilities of scores."""
 _OF_SHAPE = frozenset({"shape", "size", "dtype", "device"})

@@ -92,8 +92,20 @@ def is_inference(event: Event, snapshot: Snapshot) -> bool:
         return predicts or named
     if snapshot.obj.weights == frozenset({RANDOM}) and not (event.model_trained or snapshot.obj.touched):
         return False  # nothing was loaded or learned: another rule's business
+    if "detached" in event.uses and predicts and _is_what_came_of_training(event):
+        return True
     evaluated = event.model_trained and over_held_out_data(event)
     return named and (predicts or evaluated or "returned" in event.uses or keeps_its_numbers(event))
+
+
+def _is_what_came_of_training(event: Event) -> bool:
+    """Tell whether a script runs a model after it has trained it, in no loop, for numbers to look at alone.
+
+    What a loop runs may be samples drawn on the way, between the epochs.
+    """
+    if not event.root.is_body or not event.trained_before or event.loops:
+        return False
+    return not event.kept and not event.goes_on_with_graph
 
 
 def is_explained(event: Event, snapshot: Snapshot) -> bool:
