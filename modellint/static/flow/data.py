@@ -173,8 +173,8 @@ def escape(machine: Machine, node: ast.Call, args: Args, state: State, name: str
     func = node.func
     name = name or (func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else "")
     taint = args.taint
-    if taint and is_metric(name, node):
-        machine.recorder.use(taint, "reported")
+    if is_metric(name, node):
+        machine.recorder.use(with_elements(args, state), "reported")
     if taint and name in ("print", "info", "debug", "log"):
         machine.recorder.use(taint, "printed")
     if name == "backward" or (taint and _steps(name, node)):

@@ -35,6 +35,7 @@ from modellint.static.flow.skipping import (
     after_inert,
     gives_numbers,
     handed_back,
+    runs_what_it_is_given,
     tells_nothing,
     without_running,
 )
@@ -305,7 +306,8 @@ class Machine:
         function = callee.function
         self.called.add(function)
         is_wrapper = callee.raw and callee.frame is not None  # what a decorator returned runs what it holds
-        if function.name != LAMBDA and not is_wrapper and self.is_inert(function) and not _hands_over_code(args):
+        idle = function.name != LAMBDA and not is_wrapper and self.is_inert(function)
+        if idle and not _hands_over_code(args) and not runs_what_it_is_given(self, function, args, state):
             if gives_numbers(function):
                 self.recorder.use(args.taint, "number")
             else:

@@ -51,6 +51,10 @@ def call_object(machine: Machine, oid: int, args: Args, node: ast.Call, state: S
     """Evaluate `object(...)`."""
     obj = state.heap[oid]
     unpickled = obj.cls == "torch.load" and obj.how != ""  # the whole: an entry may be the class to build it with
+    cls = class_of(obj)
+    called = machine.project.method(cls, "__call__") if cls is not None else None
+    if obj.kind == MODEL and called is not None:
+        return _own_method(machine, oid, called, args, node, state)
     if obj.kind == MODEL or (obj.kind == OPAQUE and (unpickled or looks_like_model(obj)) and not obj.part):
         if obj.cls is not None or obj.proven or not is_factory(machine.frame.function, node.func):
             return forward(machine, oid, args, node, state)
@@ -60,13 +64,8 @@ def call_object(machine: Machine, oid: int, args: Args, node: ast.Call, state: S
         owner, name = machine.owners[oid]
         if state.heap.find(owner) is not None:
             return call_on(machine, owner, name, args, node, state)
-    cls = class_of(obj)
-    if obj.kind == INSTANCE and cls is not None:
-        method = machine.project.method(cls, "__call__")
-        if method is not None:
-            return machine.call(
-                FunctionValue(method, None, "__call__"), Value(refs=frozenset({oid})), args, node, state
-            )
+    if obj.kind == INSTANCE and called is not None:
+        return machine.call(FunctionValue(called, None, "__call__"), Value(refs=frozenset({oid})), args, node, state)
     data.escape(machine, node, args, state)
     return data.after_unknown(machine.out_of_sight(node, args, state), node)
 

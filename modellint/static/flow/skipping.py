@@ -40,6 +40,20 @@ def tells_nothing(machine: Machine, function: FunctionInfo, args: Args, state: S
     return all(v.consts is None and machine.quiet.is_quiet(v, state.heap, seen) for v in args.every())
 
 
+def runs_what_it_is_given(machine: Machine, function: FunctionInfo, args: Args, state: State) -> bool:
+    """Tell whether a helper calls a method of a model that it is given, and that runs the model by a name of its own:
+    `model.batch_test(rows)` says nothing where the class is not known."""
+    for value in args.every():
+        for oid in value.refs:
+            cls = state.heap[oid].cls
+            if not isinstance(cls, ClassInfo) or not machine.classes.is_module(cls):
+                continue
+            asked = (machine.project.method(cls, name) for name in function.callees)
+            if any(method is not None and machine.classes.runs_forward(method) for method in asked):
+                return True
+    return False
+
+
 def without_running(
     machine: Machine, function: FunctionInfo, receiver: Value | None, args: Args, node: ast.AST, state: State
 ) -> Value | None:
