@@ -15,14 +15,15 @@ from typing import NamedTuple
 from modellint.diagnostic import Confidence
 from modellint.static.classes import first_part
 from modellint.static.context import FileContext
-from modellint.static.dependence import NO, UNKNOWN
+from modellint.static.dependence import NO, UNKNOWN, YES
 from modellint.static.flow.events import Event, Snapshot
 from modellint.static.flow.frames import call_at, holds
 from modellint.static.flow.libraries import SAVED_WHOLE
-from modellint.static.flow.values import ENTRY, JUST_BUILT, LOADED, TRAIN, UNKNOWN_MODES, Site, kinds
+from modellint.static.flow.values import ENTRY, JUST_BUILT, LOADED, TRAIN, UNKNOWN_MODES, Obj, Site, kinds
 from modellint.static.guards import path_to
 from modellint.static.left_open import sees_to_it_itself, switched_for_training_alone
 from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project.callers import heirs_nearby
 from modellint.static.project.facts import parameters
 from modellint.static.project.names import dotted_name
 from modellint.static.snapshots import in_eval, in_train, put_into_training
@@ -59,13 +60,18 @@ def weighed(rule: str, confidence: Confidence, case: Case) -> Confidence:
 def _has_no_known_mode(case: Case) -> bool:
     """Tell whether classes are in sight of which nothing tells that they depend on the mode.
 
-    A model of a library in one, or one that is wrapped by it, would tell.
+    A model of a library in one, or one that is wrapped by it, would tell, and so does a class that inherits from it.
     """
     models = [snapshot.obj for snapshot in case.event.snapshots if snapshot.obj.depends == UNKNOWN]
-    return bool(models) and all(
-        isinstance(obj.cls, ClassInfo) and not (obj.hints or case.context.classes.dependence(obj.cls).hints)
-        for obj in models
-    )
+    return bool(models) and all(isinstance(obj.cls, ClassInfo) and not _tells_of_a_mode(obj, case) for obj in models)
+
+
+def _tells_of_a_mode(obj: Obj, case: Case) -> bool:
+    assert isinstance(obj.cls, ClassInfo)
+    classes = case.context.classes
+    if obj.hints or classes.dependence(obj.cls).hints:
+        return True
+    return any(classes.dependence(heir).answer == YES for heir in heirs_nearby(case.context.project, obj.cls))
 
 
 def _builds_what_has_no_known_mode(case: Case) -> bool:

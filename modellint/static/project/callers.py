@@ -52,6 +52,17 @@ def scopes_mentioning(project: Project, word: str, mine: Path, most: int | None 
             yield from (module.body, *module.functions)
 
 
+def heirs_nearby(project: Project, cls: ClassInfo) -> Iterator[ClassInfo]:
+    """Yield classes that inherit from `cls` directly, of `MAX_FILES` files, those of its folder first."""
+    mine = cls.module.path
+    paths = [path for path in project.mentioning(f"({cls.name}", mine, "values") if not is_test_file(path)]
+    for path in sorted(paths, key=lambda path: path.parent != mine.parent)[:MAX_FILES]:
+        module = project.load(path, mine, "values")
+        for other in module.classes if module is not None else ():
+            if cls in project.ancestry(other)[0][1:]:
+                yield other
+
+
 def _givers(project: Project, cls: ClassInfo, purpose: Purpose) -> tuple[set[str], set[Path]]:
     """Return the names of a class, of those that inherit from it, and of functions that make and return instances.
 
