@@ -157,7 +157,11 @@ class Makers:
         return elt.func.attr in ("to", "cuda") and isinstance(elt.func.value, ast.Name)
 
     def is_layer_by_name(self, method: FunctionInfo, node: ast.expr) -> bool:
-        """Tell whether what is named for layers makes `node`: a class out of sight, or a factory, which may ask one."""
+        """Tell whether what is named for layers makes `node`, a class out of sight, or a factory, which may ask one; or
+        whether it is a variable whose parameters the method asks for: `Adam(member.parameters())`."""
+        if isinstance(node, ast.Name):
+            asked = (call.func for call in method.calls_of("parameters", "named_parameters"))
+            return any(isinstance(func, ast.Attribute) and _is_name(func.value, node.id) for func in asked)
         if not isinstance(node, ast.Call):
             return False
         if isinstance(node.func, ast.Attribute) and node.func.attr in _HAND_BACK:

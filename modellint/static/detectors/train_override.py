@@ -31,8 +31,8 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
         yield from _unreturned_eval(context, cls)
         if method is None or method.node is None or method.is_static or method.is_property:
             continue
-        if all(isinstance(s, ast.Raise) or _is_docstring(s) for s in method.body):
-            continue
+        if not _needs_more(method) and all(isinstance(s, ast.Raise) or _is_docstring(s) for s in method.body):
+            continue  # who inherits may give it a `mode`
         problem = _refuses(method)
         if "eval" in cls.methods:  # both are its own: what else they do to each other is its own business
             problem = problem if _is_torchs_in_the_end(context, cls) else ""
@@ -175,12 +175,18 @@ def _refuses(method: FunctionInfo) -> str:
     assert node is not None
     if any(_is_of_super_itself(inner) for inner in walk_own(method)):
         return _UNCALLED
-    arguments = [*node.args.posonlyargs, *node.args.args][1:]
-    if not arguments and node.args.vararg is None:
+    if len(node.args.posonlyargs) + len(node.args.args) == 1 and node.args.vararg is None:
         return "takes no `mode`, so that eval(), which calls train(False), raises a TypeError"
-    if len(arguments) - len(node.args.defaults) > 1:
+    if _needs_more(method):
         return "needs more arguments than the `mode` that eval() gives it"
     return ""
+
+
+def _needs_more(method: FunctionInfo) -> bool:
+    """Tell whether a `train` has to be given more than a mode."""
+    assert method.node is not None
+    arguments = method.node.args
+    return len(arguments.posonlyargs) + len(arguments.args) - len(arguments.defaults) > 2
 
 
 _UNCALLED = "uses `super` without calling it, so that eval() raises an AttributeError"
