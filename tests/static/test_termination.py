@@ -259,6 +259,16 @@ def test_phases_inside_each_other(tmp_path: Path) -> None:
     assert rows(check(tmp_path, text)) == [("ML101", row_of(text, "ML101"))]
 
 
+def test_functions_that_all_call_one_another(tmp_path: Path) -> None:
+    count = 11  # ways through them without coming back: some ten million
+    names = [f"f{n}" for n in range(count)]
+    calls = {name: "".join(f"    {other}(x)\n" for other in names if other != name) for name in names}
+    helpers = "".join(f"def {name}(x):\n{body}\n" for name, body in calls.items())
+    text = f"{DEFECT}\n{helpers}def main(options):\n    print(f0(options), predict(options))\n\nmain(load())\n"
+
+    assert rows(check(tmp_path, text)) == [("ML101", row_of(text, "ML101"))]
+
+
 def test_functions_that_call_the_next_one_twice(tmp_path: Path) -> None:
     calls = "".join(f"def f{n}(net, x):\n    f{n + 1}(net, x)\n    return f{n + 1}(net, x)\n\n" for n in range(40))
     text = f"{DEFECT}\n{calls}def f40(net, x):\n    return net.eval()(x)\n\nf0(resnet18(), 1)\n"

@@ -53,6 +53,7 @@ class Quiet:
         self._knowledge = knowledge
         self._known: dict[_Key, Summary | None] = {}
         self._active: dict[_Key, int] = {}
+        self._tentative: dict[_Key, tuple[Summary, int]] = {}
         self._leaning = _FREE
 
     # -- functions -----------------------------------------------------------------------------------------
@@ -68,29 +69,39 @@ class Quiet:
     def _answer(self, key: _Key, work_out: Callable[[], Summary]) -> Summary | None:
         """Return the summary of `key`, the same whichever function of a cycle was asked for first.
 
-        Inside a cycle a function is taken to add nothing. A summary that leans on that is kept only by the function
-        at which the cycle was entered; that something has to be run is sure in any case.
+        Inside a cycle a function is taken to add nothing. A summary that leans on that is kept for good only by the
+        function at which the cycle was entered, for whose summary all the others are added up; for the others until
+        that one is done, since there are more ways through a cycle than anybody could follow. That something has to be
+        run is sure in any case.
         """
         if key in self._known:
             return self._known[key]
+        if key in self._tentative:
+            result, leaning = self._tentative[key]
+            self._leaning = min(self._leaning, leaning)
+            return result
         if key in self._active:
             self._leaning = min(self._leaning, self._active[key])
             return _RECURSION
         level = self._active[key] = len(self._active)
+        if not level:
+            self._tentative = {}  # of a cycle that was given up: it was too deep
         outer, self._leaning = self._leaning, _FREE
-        result: Summary | None = None
+        worked_out: Summary | None = None
         try:
-            result = work_out()
+            worked_out = work_out()
         except Loud:
             pass
         finally:
             del self._active[key]
-        if result is None or self._leaning >= level:
-            self._known[key] = result
+        if worked_out is None or self._leaning >= level:
+            self._known[key] = worked_out
             self._leaning = outer
+            self._tentative = {other: kept for other, kept in self._tentative.items() if kept[1] < level}
         else:
+            self._tentative[key] = worked_out, self._leaning
             self._leaning = min(outer, self._leaning)
-        return result
+        return worked_out
 
     def is_module(self, cls: ClassInfo) -> bool:
         """Tell whether a class is a torch module."""
