@@ -26,6 +26,7 @@ from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.callers import heirs_nearby
 from modellint.static.project.facts import parameters
 from modellint.static.project.names import dotted_name
+from modellint.static.purpose import acts_by_name
 from modellint.static.snapshots import in_eval, in_train, put_into_training
 
 
@@ -217,6 +218,8 @@ def _is_readied_out_of_sight(case: Case) -> bool:
     event, snapshot = case.event, case.snapshot
     if event.root.cls is None or snapshot.grad.state != ENTRY or event.model_trained:
         return False
+    if "detached" in event.uses and acts_by_name(event):
+        return False  # it acts on what it cuts off, in whatever mode
     return not in_eval(snapshot) and not in_train(snapshot) and ENTRY not in kinds(snapshot.modes)
 
 

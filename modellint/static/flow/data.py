@@ -40,6 +40,7 @@ from modellint.static.flow.values import (
     only_constant,
     perhaps_cut_off,
     results,
+    surely_live,
 )
 from modellint.static.flow.vocabulary import KEEPS_GRAPH, is_metric
 from modellint.static.project import ClassInfo
@@ -258,7 +259,7 @@ def accumulated(
     machine: Machine, node: ast.AST, target: str, added: Value, state: State, detail: str = ""
 ) -> frozenset[int]:
     """Note that a loop adds up, or collects, results together with their graphs; return its number as a taint."""
-    forwards = list(live(added.taint))
+    forwards = list(surely_live(added.taint))
     if not forwards or state.grad.state not in (ON, ENTRY):
         return frozenset()
     events = machine.recorder.events

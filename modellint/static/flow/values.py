@@ -281,6 +281,11 @@ def live(taint: frozenset[int]) -> Iterator[int]:
     return (number for number in taint if number >= 0)
 
 
+def surely_live(taint: frozenset[int]) -> Iterator[int]:
+    """Yield the forwards whose graph a value has whichever branch was taken: where one cuts it off, it is for that."""
+    return (number for number in live(taint) if _FIRST_CUT - number not in taint)
+
+
 def perhaps_live(taint: frozenset[int]) -> Iterator[int]:
     """Yield the forwards whose graph a value has or may have."""
     for number in taint:
