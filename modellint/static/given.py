@@ -178,6 +178,7 @@ def where_asked_for(found: Dependence, function: FunctionInfo, call: ast.Call) -
 
     Of two that both must be on, that which is off unless somebody asks for it is kept.
     """
+    hanging: list[Dependence] = []
     for test, holds in conditions(function, call):
         both = holds and isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And)
         for part in test.values if both else [test] if holds else []:  # type: ignore[attr-defined]
@@ -191,8 +192,16 @@ def where_asked_for(found: Dependence, function: FunctionInfo, call: ast.Call) -
                 case _:
                     continue
             if hung.answer != YES or (hung.options and found.is_certain):
-                return hung if hung.options or hung.answer == NO else found
-    return found
+                hanging.append(hung if hung.options or hung.answer == NO else found)
+    # all have to hold: `if norm:`, and within it `if norm == "batch":`
+    return min(hanging, key=_how_likely, default=found)
+
+
+def _how_likely(found: Dependence) -> int:
+    """Return how likely it is that a layer is there by default, as a rank."""
+    if found.answer == NO:
+        return 0
+    return 1 if found.options and all(option.default == NO for option in found.options) else 2
 
 
 def _of_value(classes: Classes, node: ast.expr, scope: FunctionInfo, depth: int) -> Dependence:

@@ -20,7 +20,7 @@ def is_handed_over(root: FunctionInfo, project: Project) -> bool:
     if root.is_body:
         return False
     if root.parent is not None and not root.parent.is_body:
-        return root.cls is None and _is_given_by(root.parent, root, project)
+        return root.cls is None and (_is_given_by(root.parent, root, project) or _is_kept_to_run(root))
     if root.cls is None:
         return any(_gives_away(scope, root, project) for scope in (root.module.body, *root.module.functions))
     family = project.ancestry(root.cls)[0]
@@ -30,6 +30,21 @@ def is_handed_over(root: FunctionInfo, project: Project) -> bool:
     return any(_is_argument(scope, root.name, family) for scope in scopes) and not any(
         _holds_data(scope, root.name) for scope in scopes
     )
+
+
+def _is_kept_to_run(inner: FunctionInfo) -> bool:
+    """Tell whether a method makes a function for its object, another method of which switches autograd.
+
+    `self.val_step = self._make_val_step()`: what calls it by that attribute sees to the rest.
+    """
+    maker = inner.parent
+    if maker is None or maker.cls is None or not any(_names(n.value, inner, maker) for n in own(maker, ast.Return)):
+        return False
+    others = (method for method in maker.cls.methods.values() if method is not maker)
+    return any(not _SWITCHES.isdisjoint(method.words) for method in others)
+
+
+_SWITCHES = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
 
 
 def _holds_data(scope: FunctionInfo, name: str) -> bool:
@@ -89,7 +104,7 @@ def _is_given_by(scope: FunctionInfo, inner: FunctionInfo, project: Project) -> 
     return False
 
 
-def _names(node: ast.AST, function: FunctionInfo, scope: FunctionInfo) -> bool:
+def _names(node: ast.AST | None, function: FunctionInfo, scope: FunctionInfo) -> bool:
     """Tell whether a node reads `function` as a value, by its name or as a method of the object at hand."""
     if not isinstance(getattr(node, "ctx", None), ast.Load):
         return False

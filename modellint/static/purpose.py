@@ -10,7 +10,7 @@ from itertools import pairwise
 from modellint.static import held_out
 from modellint.static.flow.events import CallSite, Event
 from modellint.static.flow.frames import call_at
-from modellint.static.guards import own, path_to, walk_own
+from modellint.static.guards import conditions, own, path_to, walk_own
 from modellint.static.naming import is_test_module, snake, speaks_of_inference, speaks_of_loss_alone
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import parameters
@@ -207,6 +207,20 @@ def _repeats_itself(event: Event) -> bool:
     return changed is not None and changed.isdisjoint(event.inputs)
 
 
+def _is_put_into_training_for_it(event: Event) -> bool:
+    """Tell whether `train()` is called under a condition that says so: `if cfg.mc_dropout: model.train()`."""
+    scopes = {event.function, *(step.caller for step in event.key.chain)}
+    return any(
+        fact.by_train
+        and fact.site is not None
+        and (call := call_at(scope, fact.site)) is not None
+        and any(holds and _MONTE_CARLO.search(snake(last_name(test) or "")) for test, holds in conditions(scope, call))
+        for snapshot in event.snapshots
+        for fact in snapshot.modes
+        for scope in scopes
+    )
+
+
 _MONTE_CARLO = re.compile(
     r"(^|_)(mc|monte|carlo|uncertaint\w+|dropout|stochastic|bayes\w*|epistemic|attack\w*|adversarial|adversary$|"
     r"fast_adapt|maml|meta_(train|test|val\w*))(_|$)"
@@ -219,13 +233,16 @@ def wants_randomness(event: Event) -> bool:
     An attack goes by the model as it stands: recurrent layers give gradients in training mode only. A model that is
     adapted to a few examples learns in the same turn.
     """
-    if _repeats_itself(event):
+    if _repeats_itself(event) or _is_put_into_training_for_it(event):
         return True
     turns = (name for loop in event.loops for name in loop.given | loop.over)
     return any(_MONTE_CARLO.search(snake(name)) for name in (*names_around(event), *turns))
 
 
-_ACTING = re.compile(r"(^|_)(select|choose|get|sample|take|pick)_actions?(_|$)|^act$")
+_ACTING = re.compile(
+    r"(^|_)(select|choose|get|sample|take|pick)_actions?(_|$)|^act$|"
+    r"^_?(get|collect|gather|compute)_(rollouts?|trajector(y|ies)|transitions?|experiences?)(_|$)"
+)
 
 
 def acts(event: Event) -> bool:

@@ -24,7 +24,7 @@ from modellint.static.project.names import last_name
 from modellint.static.project.trees import walk
 
 _JOB = re.compile(
-    r"Diffus|DDPM|DDIM|Ddpm|Ddim|SDE|Langevin|Sampler|Sampling|Generat(or|ive)|Noisy(Linear|Conv|Net|Dense)|Polic|Actor|Agent|Augment|Random[A-Z]|^Random$|"
+    r"Diffus|DDPM|DDIM|Ddpm|Ddim|SDE|Langevin|Sampler|Sampling|Generat(or|ive)|Noisy\w*(Linear|Conv|Net|Dense)|Polic|Actor|Agent|Augment|Random[A-Z]|^Random$|"
     r"Jitter|Crop|Flip|Blur|Mix[Uu]p|CutMix|Cutmix|Cut[Oo]ut|Planner|Bayes|MonteCarlo|^MC|Loss|Criterion|Flow|Discriminator|Env|EBM|"
     r"LSH|MAE|Mask|Target|MIM|Pretrain|Contrast|Penalty|Regulari[sz]|CLR|MoCo|BYOL|Distribution|Prior|Latent|Denois|Initiali[sz]|Memory|Schedul|"
     r"Explain|Sample|Resize|Transform$|Dummy|Gumbel|GAN(?![a-z])|Quanti[sz]|Codebook|Warp|Perturb|Advers|Aug(?![a-z])|Mine(?![a-z])|Estimator"
@@ -115,11 +115,12 @@ def guarded(method: FunctionInfo, call: ast.Call) -> bool:
         return True
     if any(_asks_for_gradients(test) for test, _ in conditions(method, call)):
         return True
-    arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
-    given = {node.id for argument in arguments for node in walk(argument) if isinstance(node, ast.Name)}
-    if any(name in given and speaks_of_mode(method, value) for name, value in assignments(method)):
-        return True  # `p = self.p if self.training else 0`
     statement = [node for node in path_to(method, call) if isinstance(node, ast.stmt)][-1]
+    limits = [statement.test] if isinstance(statement, (ast.If, ast.While)) else []  # `if torch.rand(1) < p:`
+    arguments = [*call.args, *(keyword.value for keyword in call.keywords), *limits]
+    given = {node.id for argument in arguments for node in walk(argument) if isinstance(node, ast.Name)}
+    if any(name in given and _follows_mode(method, value) for name, value in assignments(method)):
+        return True  # `p = self.p if self.training else 0`, `if not self.training: p = 0`
     if any(isinstance(node, ast.Attribute) and node.attr == "training" for node in walk(statement)):
         return True  # `x + noise * self.training`
     drawn = statement.targets[0] if isinstance(statement, ast.Assign) else call.args[0] if call.args else call.func
@@ -129,6 +130,15 @@ def guarded(method: FunctionInfo, call: ast.Call) -> bool:
         names = {target.id for target in statement.targets if isinstance(target, ast.Name)}
         return _used_in_training_only(method, names, statement) or _becomes_weight(method, names)
     return False
+
+
+def _follows_mode(method: FunctionInfo, value: ast.expr) -> bool:
+    """Tell whether a value is picked by the mode, or is a constant that the mode puts in place of another one."""
+    if speaks_of_mode(method, value):
+        return True
+    return isinstance(value, ast.Constant) and any(
+        speaks_of_mode(method, test) for test, _ in conditions(method, value)
+    )
 
 
 def _becomes_weight(method: FunctionInfo, names: set[str]) -> bool:

@@ -44,6 +44,8 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     for draw in dropouts_always_on(context):
         yield _finding(context, draw, f"{ast.unparse(draw.func)}(...)", Confidence.LIKELY)
     for scope in context.scopes:
+        if scope.cls is None and not _FIGURES.isdisjoint(scope.callees):
+            continue  # it shows what dropout does
         for call in scope.calls:
             name = called_name(context.module, call)
             alias = _alias(context, scope, call.func)
@@ -63,6 +65,10 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 if keyword.arg in keywords and _runs_in_forward(scope) and not (name or "A")[:1].isupper():
                     if _hands_on(context, scope, call) and _always_on(context, scope, call, keyword.value):
                         yield _finding(context, call, f"{keyword.arg}={ast.unparse(keyword.value)}", Confidence.LIKELY)
+
+
+_FIGURES = frozenset({"subplots", "figure", "imshow", "savefig"})
+"""What a function calls that draws a figure."""
 
 
 def _alias(context: FileContext, scope: FunctionInfo, func: ast.expr) -> str | None:

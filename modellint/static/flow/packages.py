@@ -13,8 +13,12 @@ from modellint.static.project.names import last_name
 
 
 def grad_at_import(project: Project, module: ModuleInfo) -> Grad:
-    """Return the state of autograd in which the top level of a file begins: off where a package of it says so."""
-    for path in _inits_above(module.path):
+    """Return the state of autograd in which the top level of a file begins: off where a package of it says so, or a
+    file of the project that it imports."""
+    switching = project.mentioning("set_grad_enabled(", module.path, "calls")
+    imported = {(found.name or found.module).rpartition(".")[2] for found in module.imports.values()}
+    beside = [path for path in switching if path.stem in imported and path != module.path]
+    for path in (*_inits_above(module.path), *beside):
         package = project.load(path, module.path, "calls")
         if package is None or "set_grad_enabled" not in package.body.callees:
             continue
