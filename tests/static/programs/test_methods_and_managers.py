@@ -173,6 +173,63 @@ LABELLED = (
 )
 
 
+RANKER = {
+    "nets.py": (
+        NET
+        + """
+            def {NAME}(self, x{GIVEN}):
+                {SWITCH}
+                    return {RUNS}  # ML101
+
+        class Engine:
+            def __init__(self):
+                self.model = Net()
+                self.optimizer = torch.optim.Adam(self.model.parameters())
+
+            def train_epoch(self, loader, loss_fn):
+                {READY}
+                for x, y in loader:
+                    self.optimizer.zero_grad()
+                    loss_fn(self.model(x), y).backward()
+                    self.optimizer.step()
+"""
+    ),
+    "evaluation.py": """
+        class Evaluation:
+            def run(self, engine, rows, y, metric):
+                return metric(engine.model.{ASKED}(rows), y)
+""",
+    "other.py": """
+        class Other:
+            def predict(self, x):
+                self.net.eval()
+                return self.net(x)
+
+            def show(self, x):
+                print(self.predict(x))
+""",
+    "main.py": """
+        from evaluation import Evaluation
+        from nets import Engine
+
+        def main(loader, loss_fn, rows, y, metric):
+            engine = Engine()
+            for _ in range(10):
+                engine.train_epoch(loader, loss_fn)
+                print(Evaluation().run(engine, rows, y, metric))
+""",
+}
+
+ASKED = {
+    "NAME": "predict",
+    "ASKED": "predict",
+    "GIVEN": "",
+    "SWITCH": "with torch.no_grad():",
+    "RUNS": "self.forward(x)",
+    "READY": "self.model.train()",
+}
+
+
 def unmarked(text: str) -> str:
     """Return a program of which nothing may be reported."""
     return text.replace("  # ML101", "").replace("  # ML201", "")
@@ -226,3 +283,22 @@ def test_samples_in_a_loop_that_trains_by_a_function_it_is_given(first: str, tra
 def test_an_attribute_that_holds_texts_is_no_part(given: str, told: bool, lint: Lint) -> None:
     program = LABELLED.replace("{TYPE}", given)
     lint(program if told else unmarked(program), rules=["ML201"])
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({}, True),
+        ({"NAME": "shift", "ASKED": "shift"}, False),
+        ({"ASKED": "rank"}, False),
+        ({"SWITCH": "if len(x):"}, False),
+        ({"GIVEN": ", net", "RUNS": "net(x)"}, False),
+        ({"READY": "print(len(loader))"}, False),
+    ],
+    ids=["asked", "by no name of inference", "asked by nobody", "under autograd", "another one", "trained as it comes"],
+)
+def test_a_network_that_predicts_by_a_method_of_its_own(change: dict[str, str], told: bool, lint: Lint) -> None:
+    files = dict(RANKER)
+    for name, value in {**ASKED, **change}.items():
+        files = {file: text.replace(f"{{{name}}}", value) for file, text in files.items()}
+    lint(files if told else {file: unmarked(text) for file, text in files.items()}, check=["nets.py"], rules=["ML101"])
