@@ -289,13 +289,13 @@ def test_an_attribute_that_holds_texts_is_no_part(given: str, told: bool, lint: 
     ("change", "told"),
     [
         ({}, True),
-        ({"NAME": "shift", "ASKED": "shift"}, False),
+        ({"NAME": "generate", "ASKED": "generate"}, False),
         ({"ASKED": "rank"}, False),
         ({"SWITCH": "if len(x):"}, False),
         ({"GIVEN": ", net", "RUNS": "net(x)"}, False),
         ({"READY": "print(len(loader))"}, False),
     ],
-    ids=["asked", "by no name of inference", "asked by nobody", "under autograd", "another one", "trained as it comes"],
+    ids=["asked", "by another name", "asked by nobody", "under autograd", "another one", "trained as it comes"],
 )
 def test_a_network_that_predicts_by_a_method_of_its_own(change: dict[str, str], told: bool, lint: Lint) -> None:
     files = dict(RANKER)
