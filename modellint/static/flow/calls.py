@@ -42,11 +42,11 @@ from modellint.static.flow.values import (
     Partial,
     SavedMode,
     Value,
+    comes_of_forwards,
     constant,
     cut_off,
     join,
     join_all,
-    results,
 )
 from modellint.static.project import ModuleInfo, Symbol
 
@@ -188,7 +188,7 @@ def attribute(machine: Machine, owner: Value, name: str, state: State, called: b
         machine.recorder.use(owner.taint, "detached")  # how detach() was written before torch 0.4
         return Value(taint=cut_off(owner.taint))
     unknown = called and any(state.heap[oid].kind == OPAQUE and not state.heap[oid].proven for oid in owner.refs)
-    if not parts or (unknown and any(True for _ in results(owner.taint))):
+    if not parts or (unknown and comes_of_forwards(owner.taint)):
         # nothing is known of the owner but what it was computed from: its methods keep that
         bound = BoundMethod(name, Value(taint=owner.taint, consts=owner.consts))
         parts.append(Value(symbols=(bound,)))

@@ -31,6 +31,7 @@ from modellint.static.flow.values import (
     Grad,
     Obj,
     Value,
+    comes_of_forwards,
     cut_off,
     is_cut,
     is_leaf,
@@ -102,7 +103,7 @@ def backward(machine: Machine, taint: frozenset[int]) -> None:
     Of those only the ones in the same turn of the loops around: what ran before a training loop is not trained in it.
     """
     recorder, chain, root = machine.recorder, machine.frame.chain, machine.frames[0].function
-    if any(True for _ in results(taint)):
+    if comes_of_forwards(taint):
         recorder.mark_training(taint, chain)
         return
     loops = tuple(loop for frame in machine.frames for loop in frame.loops)

@@ -102,7 +102,7 @@ def wrapping_decorators(machine: Machine, function: FunctionInfo) -> tuple[ast.e
             symbol = machine.project.resolve_in(function.parent or function.module.body, bare_decorator(node))
             if symbol is None:
                 continue
-            wraps = isinstance(symbol.target, FunctionInfo) and not _is_manager(machine, symbol.target)
+            wraps = isinstance(symbol.target, FunctionInfo) and node not in managers_among(machine, function)
             if wraps or symbol.dotted.endswith("contextmanager"):
                 found.append(node)
         machine.wrappers[function] = tuple(found)
@@ -138,17 +138,24 @@ def managed_body(machine: Machine, function: FunctionInfo) -> list[ast.stmt]:
     """
     if not function.is_decorated or function.node is None:
         return function.body
-    known: list[ast.stmt] | None = function.memo.get(managed_body)
-    if known is None:
-        scope = function.parent or function.module.body
-        items = []
-        for node in function.node.decorator_list:
-            symbol = machine.project.resolve_in(scope, node.func) if isinstance(node, ast.Call) else None
-            if symbol is not None and isinstance(symbol.target, FunctionInfo) and _is_manager(machine, symbol.target):
-                items.append(ast.withitem(node))
-        known = [ast.copy_location(ast.With(items, function.body), function.node)] if items else function.body
-        function.memo[managed_body] = known
-    return known
+    if function not in machine.managed:
+        items = [ast.withitem(node) for node in managers_among(machine, function)]
+        body: list[ast.stmt] = [ast.copy_location(ast.With(items, function.body), function.node)]
+        machine.managed[function] = body if items else function.body
+    return machine.managed[function]
+
+
+def managers_among(machine: Machine, function: FunctionInfo) -> list[ast.expr]:
+    """Return the decorators of a function that are calls of the project's own which make a context manager."""
+    assert function.node is not None
+    scope = function.parent or function.module.body
+    calls = [node for node in function.node.decorator_list if isinstance(node, ast.Call)]
+    made = [(node, machine.project.resolve_in(scope, node.func)) for node in calls]
+    return [
+        node
+        for node, symbol in made
+        if symbol is not None and isinstance(symbol.target, FunctionInfo) and _is_manager(machine, symbol.target)
+    ]
 
 
 def _is_manager(machine: Machine, function: FunctionInfo, depth: int = 0) -> bool:

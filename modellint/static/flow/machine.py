@@ -158,6 +158,7 @@ class Machine:
         self.conditions: dict[ast.expr, tuple[str | None, bool]] = {}
         self._globals: dict[ModuleInfo, Globals] = {}
         self.wrappers: dict[FunctionInfo, tuple[ast.expr, ...]] = {}
+        self.managed: dict[FunctionInfo, list[ast.stmt]] = {}
         self._lambdas: dict[object, FunctionInfo] = {}
 
     # -- identity ------------------------------------------------------------------------------------------

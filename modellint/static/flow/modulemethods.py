@@ -32,9 +32,9 @@ from modellint.static.flow.values import (
     Parameters,
     SavedMode,
     Value,
+    comes_of_forwards,
     kinds,
     only_constant,
-    results,
 )
 from modellint.static.flow.vocabulary import NOT_MODELS
 
@@ -96,7 +96,7 @@ def builtin(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, s
     if name == "backward" or (name == "train" and len(args.every()) == 1 and args.taint):
         # an engine that is given the loss, whatever else it was given before, or a value object that holds one
         held = obj.attrs[TAINT_HELD].taint if TAINT_HELD in obj.attrs else frozenset()
-        data.backward(machine, args.taint if any(True for _ in results(args.taint)) else args.taint | held)
+        data.backward(machine, args.taint if comes_of_forwards(args.taint) else args.taint | held)
         return NOTHING
     return None
 

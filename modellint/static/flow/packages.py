@@ -16,7 +16,8 @@ def grad_at_import(project: Project, module: ModuleInfo) -> Grad:
     """Return the state of autograd in which the top level of a file begins: off where a package of it says so, or a
     file of the project that it imports."""
     switching = project.mentioning("set_grad_enabled(", module.path, "calls")
-    imported = {(found.name or found.module).rpartition(".")[2] for found in module.imports.values()}
+    named = (name for found in module.imports.values() for name in (found.module, found.name) if name)
+    imported = {name.rpartition(".")[2] for name in named}
     beside = [path for path in switching if path.stem in imported and path != module.path]
     for path in (*_inits_above(module.path), *beside):
         package = project.load(path, module.path, "calls")

@@ -303,6 +303,11 @@ def results(taint: frozenset[int]) -> Iterator[int]:
             yield _FIRST_CUT - number
 
 
+def comes_of_forwards(taint: frozenset[int]) -> bool:
+    """Tell whether a value was computed from the result of any forward."""
+    return any(True for _ in results(taint))
+
+
 def is_cut(taint: frozenset[int]) -> bool:
     """Tell whether a value was computed from forwards, and has no graph of any, as far as is known."""
     return any(number <= _FIRST_DOUBTED for number in taint) and not any(number >= 0 for number in taint)
