@@ -77,10 +77,12 @@ def _as_one_of(machine: Machine, cls: object, dotted: str, obj: Obj) -> Obj:
         if not classes.is_module(cls):
             return obj
         depends = classes.dependence(cls)
-        told = depends.answer == YES or not (_has_heirs(machine, cls) or _is_filled_later(machine, cls, set()))
+        alone = not _has_heirs(machine, cls)
+        told = depends.answer == YES or (alone and not _is_filled_later(machine, cls, set()))
         if depends.options or not told or machine.project.method(cls, "forward") is None:
             return obj._replace(proven=True)
-        return obj._replace(proven=True, depends=depends.answer, detail=depends.detail)
+        obj = obj._replace(proven=True, depends=depends.answer, detail=depends.detail)
+        return obj._replace(cls=cls) if alone else obj
     if machine.knowledge.runners.get(dotted) is not None and obj.kind == OPAQUE:
         return obj._replace(kind=INSTANCE, cls=dotted, attrs={**obj.attrs, SPREAD: NOTHING})
     return obj._replace(proven=True) if classes.is_module_name(dotted) else obj
@@ -114,8 +116,9 @@ def _is_filled_later(machine: Machine, cls: ClassInfo, seen: set[ClassInfo]) -> 
 
 
 def _is_asked(function: FunctionInfo, name: str) -> bool:
-    """Tell whether a function calls an argument, or something of it: nothing else of a model is of interest here."""
-    return any(
+    """Tell whether a function calls an argument, or something of it, or is a constructor, which keeps it for others:
+    nothing else of a model is of interest here."""
+    return function.name == "__init__" or any(
         isinstance(node, ast.Name) and node.id == name
         for call in function.calls
         for node in (call.func, getattr(call.func, "value", None))

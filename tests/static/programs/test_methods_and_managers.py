@@ -302,3 +302,43 @@ def test_a_network_that_predicts_by_a_method_of_its_own(change: dict[str, str], 
     for name, value in {**ASKED, **change}.items():
         files = {file: text.replace(f"{{{name}}}", value) for file, text in files.items()}
     lint(files if told else {file: unmarked(text) for file, text in files.items()}, check=["nets.py"], rules=["ML101"])
+
+
+ANNOTATED = (
+    NET
+    + """
+            def sample(self, x):
+                {READY}
+                with torch.no_grad():
+                    return self.forward(x)
+{HEIR}
+        class Trainer:
+            def __init__(self, net: Net, optimizer):
+                self.net = net
+                self.optimizer = optimizer
+
+            def fit(self, loader, loss_fn):
+                self.net.train()
+                for step, (x, y) in enumerate(loader):
+                    self.optimizer.zero_grad()
+                    loss_fn(self.net(x), y).backward()  # ML103
+                    self.optimizer.step()
+                    if step % 100 == 0:
+                        print(self.net.sample(x).argmax(1))
+"""
+)
+HEIR = """
+        class Deep(Net):
+            def sample(self, x):
+                return super().sample(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("ready", "heir", "told"),
+    [("self.eval()", "", True), ("print(x)", "", False), ("self.eval()", HEIR, False)],
+    ids=["its method leaves eval() on", "its method switches nothing", "another class may be given"],
+)
+def test_a_constructor_is_given_a_network_by_its_annotation(ready: str, heir: str, told: bool, lint: Lint) -> None:
+    program = ANNOTATED.replace("{READY}", ready).replace("{HEIR}", heir)
+    lint(program if told else program.replace("  # ML103", ""), rules=["ML103"])
