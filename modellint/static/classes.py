@@ -125,14 +125,18 @@ class Classes:
     def _keeps_plain(self, cls: ClassInfo, attribute: str) -> bool:
         """Tell whether all that `cls` keeps in `attribute` are numbers and texts, as the annotations of the parameters
         say that they come from, or lists that it makes."""
-        kept = [
+        kept = self.kept_in(cls, attribute)
+        return bool(kept) and all(_is_plain_value(method, value) for method, value in kept)
+
+    def kept_in(self, cls: ClassInfo, attribute: str) -> list[tuple[FunctionInfo, ast.expr]]:
+        """Return what the methods of a class and of its bases assign to `self.attribute`, with the method."""
+        return [
             (method, value)
             for owner in self.project.ancestry(cls)[0]
             for method in owner.methods.values()
             for name, value in stored(method)
             if name == attribute
         ]
-        return bool(kept) and all(_is_plain_value(method, value) for method, value in kept)
 
     def constructs_module(self, scope: FunctionInfo, call: ast.Call) -> bool:
         """Tell whether a call names a class that is a torch module."""

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from modellint.catalog.framework import Argument, Fact
-from modellint.static.attributes import stored
 from modellint.static.classes import Classes
 from modellint.static.dependence import NO
 from modellint.static.flow.values import RANDOM
@@ -108,13 +107,7 @@ class Weights:
 
     def _makes_function(self, cls: ClassInfo, attribute: str) -> bool:
         """Tell whether all that a class keeps in `attribute` are functions that it makes itself."""
-        kept = [
-            (method, value)
-            for owner in self._project.ancestry(cls)[0]
-            for method in owner.methods.values()
-            for name, value in stored(method)
-            if name == attribute
-        ]
+        kept = self._classes.kept_in(cls, attribute)
         return bool(kept) and all(self._is_made_function(method, value) for method, value in kept)
 
     def _is_made_function(self, method: FunctionInfo, value: ast.expr) -> bool:
