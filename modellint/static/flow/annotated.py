@@ -82,7 +82,7 @@ def _as_one_of(machine: Machine, cls: object, dotted: str, obj: Obj) -> Obj:
         if depends.options or not told or machine.project.method(cls, "forward") is None:
             return obj._replace(proven=True)
         obj = obj._replace(proven=True, depends=depends.answer, detail=depends.detail)
-        return obj._replace(cls=cls) if alone else obj
+        return obj._replace(cls=cls) if alone and depends.answer == YES else obj
     if machine.knowledge.runners.get(dotted) is not None and obj.kind == OPAQUE:
         return obj._replace(kind=INSTANCE, cls=dotted, attrs={**obj.attrs, SPREAD: NOTHING})
     return obj._replace(proven=True) if classes.is_module_name(dotted) else obj
