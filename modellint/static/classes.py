@@ -41,6 +41,7 @@ class Classes:
         self._dependence: dict[ClassInfo | FunctionInfo, Dependence] = {}
         self._forwards: dict[FunctionInfo, frozenset[str]] = {}
         self._children: dict[ClassInfo, frozenset[str]] = {}
+        self._plain: dict[tuple[ClassInfo, str], bool] = {}
         self._assigned: dict[FunctionInfo, frozenset[str]] = {}
 
     def is_module(self, cls: ClassInfo) -> bool:
@@ -125,8 +126,10 @@ class Classes:
     def _keeps_plain(self, cls: ClassInfo, attribute: str) -> bool:
         """Tell whether all that `cls` keeps in `attribute` are numbers and texts, as the annotations of the parameters
         say that they come from, or lists that it makes."""
-        kept = self.kept_in(cls, attribute)
-        return bool(kept) and all(_is_plain_value(method, value) for method, value in kept)
+        if (cls, attribute) not in self._plain:
+            kept = self.kept_in(cls, attribute)
+            self._plain[cls, attribute] = bool(kept) and all(_is_plain_value(*one) for one in kept)
+        return self._plain[cls, attribute]
 
     def kept_in(self, cls: ClassInfo, attribute: str) -> list[tuple[FunctionInfo, ast.expr]]:
         """Return what the methods of a class and of its bases assign to `self.attribute`, with the method."""

@@ -33,7 +33,7 @@ def is_handed_over(root: FunctionInfo, project: Project) -> bool:
 
 
 def _is_kept_to_run(inner: FunctionInfo) -> bool:
-    """Tell whether a method makes a function for its object, another method of which switches autograd.
+    """Tell whether a method makes a function for its object, another method of which switches autograd or a mode.
 
     `self.val_step = self._make_val_step()`: what calls it by that attribute sees to the rest.
     """
@@ -42,9 +42,6 @@ def _is_kept_to_run(inner: FunctionInfo) -> bool:
         return False
     others = (method for method in maker.cls.methods.values() if method is not maker)
     return any(not _SWITCHES.isdisjoint(method.words) for method in others)
-
-
-_SWITCHES = frozenset({"no_grad", "inference_mode", "set_grad_enabled"})
 
 
 def _holds_data(scope: FunctionInfo, name: str) -> bool:

@@ -14,6 +14,7 @@ from modellint.static.flow.values import EVAL, OFF, TRAIN
 from modellint.static.flow.vocabulary import MODEL_NAME
 from modellint.static.handed_over import is_handed_over
 from modellint.static.naming import is_test_file, is_test_module
+from modellint.static.narrowing import attribute_of
 from modellint.static.project import FunctionInfo
 from modellint.static.project.callers import MAX_FILES, files_calling, scopes_mentioning
 from modellint.static.project.facts import BODY, parameters
@@ -161,11 +162,8 @@ _PREDICTS = re.compile(r"^(full_sort_)?(predict|infer|recommend)(_|$)")
 
 def _asks_another(scope: FunctionInfo, name: str) -> bool:
     """Tell whether a function calls the method `name` of something else than its own object."""
-    calls = (call.func for call in scope.calls_of(name))
-    return any(
-        isinstance(func, ast.Attribute) and not (isinstance(func.value, ast.Name) and func.value.id == scope.self_name)
-        for func in calls
-    )
+    called = (call.func for call in scope.calls_of(name))
+    return any(isinstance(func, ast.Attribute) and attribute_of(func, scope.self_name or "") is None for func in called)
 
 
 _MODULE = frozenset({"torch.nn.Module", "object", "abc.ABC"})

@@ -98,11 +98,12 @@ def wrapping_decorators(machine: Machine, function: FunctionInfo) -> tuple[ast.e
     """Return the decorators of `function` that are functions of the project or make a context manager."""
     if function not in machine.wrappers:
         found = []
+        managers = managers_among(machine, function)
         for node in function.node.decorator_list if function.is_decorated and function.node else ():
             symbol = machine.project.resolve_in(function.parent or function.module.body, bare_decorator(node))
             if symbol is None:
                 continue
-            wraps = isinstance(symbol.target, FunctionInfo) and node not in managers_among(machine, function)
+            wraps = isinstance(symbol.target, FunctionInfo) and node not in managers
             if wraps or symbol.dotted.endswith("contextmanager"):
                 found.append(node)
         machine.wrappers[function] = tuple(found)
@@ -139,17 +140,18 @@ def managed_body(machine: Machine, function: FunctionInfo) -> list[ast.stmt]:
     if not function.is_decorated or function.node is None:
         return function.body
     if function not in machine.managed:
-        items = [ast.withitem(node) for node in managers_among(machine, function)]
-        body: list[ast.stmt] = [ast.copy_location(ast.With(items, function.body), function.node)]
-        machine.managed[function] = body if items else function.body
+        body = function.body
+        if items := [ast.withitem(node) for node in managers_among(machine, function)]:
+            body = [ast.copy_location(ast.With(items, body), function.node)]
+        machine.managed[function] = body
     return machine.managed[function]
 
 
 def managers_among(machine: Machine, function: FunctionInfo) -> list[ast.expr]:
     """Return the decorators of a function that are calls of the project's own which make a context manager."""
-    assert function.node is not None
+    decorators = function.node.decorator_list if function.is_decorated and function.node else []
     scope = function.parent or function.module.body
-    calls = [node for node in function.node.decorator_list if isinstance(node, ast.Call)]
+    calls = [node for node in decorators if isinstance(node, ast.Call)]
     made = [(node, machine.project.resolve_in(scope, node.func)) for node in calls]
     return [
         node
