@@ -6,7 +6,7 @@ import ast
 import builtins
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from modellint.static import given
 from modellint.static.attributes import (
@@ -47,9 +47,23 @@ class Classes:
     def is_module(self, cls: ClassInfo) -> bool:
         """Tell whether `cls` descends from a torch module, as far as that is in sight."""
         if cls not in self._modules:
-            bases = self.project.ancestry(cls)[1]
-            self._modules[cls] = any(self.is_module_name(base) for base in bases)
+            mine, bases = self.project.ancestry(cls)
+            self._modules[cls] = False  # for a class that keeps another one of its kind
+            self._modules[cls] = any(map(self.is_module_name, bases)) or self._is_built_like_one(mine, bases)
         return self._modules[cls]
+
+    def _is_built_like_one(self, mine: Iterable[ClassInfo], bases: Iterable[str]) -> bool:
+        """Tell whether a class with a base out of sight has a forward and keeps layers, as only modules can."""
+        if all(base in WITHOUT_LAYERS or self.knowledge.is_library(base) for base in bases):
+            return False
+        if not any("forward" in owner.methods for owner in mine):
+            return False
+        constructors = (owner.methods["__init__"] for owner in mine if "__init__" in owner.methods)
+        return any(
+            isinstance(value, ast.Call) and self.constructs_module(constructor, value)
+            for constructor in constructors
+            for _, value in stored(constructor)
+        )
 
     def may_be_module(self, cls: ClassInfo) -> bool:
         """Tell whether `cls` is a torch module, or has a `forward` and a base out of sight."""

@@ -35,11 +35,30 @@ def runs_over_some(event: Event) -> bool:
 
     Their names say so; `val` and `dev` alone may be a value and a device, `max_val` is one.
     """
-    if event.loops and any(NAME.search(snake(name)) for name in event.loops[-1].over):
+    if event.loops and any(NAME.search(snake(name)) for name in _run_over(event)):
         return True
     if any(_INPUT.search(snake(name)) for name in event.inputs):
         return True
     return _is_such_a_phase(event) or (event.trained_before and _is_drawn(event))
+
+
+def _run_over(event: Event) -> frozenset[str]:
+    """Return the names of what the innermost loop runs over, or of what that wraps: `with tqdm(loader) as bar:`."""
+    loop = event.loops[-1]
+    wrapped = [
+        (row, _innermost(value))
+        for row, value, names in _bindings(event.function)
+        if row < loop.row and value is not None and names & loop.over
+    ]
+    _, inner = max(wrapped, key=lambda item: item[0], default=(0, None))
+    return loop.over | {inner} if inner is not None else loop.over
+
+
+def _innermost(value: ast.expr) -> str | None:
+    """Return the name of what calls wrap one in another, first argument by first argument."""
+    while isinstance(value, ast.Call) and value.args:
+        value = value.args[0]
+    return last_name(value)
 
 
 def _is_such_a_phase(event: Event) -> bool:
@@ -68,10 +87,17 @@ def _is_drawn(event: Event) -> bool:
 
 def _bindings(function: FunctionInfo) -> Iterator[tuple[int, ast.expr | None, set[str]]]:
     """Yield where names are bound, to what (None: by a loop), and which."""
-    for node in own(function, ast.Assign, ast.For):
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        names = {n.id for target in targets for n in walk(target) if isinstance(n, ast.Name)}
-        yield node.lineno, node.value if isinstance(node, ast.Assign) else None, names
+    for node in own(function, ast.Assign, ast.For, ast.With):
+        bound: list[tuple[ast.expr | None, ast.expr | None]]
+        if isinstance(node, ast.Assign):
+            bound = [(node.value, target) for target in node.targets]
+        elif isinstance(node, ast.For):
+            bound = [(None, node.target)]
+        else:
+            bound = [(item.context_expr, item.optional_vars) for item in node.items]
+        for value, target in bound:
+            names = {n.id for n in walk(target) if isinstance(n, ast.Name)} if target is not None else set()
+            yield node.lineno, value, names
 
 
 def _drawn_from(value: ast.expr) -> Iterator[str]:

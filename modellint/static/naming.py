@@ -29,17 +29,20 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 def is_test_file(path: Path) -> bool:
     """Tell whether a file belongs to a test suite, by pytest's conventions."""
     stem = path.stem
-    return stem.startswith("test_") or stem.endswith("_test") or stem == "conftest" or "tests" in path.parts[-4:-1]
+    named = stem.startswith("test_") or stem.endswith("_test") or stem == "conftest"
+    return named or not _SUITE_ROOTS.isdisjoint(path.parts[-6:-1])
 
 
-_SUITE_FOLDERS = frozenset({"test", "tests", "testing"})
+_SUITE_ROOTS = frozenset({"tests", "unit_tests", "unittests", "integration_tests"})
 
 
 def may_be_script(path: Path) -> bool:
     """Tell whether a file of this name is perhaps a script that evaluates, though it is named like a test."""
-    return is_test_file(path) and path.stem != "conftest" and _SUITE_FOLDERS.isdisjoint(path.parts[-8:-1])
+    return is_test_file(path) and path.stem != "conftest" and _SUITE_ROOTS.isdisjoint(path.parts[-8:-1])
 
 
+_SUITE_FOLDERS = frozenset({"test", "testing"})
+"""Folders of test suites, or of scripts that try a network out."""
 _SUITES = frozenset({"pytest", "unittest", "hypothesis", "nose", "absltest"})
 _COMMAND_LINES = frozenset({"argparse", "click", "hydra", "fire", "typer", "tyro"})
 
@@ -47,13 +50,15 @@ _COMMAND_LINES = frozenset({"argparse", "click", "hydra", "fire", "typer", "tyro
 def is_test_module(module: ModuleInfo) -> bool:
     """Tell whether a file belongs to a test suite, and is no script that evaluates: research code has `test_net.py`.
 
-    A script has nothing that pytest would run, or a command line.
+    A script has nothing that pytest would run, or a command line; in a folder of tests it defines nothing at all.
     """
     if not may_be_script(module.path):
         return is_test_file(module.path)
     roots = {part for imported in module.imports.values() for part in imported.module.split(".")}
     if not roots.isdisjoint(_SUITES):
         return True
+    if not _SUITE_FOLDERS.isdisjoint(module.path.parts[-8:-1]):
+        return bool(module.functions or module.classes) or "__main__" not in module.text
     if not roots.isdisjoint(_COMMAND_LINES):
         return False
     by_hand = module.body.functions.get("test")  # `if __name__ == "__main__": test()`

@@ -10,7 +10,7 @@ from modellint.catalog import ActiveRule
 from modellint.static.context import FileContext, Finding
 from modellint.static.dependence import YES
 from modellint.static.flow.values import Site
-from modellint.static.guards import path_to, tied_to_mode, walk_own
+from modellint.static.guards import own, path_to, tied_to_mode, walk_own
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.names import last_name
 from modellint.static.project.trees import walk
@@ -28,6 +28,11 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     """
     parametrised = set(rule.rule.detector_options["parametrised"])
     found: dict[Site, Finding] = {}
+
+    def note(call: ast.Call, why: str) -> None:
+        site = context.site(call)
+        found.setdefault(site, Finding(site, {"built": ast.unparse(call.func), "why": why}))
+
     for cls in context.module_classes():
         for method, kept in _run_by_forward(context, cls).items():
             for call in method.calls:
@@ -36,9 +41,21 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 if why and not meant and not _kept(method, call):
                     if kept and _is_returned(method, call):
                         continue
-                    site = context.site(call)
-                    found.setdefault(site, Finding(site, {"built": ast.unparse(call.func), "why": why}))
+                    note(call, why)
+        for method, call in _run_by_lambdas(cls):
+            if why := _built(context, method, call, parametrised):
+                note(call, why)
     yield from found.values()
+
+
+def _run_by_lambdas(cls: ClassInfo) -> Iterator[tuple[FunctionInfo, ast.Call]]:
+    """Yield what lambdas call at once that they build, where a module keeps them as layers: `lambda x: Norm(d)(x)`."""
+    for method in cls.methods.values():
+        for node in own(method, ast.Assign):
+            if isinstance(node.value, ast.Lambda) and any(map(_stores, node.targets)):
+                for call in walk(node.value.body):
+                    if isinstance(call, ast.Call) and isinstance(call.func, ast.Call):
+                        yield method, call.func
 
 
 def _run_by_forward(context: FileContext, cls: ClassInfo) -> dict[FunctionInfo, bool]:

@@ -21,6 +21,7 @@ from modellint.static.flow.values import ENTRY, EVAL, TRAIN, ModeFact, Modes, Si
 from modellint.static.guards import assignments, conditions, path_to, statements_before, walk_own
 from modellint.static.merge import merged
 from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project.names import last_name
 from modellint.static.project.trees import walk
 from modellint.static.purpose import calls_around, functions_around
 from modellint.static.sites import Place, in_order, places, seen_in, unchecked_callers
@@ -155,7 +156,7 @@ def _restores(function: FunctionInfo, branch: ast.If, call: ast.Call) -> bool:
 
 
 def _readied_by_a_method(event: Event, context: FileContext) -> bool:
-    """Tell whether another method of the model, called there too, or the code around calls train() on parts of it."""
+    """Tell whether another method of the model, called in its turns, or code around it calls train() on parts."""
     classes = {snapshot.obj.cls for snapshot in event.snapshots if isinstance(snapshot.obj.cls, ClassInfo)}
     parts = {name for cls in classes for method in cls.methods.values() for name, _ in stored(method)}
     switched = (call.func for function in functions_around(event) for call in function.calls_of("train"))
@@ -164,8 +165,11 @@ def _readied_by_a_method(event: Event, context: FileContext) -> bool:
         return True
     if any(ast.unparse(owner).startswith(f"{event.text}.") for owner in owners):
         return True  # `model.heads[-1].train()`
-    names = event.function.callees - {"train", "eval"}
-    methods = (context.project.method(cls, name) for cls in classes for name in names)
+    here, (first, last) = event.function, event.function.rows
+    loops = [loop.row for loop in event.loops if here.is_body or first <= loop.row <= last]
+    begins = min(loops, default=0) if "eval" in here.callees else 0  # else another function may end each turn
+    turns = {last_name(call.func) or "" for call in event.function.calls if call.lineno >= begins}
+    methods = (context.project.method(cls, name) for cls in classes for name in turns - {"train", "eval"})
     return any(method is not None and "train" in method.callees for method in methods)
 
 

@@ -13,6 +13,7 @@ from modellint.static.context import FileContext, Finding
 from modellint.static.detectors.dropout_by_hand import dropouts_always_on, drops_by_hand
 from modellint.static.guards import (
     assignments,
+    conditions,
     own,
     runs_in_eval_only,
     speaks_of_mode,
@@ -33,7 +34,8 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
 
     The detector's options: `functions` maps a qualified name to {training: position or null, default: the value of
     `training` when it is not given, p: position or null, probability: the name of that argument where it is not `p`,
-    weight-ok: true where a parameter as input is no defect, required: true where `training` has to be given};
+    weight-ok: true where a parameter as input is no defect, required: true where `training` has to be given,
+    of-a-graph: true where it drops edges or nodes, which augments data as well};
     `keywords` lists keyword arguments which are a dropout probability wherever they are passed inside a forward.
     """
     if is_test_module(context.module):
@@ -151,6 +153,8 @@ def _judge(context: FileContext, scope: FunctionInfo, call: ast.Call, entry: Map
         return
     if entry["default"] and call.args and "noise" in ast.unparse(call.args[0]).lower():
         return  # noise thinned out, by a sampler
+    if entry.get("of-a-graph") and not _drops_on_the_way(context, scope, call):
+        return
     training = _argument(call, entry.get("keyword", "training"), entry.get("training"))
     written = ast.unparse(call.func)
     if _called_in_training_only(scope) or (chance is not None and _callers_tie(context, scope, chance)):
@@ -180,6 +184,16 @@ def _judge(context: FileContext, scope: FunctionInfo, call: ast.Call, entry: Map
         yield _finding(
             context, call, f"training={ast.unparse(training)}, which is true at inference,", Confidence.CERTAIN
         )
+
+
+def _drops_on_the_way(context: FileContext, scope: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether the forward of a module drops once; twice makes two views of a graph, to be contrasted."""
+    inside = scope.cls is not None and scope.name == "forward" and context.classes.is_module(scope.cls)
+    if not inside:
+        return False
+    under = set(conditions(scope, call))
+    others = (other for other in scope.calls_of(last_name(call.func) or "") if other is not call)
+    return all(any((test, not holds) in under for test, holds in conditions(scope, other)) for other in others)
 
 
 _ALWAYS_DROPS = re.compile(r"Prenet|PreNet|Perturb|Skip|Bayes|MonteCarlo|^MC[A-Z]")

@@ -11,12 +11,12 @@ from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
 from modellint.static.family import runs_without_gradients
 from modellint.static.flow.data import AVERAGED, COLLECTED
-from modellint.static.flow.events import ACCUMULATE, Event
+from modellint.static.flow.events import ACCUMULATE, FORWARD, Event
 from modellint.static.guards import own
 from modellint.static.merge import merged
 from modellint.static.naming import snake
 from modellint.static.purpose import is_test_code
-from modellint.static.sites import places
+from modellint.static.sites import places, seen_in
 
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
@@ -27,7 +27,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             continue
         for event in place.events:
             source = event.source
-            if source is None or is_test_code(event):
+            if source is None or event.training or is_test_code(event):
                 continue
             if not source.training and not any(s.obj.proven for s in source.snapshots):
                 continue
@@ -38,7 +38,9 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 continue
             if _begins_anew(event) or _counts(event) or _by_hand(source) or _is_step_of_module(event, context):
                 continue
-            if runs_without_gradients(event.root, context.project) or _stays_for_another_sum(event, context):
+            if runs_without_gradients(event.root, context.project) or _is_called(event, source, context):
+                continue
+            if _stays_for_another_sum(event, context):
                 continue
             confidence = Confidence.CERTAIN if source.training else Confidence.LIKELY
             details = {"sum": event.text, "model": source.text, "adds": _HOW.get(event.key.detail, "adds up")}
@@ -51,8 +53,16 @@ _HOW = {COLLECTED: "collects", AVERAGED: "averages"}
 
 def _stays_for_another_sum(event: Event, context: FileContext) -> bool:
     """Tell whether the same turns of a loop add up what is differentiated after it: the graphs are kept for that."""
-    sums = (other for other in context.flow.events if other.key.kind == ACCUMULATE and other.training)
+    sums = (other for other in seen_in(context) if other.key.kind == ACCUMULATE and other.training)
     return any(other.loops == event.loops and not _begins_anew(other) for other in sums)
+
+
+def _is_called(event: Event, source: Event, context: FileContext) -> bool:
+    """Tell whether a function that evaluates has a caller in sight: under its `no_grad` there is no sum to see."""
+    if source.training or event.root.is_body:
+        return False
+    forwards = (other for other in seen_in(context) if other.key.kind == FORWARD and other.site == source.site)
+    return any(step.callee is event.root for other in forwards for step in other.key.chain)
 
 
 def _begins_anew(event: Event) -> bool:
@@ -61,9 +71,14 @@ def _begins_anew(event: Event) -> bool:
     around = source.loops if source is not None else ()
     first = around[-1].row if around else 0
     return any(
-        first < node.lineno < event.site.row and any(ast.unparse(target) == event.text for target in node.targets)
+        first < node.lineno < event.site.row
+        and any(ast.unparse(part) == event.text for target in node.targets for part in _stored(target))
         for node in own(event.function, ast.Assign)
     )
+
+
+def _stored(target: ast.expr) -> list[ast.expr]:
+    return target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
 
 
 def _by_hand(source: Event) -> bool:

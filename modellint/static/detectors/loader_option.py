@@ -102,7 +102,7 @@ def _is_written_true(keyword: ast.keyword) -> bool:
 
 
 _MAKES_LOADER = re.compile(r"(^|_)(data_?)?loader$|Loader$", re.I)
-_TESTS = re.compile(r"(^|_)(test|predict\w*|infer\w*)(_|$)")
+_TESTS = re.compile(r"(^|_)(test|predict\w*|infer\w*)((data)?(loader|set))?(_|$)")
 
 
 def _may_set(call: ast.Call, words: list[str]) -> bool:

@@ -17,7 +17,8 @@ from modellint.static.project.trees import walk
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     """Report autograd switches as bare statements or unread variables, and `with` blocks that name the class.
 
-    So are assignments that look like freezing: a module has no `requires_grad` that anything reads.
+    So are assignments that look like freezing: a module has no `requires_grad` that anything reads; and decorators of
+    coroutine functions.
     """
     for scope in context.scopes:
         for statement in scope.statements:
@@ -34,9 +35,29 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                     if isinstance(node, (ast.Attribute, ast.Name)) and _switches(context, scope, node):
                         yield Finding(context.site(node), {"written": f"with {ast.unparse(node)}"})
         yield from _frozen_by_name(context, scope)
+        yield from _around_coroutine(context, scope)
         calls = [(name, value) for name, value in assignments(scope) if isinstance(value, ast.Call) and not value.args]
         for name, value in _never_read(scope, [call for call in calls if _switches(context, scope, call[1].func)]):
             yield Finding(context.site(value), {"written": f"{name} = {ast.unparse(value)}"})
+
+
+def _around_coroutine(context: FileContext, scope: FunctionInfo) -> Iterator[Finding]:
+    """Yield the decorators of an `async def`: torch's are left as soon as the coroutine is made, before it runs.
+
+    torch 2.13 wraps generator functions in a way of their own, coroutine functions in none (`torch.utils._contextlib`).
+    """
+    node = scope.node
+    if not isinstance(node, ast.AsyncFunctionDef):
+        return
+    for decorator in node.decorator_list:
+        bare = decorator.func if isinstance(decorator, ast.Call) else decorator
+        if _switches(context, scope.parent or scope, bare) and not _enters_one_itself(context, scope):
+            yield Finding(context.site(decorator), {"written": f"@{ast.unparse(decorator)} async def {scope.name}"})
+
+
+def _enters_one_itself(context: FileContext, scope: FunctionInfo) -> bool:
+    items = (item.context_expr for block in own(scope, ast.With, ast.AsyncWith) for item in block.items)
+    return any(isinstance(item, ast.Call) and _switches(context, scope, item.func) for item in items)
 
 
 def _frozen_by_name(context: FileContext, scope: FunctionInfo) -> Iterator[Finding]:

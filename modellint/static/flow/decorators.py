@@ -26,12 +26,15 @@ def bare_decorator(node: ast.expr) -> ast.expr:
 
 
 def grad_switch(machine: Machine, function: FunctionInfo, node: ast.expr) -> GradContext | None:
-    """Return the autograd switch that the decorator `node` of `function` is, called or bare."""
+    """Return the autograd switch that the decorator `node` of `function` is, called or bare.
+
+    On an `async def` torch's own switch nothing: they are left again before the coroutine runs.
+    """
     symbol = machine.project.resolve_in(function.parent or function.module.body, bare_decorator(node))
     fact = machine.knowledge.contexts.get(symbol.dotted) if symbol is not None else None
     if fact is None and symbol is not None and _picks_switch(symbol.target):
         return GradContext(OFF, site_of(function.module, node))
-    if fact is None or fact.effect.grad == "same":
+    if fact is None or fact.effect.grad == "same" or isinstance(function.node, ast.AsyncFunctionDef):
         return None
     effect = settle(fact, lambda argument: _literal(node, argument))
     return GradContext(effect.grad, site_of(function.module, node))
@@ -78,6 +81,8 @@ def hides_mode(machine: Machine, function: FunctionInfo) -> bool:
         if _registers(function, node):
             continue
         symbol = machine.project.resolve_in(function.parent or function.module.body, bare_decorator(node))
+        if symbol is not None and machine.knowledge.contexts.get(symbol.dotted) is not None:
+            continue  # one of torch's on an `async def`
         if symbol is None or not isinstance(symbol.target, FunctionInfo):
             return True
     return False

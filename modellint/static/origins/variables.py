@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from modellint.static.guards import own
 from modellint.static.origins.values import ELEMENT, EVERYWHERE, Activation, Origin
 from modellint.static.project import FunctionInfo, ModuleInfo
 from modellint.static.project.facts import parameters
@@ -53,6 +54,7 @@ def of_name(resolver: Resolver, origin: Origin, node: ast.Name) -> Iterator[Orig
         scope, activation, use = scope.parent, current.outer, None
     symbol = resolver.project.resolve_in(origin.scope, node)
     if symbol is None:
+        yield from _declared_global(resolver, origin, name)
         return
     if symbol.variable is not None and isinstance(symbol.target, ModuleInfo):
         yield from of_global(resolver, symbol.target, symbol.variable, origin)
@@ -78,6 +80,15 @@ def of_global(resolver: Resolver, module: ModuleInfo, name: str, origin: Origin)
         yield Origin(
             definition.value, module.body, EVERYWHERE, definition.path, None, frozenset({name}), not sure
         ).like(origin)
+
+
+def _declared_global(resolver: Resolver, origin: Origin, name: str) -> Iterator[Origin]:
+    """Yield what functions assign to a global that the top of their file leaves to them: `global loader`."""
+    setters = [f for f in origin.scope.module.functions if any(name in node.names for node in own(f, ast.Global))]
+    made = [(f, found) for f in setters for found in resolver.definitions(f).reaching(name, None)]
+    for function, found in made:
+        held = Origin(found.value, function, EVERYWHERE, found.path, None, frozenset({name}), len(made) > 1)
+        yield held.like(origin)
 
 
 def _from_callers(

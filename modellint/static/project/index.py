@@ -19,6 +19,15 @@ if TYPE_CHECKING:
 
 Target: TypeAlias = "ClassInfo | FunctionInfo | ModuleInfo | Path"
 _MAX_HOPS = 12
+_USUAL = {
+    "torch": Import("torch", 0, None),
+    "nn": Import("torch", 0, "nn"),
+    "optim": Import("torch", 0, "optim"),
+    "F": Import("torch.nn", 0, "functional"),
+    "DataLoader": Import("torch.utils.data", 0, "DataLoader"),
+    "Dataset": Import("torch.utils.data", 0, "Dataset"),
+}
+"""What names stand for that helpers for notebooks hand on: `from fastai.vision.all import *`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +131,8 @@ class Project:
         for star in module.stars if name not in module.body.stores else ():
             path = self.paths.find(module.path, star.module, star.level)
             if path is None:
-                return self._follow(module, Import(star.module, star.level, name), 0)
+                usual = _USUAL.get(name) if "torch" in module.text else None
+                return self._follow(module, usual or Import(star.module, star.level, name), 0)
             inner = None if path.is_dir() else self.files.module(path)
             found = self._guess(inner, name, seen) if inner is not None and inner not in seen else None
             if found is not None:
