@@ -13,12 +13,11 @@ from modellint.static.flow.frames import holds
 from modellint.static.flow.values import EVAL, OFF, TRAIN
 from modellint.static.flow.vocabulary import MODEL_NAME
 from modellint.static.handed_over import is_handed_over
-from modellint.static.naming import is_test_module
+from modellint.static.naming import is_test_file, is_test_module
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import FunctionInfo
 from modellint.static.project.callers import MAX_FILES, files_calling, scopes_mentioning
 from modellint.static.project.facts import BODY, parameters
-from modellint.static.project.names import last_name
 from modellint.static.purpose import functions_around, named_for_inference
 from modellint.static.snapshots import has_loaded_weights, in_eval, open_mode, put_into_training
 
@@ -121,20 +120,15 @@ def _trained_alike(event: Event, context: FileContext) -> bool:
 
 
 def is_never_switched(event: Event, context: FileContext) -> bool:
-    """Tell whether a class trains a model and predicts with it, and nothing in the project calls eval() of a model.
+    """Tell whether a class trains a model and predicts with it, and nothing in the project ever calls eval().
 
     Whatever mode the model is in, it is wrong for one of the two, and no caller is there who changes it in between.
     """
     cls = event.root.cls
     if cls is None or context.classes.is_module(cls) or not _trained_alike(event, context):
         return False
-    switching = (
-        (last_name(call.func.value) or "", scope)
-        for scope in scopes_mentioning(context.project, ".eval(", context.module.path)
-        for call in scope.calls_of("eval")
-        if isinstance(call.func, ast.Attribute)
-    )
-    return not any(MODEL_NAME.match(name) or name == scope.self_name for name, scope in switching)
+    mine = context.module.path
+    return all(is_test_file(path) for path in context.project.mentioning(".eval(", mine, "calls"))
 
 
 def is_never_readied(event: Event, snapshot: Snapshot, context: FileContext) -> bool:

@@ -17,7 +17,7 @@ from modellint.static.evidence import PREDICTS, as_trained, is_explained, is_inf
 from modellint.static.flow.events import FORWARD, Event, Snapshot
 from modellint.static.flow.frames import call_at
 from modellint.static.flow.libraries import SAVED_WHOLE
-from modellint.static.flow.values import ENTRY, EVAL, JUST_BUILT, MIXED, OFF, TRAIN, UNKNOWN, Modes, Site, kinds
+from modellint.static.flow.values import ENTRY, EVAL, JUST_BUILT, MIXED, OFF, TRAIN, Modes, Site, kinds
 from modellint.static.guards import conditions, names_mode, own
 from modellint.static.hidden import hides_children
 from modellint.static.left_open import (
@@ -34,7 +34,7 @@ from modellint.static.merge import merged
 from modellint.static.narrowing import attribute_of
 from modellint.static.overriding import forgets_eval
 from modellint.static.project import ClassInfo, FunctionInfo
-from modellint.static.purpose import functions_around, named_for_inference, over_held_out_data
+from modellint.static.purpose import functions_around, named_for_inference
 from modellint.static.readied import readies_itself, runs_readied_parts
 from modellint.static.sites import Place, called_from, places, shown_at, written_at
 from modellint.static.snapshots import has_loaded_weights, in_eval, in_train, open_mode, records
@@ -242,21 +242,16 @@ def _judge_open(
         for snapshot in event.snapshots:
             left_open = open_mode(snapshot)
             made = snapshot.obj.is_mere_result and is_inference(event, snapshot)
-            alike = kinds(snapshot.modes) == {ENTRY, UNKNOWN} and is_inference(event, snapshot)
-            if not (left_open or made or alike or _perhaps_train(snapshot)) or event.training:
+            if not (left_open or made or _perhaps_train(snapshot)) or event.training:
                 continue
             if snapshot.obj.depends == NO:
                 continue
-            evaluates = named_for_inference(event)
-            never = (evaluates or over_held_out_data(event)) and is_inference(event, snapshot)
-            if (never and is_never_switched(event, context)) or (
-                evaluates
-                and (
-                    sibling_sets_eval(event, context)
-                    or readies_another(event, snapshot, context)
-                    or forgets_eval(event, context)
-                    or is_never_readied(event, snapshot, context)
-                )
+            if named_for_inference(event) and (
+                sibling_sets_eval(event, context)
+                or readies_another(event, snapshot, context)
+                or forgets_eval(event, context)
+                or (is_inference(event, snapshot) and is_never_switched(event, context))
+                or is_never_readied(event, snapshot, context)
             ):
                 site = _blamed(event, place, [*good, *trained])
                 finding = _finding(event, snapshot, site, Confidence.LIKELY, context)

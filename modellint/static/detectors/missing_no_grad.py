@@ -186,7 +186,7 @@ def _is_evaluated_apart(event: Event, snapshot: Snapshot, context: FileContext) 
 
 
 def _is_between_switches(event: Event) -> bool:
-    """Tell whether eval() stands before a forward and train() after it, of one model, where nothing computes gradients."""
+    """Tell whether eval() stands before a forward and train() after it, of one model, and nothing trains there."""
     function, receiver = event.function, event.text.removesuffix(".forward")
     if not _TRAINS.isdisjoint(function.callees):
         return False

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from modellint.static.naming import is_test_file
 from tests.static.conftest import Lint
 
 NETWORK = """
@@ -181,3 +184,50 @@ def test_a_metric_is_told_by_what_it_is_called(keeper: str, mark: str, lint: Lin
 def test_loads_in_such_a_script_are_those_of_any_other(imports: str, mark: str, lint: Lint) -> None:
     program = f"import torch\n{imports}\n\nnet = torch.load('net.pt', weights_only=False)  # {mark}\n"
     lint({"test_net.py": program}, rules=["ML403"])
+
+
+BARE = """
+import torch
+from network import Net
+{define}
+if {guard}:
+    net = Net()
+    net.load_state_dict(torch.load("net.pt", weights_only=True))
+    with torch.no_grad():
+        for x in torch.zeros(3, 1, 4):
+            print(net(x).argmax(-1).tolist())  # {mark}
+"""
+
+
+@pytest.mark.parametrize(
+    ("folder", "define", "guard", "mark"),
+    [
+        ("test", "def test_net(): pass", '__name__ == "__main__"', "fine"),
+        ("test", "class Suite: pass", '__name__ == "__main__"', "fine"),
+        ("test", "import pytest", '__name__ == "__main__"', "fine"),
+        ("test", "", "True", "fine"),
+        ("tests", "", '__name__ == "__main__"', "fine"),
+        ("tests/test", "", '__name__ == "__main__"', "fine"),
+        ("test", "", '__name__ == "__main__"', "ML101"),
+    ],
+)
+def test_a_script_that_defines_nothing_is_one_in_a_folder_of_tests_as_well(
+    folder: str, define: str, guard: str, mark: str, lint: Lint
+) -> None:
+    program = BARE.format(define=define, guard=guard, mark=mark)
+    file = f"{folder}/net_test.py"
+    lint({file: program, f"{folder}/network.py": NETWORK}, check=[file], rules=["ML101"])
+
+
+@pytest.mark.parametrize(
+    ("path", "belongs"),
+    [
+        ("package/image/encoding.py", False),
+        ("package/contest/encoding.py", False),
+        ("tests/encoding.py", True),
+        ("tests/unit_tests/encoders/image/encoding.py", True),
+        ("package/unit_tests/encoding.py", True),
+    ],
+)
+def test_a_suite_reaches_as_deep_as_its_folders(path: str, belongs: bool) -> None:
+    assert is_test_file(Path("/home/someone/project", path)) is belongs
