@@ -268,6 +268,8 @@ class Classes:
             made = values_of(scope, text)
             if len(made) == 1 and isinstance(made[0], ast.Call) and _is_getattr(made[0]):
                 return given.of_picked(self, made[0].args[0], scope)  # `build = getattr(models, arch)`
+            if any(_evaluates_text(value) for value in made):
+                return Dependence(UNKNOWN, hints=self._has_some_with_mode(scope))
             return Dependence(NO)
         target = symbol.target
         if symbol.dotted in given.CONTAINERS and (filled := given.arguments_in(call, arguments)):
@@ -279,6 +281,10 @@ class Classes:
         if isinstance(target, FunctionInfo):
             return given.as_called(self, self.of_function(target), target, call, scope, 0)
         return self.of_external(symbol.dotted, call, scope)
+
+    def _has_some_with_mode(self, scope: FunctionInfo) -> bool:
+        """Tell whether a module of the same file depends on the mode: one that `eval("Conv")` may name."""
+        return any(self.is_module(cls) and self.dependence(cls).answer == YES for cls in scope.module.classes)
 
     def _switches_itself(self, cls: ClassInfo) -> bool:
         """Tell whether a new instance of `cls` puts itself into evaluation mode: it is so within a new whole."""
@@ -383,6 +389,12 @@ _BUILDS = re.compile(r"init|make|build|create|setup|set_up|get_|construct|config
 def _may_build(function: FunctionInfo) -> bool:
     """Tell whether what a function constructs may become a part of a model: in most methods, it is used and dropped."""
     return function.cls is None or "nn" in function.words or _BUILDS.search(function.name) is not None
+
+
+def _evaluates_text(value: ast.expr) -> bool:
+    """Tell whether a value is what Python's `eval` makes of a text, perhaps: `eval(m) if isinstance(m, str) else m`."""
+    choices = (value.body, value.orelse) if isinstance(value, ast.IfExp) else (value,)
+    return any(isinstance(node, ast.Call) and ast.unparse(node.func) == "eval" for node in choices)
 
 
 def _is_getattr(call: ast.Call) -> bool:
