@@ -25,7 +25,7 @@ from modellint.static.knowledge import Knowledge
 from modellint.static.naming import PREPARES_DATA
 from modellint.static.project import ClassInfo, FunctionInfo, Project
 from modellint.static.project.facts import is_plain, parameters
-from modellint.static.project.names import dotted_name
+from modellint.static.project.names import dotted_name, last_name
 
 WITHOUT_LAYERS = frozenset({"object", "abc.ABC", "typing.Generic", "typing.Protocol", "typing_extensions.Protocol"})
 _OF_PYTHON = frozenset(dir(builtins)) | sys.stdlib_module_names
@@ -136,6 +136,11 @@ class Classes:
                 for name, value in stored(method):
                     if isinstance(value, ast.Call) and self.constructs_module(method, value):
                         yield name
+
+    def loads_child(self, cls: ClassInfo, attribute: str) -> bool:
+        """Tell whether what `cls` keeps in `attribute` comes from `from_pretrained`, in evaluation mode."""
+        kept = self.kept_in(cls, attribute)
+        return any(isinstance(value, ast.Call) and last_name(value) == "from_pretrained" for _, value in kept)
 
     def _keeps_plain(self, cls: ClassInfo, attribute: str) -> bool:
         """Tell whether all that `cls` keeps in `attribute` are numbers and texts, as the annotations of the parameters

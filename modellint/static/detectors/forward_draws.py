@@ -105,6 +105,15 @@ def run_by_forward(cls: ClassInfo) -> list[FunctionInfo]:
     return found
 
 
+def _tells(statement: ast.stmt) -> bool:
+    """Tell whether a statement prints or logs something, and does nothing else."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(call, ast.Call) and last_name(call) in _TELLS
+
+
+_TELLS = frozenset({"print", "pprint", "debug", "info", "warning", "log"})
+
+
 def guarded(method: FunctionInfo, call: ast.Call) -> bool:
     """Tell whether a draw happens, or counts, only in training mode or where an argument asks for it."""
     if any(_excuses(method, test) or _asks_the_system(test) for test, _ in conditions(method, call)):
@@ -116,6 +125,8 @@ def guarded(method: FunctionInfo, call: ast.Call) -> bool:
     if any(_asks_for_gradients(test) for test, _ in conditions(method, call)):
         return True
     statement = [node for node in path_to(method, call) if isinstance(node, ast.stmt)][-1]
+    if isinstance(statement, ast.If) and not statement.orelse and all(map(_tells, statement.body)):
+        return True  # now and then a line is printed
     limits = [statement.test] if isinstance(statement, (ast.If, ast.While)) else []  # `if torch.rand(1) < p:`
     arguments = [*call.args, *(keyword.value for keyword in call.keywords), *limits]
     given = {node.id for argument in arguments for node in walk(argument) if isinstance(node, ast.Name)}

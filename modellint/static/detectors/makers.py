@@ -54,8 +54,9 @@ class Makers:
             return id(node) in self.proven or node.id in named  # type: ignore[attr-defined]
         if isinstance(node, ast.Starred):
             node = node.value
-        if isinstance(node, ast.Tuple):
-            return any(self.is_module(method, item, named) for item in node.elts)
+        if isinstance(node, (ast.Tuple, ast.IfExp)):
+            items = node.elts if isinstance(node, ast.Tuple) else (node.body, node.orelse)
+            return any(self.is_module(method, item, named) for item in items)
         if not isinstance(node, ast.Call):
             return False
         if isinstance(node.func, ast.Attribute) and node.func.attr in _HAND_BACK:

@@ -6,6 +6,7 @@ import ast
 import dataclasses
 import re
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence, Severity
@@ -18,7 +19,7 @@ from modellint.static.flow.events import FORWARD, Event, Snapshot
 from modellint.static.flow.frames import call_at
 from modellint.static.flow.libraries import SAVED_WHOLE
 from modellint.static.flow.values import ENTRY, EVAL, JUST_BUILT, MIXED, OFF, TRAIN, Modes, Site, kinds
-from modellint.static.guards import conditions, names_mode, own
+from modellint.static.guards import assignments, conditions, names_mode, own
 from modellint.static.hidden import hides_children
 from modellint.static.left_open import (
     is_begun_elsewhere,
@@ -34,6 +35,7 @@ from modellint.static.merge import merged
 from modellint.static.narrowing import attribute_of
 from modellint.static.overriding import forgets_eval
 from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project.names import last_name
 from modellint.static.purpose import functions_around, named_for_inference
 from modellint.static.readied import readies_itself, runs_readied_parts
 from modellint.static.sites import Place, called_from, places, shown_at, written_at
@@ -54,7 +56,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
         relevant = [s for s in event.snapshots if is_inference(event, s) or is_explained(event, s)]
         relevant = [s for s in relevant if not _follows_owner(event, s, context)]
         relevant = [s for s in relevant if not _is_function(event, s, context) and not _gathers_statistics(event)]
-        relevant = [s for s in relevant if not _is_switched_for_a_while(event, s)]
+        relevant = [s for s in relevant if not (_is_switched_for_a_while(event, s) or _is_set_apart(event, s, context))]
         wrong = [s for s in relevant if in_train(s) or as_trained(event, s) or _on_some(event, s.modes, context)]
         if wrong:
             bad.append((event, wrong[0]))
@@ -135,6 +137,28 @@ def _is_switched_for_a_while(event: Event, snapshot: Snapshot) -> bool:
         if (call := call_at(function, fact.site)) is not None
         for test, _ in conditions(function, call)
     )
+
+
+def _is_set_apart(event: Event, snapshot: Snapshot, context: FileContext) -> bool:
+    """Tell whether train() of a part stands beside eval() of the whole, where nothing trains: it is meant to be so."""
+    sites = [fact.site for fact in snapshot.modes if fact.by_train and fact.site is not None]
+    for site in sites if not event.model_trained else ():
+        module = context.project.load(Path(site.path), context.module.path, "calls")
+        for function in (module.body, *module.functions) if module is not None else ():
+            call = call_at(function, site)
+            part = ast.unparse(call.func).removesuffix(".train") if call is not None else ""
+            if any(part.startswith(f"{whole}.") for whole in _put_into_eval(function)):
+                return True
+    return False
+
+
+def _put_into_eval(function: FunctionInfo) -> Iterator[str]:
+    """Yield what a function calls eval() of, and the variables it gives that to: `net = wrap(net).eval()`."""
+    for call in function.calls_of("eval"):
+        yield ast.unparse(call.func).removesuffix(".eval")
+    for name, value in assignments(function):
+        if isinstance(value, ast.Call) and last_name(value) == "eval":
+            yield name
 
 
 def _is_out_of_sight(snapshot: Snapshot) -> bool:

@@ -350,6 +350,8 @@ def part_of(machine: Machine, oid: int, name: str, state: State) -> Value:
         # the parts of a class of which nothing tells that it depends on one
         telling = obj.depends != UNKNOWN or obj.hints or machine.classes.dependence(obj.cls).hints
         inside = telling and machine.classes.builds_child(obj.cls, name)
+    if inside and isinstance(obj.cls, ClassInfo) and any(fact.by_library for fact in obj.modes):
+        inside = not machine.classes.loads_child(obj.cls, name)  # a loader of the whole calls no train()
     key = machine.number(("part", oid, name))
     if state.heap.find(key) is None:
         modeless = inside and isinstance(obj.cls, ClassInfo) and machine.classes.has_no_mode(obj.cls, name)

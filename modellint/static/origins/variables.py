@@ -84,11 +84,22 @@ def of_global(resolver: Resolver, module: ModuleInfo, name: str, origin: Origin)
 
 def _declared_global(resolver: Resolver, origin: Origin, name: str) -> Iterator[Origin]:
     """Yield what functions assign to a global that the top of their file leaves to them: `global loader`."""
-    setters = [f for f in origin.scope.module.functions if any(name in node.names for node in own(f, ast.Global))]
+    setters = _setters(origin.scope.module).get(name, ())
     made = [(f, found) for f in setters for found in resolver.definitions(f).reaching(name, None)]
     for function, found in made:
         held = Origin(found.value, function, EVERYWHERE, found.path, None, frozenset({name}), len(made) > 1)
         yield held.like(origin)
+
+
+def _setters(module: ModuleInfo) -> dict[str, list[FunctionInfo]]:
+    """Return the functions of a file that declare each name global."""
+    known: dict[str, list[FunctionInfo]] | None = module.body.memo.get(_setters)
+    if known is None:
+        known = module.body.memo[_setters] = {}
+        for function in module.functions:
+            for name in {name for node in own(function, ast.Global) for name in node.names}:
+                known.setdefault(name, []).append(function)
+    return known
 
 
 def _from_callers(
