@@ -10,6 +10,7 @@ from modellint.catalog.framework import Argument
 from modellint.static.flow.frames import Frame, site_of
 from modellint.static.flow.state import State
 from modellint.static.flow.values import OFF, Args, FunctionValue, Grad, GradContext, Value
+from modellint.static.guards import own
 from modellint.static.knowledge import ABSENT, UNSURE, settle
 from modellint.static.project import FunctionInfo
 from modellint.static.project.names import last_name
@@ -68,6 +69,25 @@ def decorated_grad(machine: Machine, function: FunctionInfo) -> Grad | None:
         if switch is not None:
             return Grad(switch.grad, switch.site)
     return None
+
+
+def only_passes_on(machine: Machine, wrapper: FunctionInfo) -> bool:
+    """Tell whether a wrapper that a decorator made just calls what it wraps: it measures the time, say, or logs.
+
+    It enters no block, names no switch, and calls no function of the project that might.
+    """
+    scope: FunctionInfo | None = wrapper
+    while scope is not None and not scope.is_body:
+        if not _SWITCHING.isdisjoint(scope.words) or own(scope, ast.With, ast.AsyncWith):
+            return False
+        symbols = (machine.project.resolve_in(scope, call.func) for call in scope.calls)
+        if any(symbol is not None and isinstance(symbol.target, FunctionInfo) for symbol in symbols):
+            return False
+        scope = scope.parent
+    return True
+
+
+_SWITCHING = frozenset({"eval", "train", "training", "no_grad", "inference_mode", "set_grad_enabled", "enable_grad"})
 
 
 def hides_mode(machine: Machine, function: FunctionInfo) -> bool:

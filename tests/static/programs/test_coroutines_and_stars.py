@@ -1,4 +1,4 @@
-"""Decorators of coroutines, star imports of helpers, and loops over what a progress bar wraps."""
+"""Decorators of coroutines and others, star imports of helpers, and loops over what a progress bar wraps."""
 
 from __future__ import annotations
 
@@ -53,6 +53,31 @@ BARS = """
 """
 
 
+DECORATED = """
+        import functools
+        import torch
+
+        {HELPER}
+
+        def timed(function):
+            @functools.wraps(function)
+            def run(self, *args):
+                {BEFORE}
+                print(function.__name__)
+                {CALLS}
+            return run
+
+        class Service:
+            def __init__(self, net):
+                self.net = net
+
+            @timed
+            def predict(self, image):
+                found = self.net([image])  # ML201
+                return found[0]["boxes"].cpu().detach().numpy()
+"""
+
+
 def filled(files: Mapping[str, str], **words: str) -> dict[str, str]:
     """Return files whose names and texts have `words` filled in."""
     done = dict(files)
@@ -96,3 +121,18 @@ def test_a_helper_hands_on_torch_with_all_its_names(helper: str, ready: str, rig
 def test_what_a_progress_bar_wraps_is_what_a_loop_runs_over(data: str, right: bool, lint: Lint) -> None:
     files = filled({"app.py": BARS}, DATA=data)
     lint(silent(files, "ML101, ML201") if right else files, rules=["ML101", "ML201"])
+
+
+@pytest.mark.parametrize(
+    ("before", "calls", "right"),
+    [
+        ("torch.set_grad_enabled(False)", "return function(self, *args)", True),
+        ("quiet()", "return function(self, *args)", True),
+        ("pass", "with torch.no_grad(): return function(self, *args)", True),
+        ("pass", "return function(self, *args)", False),
+    ],
+)
+def test_a_decorator_that_passes_on_changes_nothing(before: str, calls: str, right: bool, lint: Lint) -> None:
+    helper = "def quiet(): torch.set_grad_enabled(False)"
+    files = filled({"app.py": DECORATED}, HELPER=helper, BEFORE=before, CALLS=calls)
+    lint(silent(files, "ML201") if right else files, rules=["ML201"])
