@@ -30,7 +30,7 @@ def is_test_file(path: Path) -> bool:
     """Tell whether a file belongs to a test suite, by pytest's conventions."""
     stem = path.stem
     named = stem.startswith("test_") or stem.endswith("_test") or stem == "conftest"
-    return named or not _SUITE_ROOTS.isdisjoint(path.parts[-6:-1])
+    return named or not _SUITE_ROOTS.isdisjoint(path.parts[-4:-1])
 
 
 _SUITE_ROOTS = frozenset({"tests", "unit_tests", "unittests", "integration_tests"})

@@ -13,7 +13,8 @@ from modellint.static.flow.values import OFF, Args, FunctionValue, Grad, GradCon
 from modellint.static.guards import own
 from modellint.static.knowledge import ABSENT, UNSURE, settle
 from modellint.static.project import FunctionInfo
-from modellint.static.project.names import last_name
+from modellint.static.project.facts import parameters
+from modellint.static.project.names import dotted_name, last_name
 
 if TYPE_CHECKING:
     from modellint.static.flow.machine import Machine
@@ -74,15 +75,20 @@ def decorated_grad(machine: Machine, function: FunctionInfo) -> Grad | None:
 def only_passes_on(machine: Machine, wrapper: FunctionInfo) -> bool:
     """Tell whether a wrapper that a decorator made just calls what it wraps: it measures the time, say, or logs.
 
-    It enters no block, names no switch, and calls no function of the project that might.
+    It enters no block, names no switch, and calls no function of the project, nor a method of what it is given, that
+    might.
     """
     scope: FunctionInfo | None = wrapper
     while scope is not None and not scope.is_body:
         if not _SWITCHING.isdisjoint(scope.words) or own(scope, ast.With, ast.AsyncWith):
             return False
-        symbols = (machine.project.resolve_in(scope, call.func) for call in scope.calls)
-        if any(symbol is not None and isinstance(symbol.target, FunctionInfo) for symbol in symbols):
-            return False
+        given = {argument.arg for argument, _ in parameters(scope)}
+        for call in scope.calls:
+            symbol = machine.project.resolve_in(scope, call.func)
+            if symbol is not None and isinstance(symbol.target, FunctionInfo):
+                return False
+            if isinstance(call.func, ast.Attribute) and (dotted_name(call.func) or "").split(".")[0] in given:
+                return False
         scope = scope.parent
     return True
 

@@ -58,8 +58,8 @@ def call_object(machine: Machine, oid: int, args: Args, node: ast.Call, state: S
     if obj.kind == MODEL or (obj.kind == OPAQUE and (unpickled or looks_like_model(obj)) and not obj.part):
         # without an input, a variable that is called `model` holds a class: `model = find(name)`, `net = model()`
         is_class = obj.kind == OPAQUE and not args.every()
-        made_by = is_class or is_factory(machine.frame.function, node.func)
-        if obj.cls is not None or obj.proven or not made_by:
+        builds = is_class or is_factory(machine.frame.function, node.func)
+        if obj.cls is not None or obj.proven or not builds:
             return forward(machine, oid, args, node, state)
     if obj.kind == INSTANCE and isinstance(obj.cls, str):
         return runner_method(machine, oid, "__call__", args, node, state)

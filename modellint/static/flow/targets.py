@@ -19,6 +19,7 @@ from modellint.static.flow.values import (
     MODEL,
     NOTHING,
     OPAQUE,
+    TRAIN,
     UNKNOWN,
     UNKNOWN_MODES,
     Children,
@@ -350,7 +351,7 @@ def part_of(machine: Machine, oid: int, name: str, state: State) -> Value:
         # the parts of a class of which nothing tells that it depends on one
         telling = obj.depends != UNKNOWN or obj.hints or machine.classes.dependence(obj.cls).hints
         inside = telling and machine.classes.builds_child(obj.cls, name)
-    if inside and isinstance(obj.cls, ClassInfo) and any(fact.by_library for fact in obj.modes):
+    if inside and isinstance(obj.cls, ClassInfo) and any(f.by_library and f.mode == TRAIN for f in obj.modes):
         inside = not machine.classes.loads_child(obj.cls, name)  # a loader of the whole calls no train()
     key = machine.number(("part", oid, name))
     if state.heap.find(key) is None:

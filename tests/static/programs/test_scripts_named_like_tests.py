@@ -229,5 +229,5 @@ def test_a_script_that_defines_nothing_is_one_in_a_folder_of_tests_as_well(
         ("package/unit_tests/encoding.py", True),
     ],
 )
-def test_a_suite_reaches_as_deep_as_its_folders(path: str, belongs: bool) -> None:
+def test_a_suite_is_told_by_its_folders(path: str, belongs: bool) -> None:
     assert is_test_file(Path("/home/someone/project", path)) is belongs
