@@ -11,7 +11,7 @@ from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
 from modellint.static.family import runs_without_gradients
 from modellint.static.flow.data import AVERAGED, COLLECTED
-from modellint.static.flow.events import ACCUMULATE, FORWARD, Event
+from modellint.static.flow.events import ACCUMULATE, Event
 from modellint.static.guards import own
 from modellint.static.merge import merged
 from modellint.static.naming import snake
@@ -27,7 +27,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             continue
         for event in place.events:
             source = event.source
-            if source is None or event.training or is_test_code(event):
+            if source is None or is_test_code(event):
                 continue
             if not source.training and not any(s.obj.proven for s in source.snapshots):
                 continue
@@ -38,7 +38,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 continue
             if _begins_anew(event) or _counts(event) or _by_hand(source) or _is_step_of_module(event, context):
                 continue
-            if runs_without_gradients(event.root, context.project) or _is_called(event, source, context):
+            if runs_without_gradients(event.root, context.project) or _is_called(event, context):
                 continue
             if _stays_for_another_sum(event, context):
                 continue
@@ -57,12 +57,9 @@ def _stays_for_another_sum(event: Event, context: FileContext) -> bool:
     return any(other.loops == event.loops and not _begins_anew(other) for other in sums)
 
 
-def _is_called(event: Event, source: Event, context: FileContext) -> bool:
-    """Tell whether a function that evaluates has a caller in sight: under its `no_grad` there is no sum to see."""
-    if source.training or event.root.is_body:
-        return False
-    forwards = (other for other in seen_in(context) if other.key.kind == FORWARD and other.site == source.site)
-    return any(step.callee is event.root for other in forwards for step in other.key.chain)
+def _is_called(event: Event, context: FileContext) -> bool:
+    """Tell whether a caller is in sight of what adds up: it tells itself, and under its `no_grad` there is no sum."""
+    return any(step.callee is event.root for other in seen_in(context) for step in other.key.chain)
 
 
 def _begins_anew(event: Event) -> bool:

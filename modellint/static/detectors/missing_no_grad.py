@@ -108,7 +108,7 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
     named = means_inference(event)
     shown = SHOWN | _COUNTED if named else SHOWN  # a caller may drop what an evaluation has counted and logged
     dropped = event.result_dropped and shown.isdisjoint(event.uses)
-    between = sets_eval and _is_between_switches(event)
+    between = _is_between_switches(event)
     if dropped and not (keeps_its_numbers(event) or between) and not has_loaded_weights(snapshot):
         return None
     if isinstance(snapshot.obj.cls, ClassInfo) and context.weights.is_function(snapshot.obj.cls):
@@ -118,7 +118,7 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
     if is_test_code(event) or is_shape_check(event, snapshot) or is_compared(event):
         return None
     numbers_only = not event.kept and not event.goes_on_with_graph
-    if between and numbers_only and "returned" not in event.uses and not differentiated:
+    if between and numbers_only:
         return Confidence.LIKELY
     cut_off = "detached" in event.uses and numbers_only
     if sets_eval and cut_off:
@@ -186,10 +186,8 @@ def _is_evaluated_apart(event: Event, snapshot: Snapshot, context: FileContext) 
 
 
 def _is_between_switches(event: Event) -> bool:
-    """Tell whether eval() stands before a forward and train() after it, of one model, and nothing trains there."""
+    """Tell whether eval() stands before a forward and train() after it, of one model: an evaluation amid the training."""
     function, receiver = event.function, event.text.removesuffix(".forward")
-    if not _TRAINS.isdisjoint(function.callees):
-        return False
     before = any(row < event.site.row for row in _rows_of(function, f"{receiver}.eval"))
     return before and any(row > event.site.row for row in _rows_of(function, f"{receiver}.train"))
 

@@ -51,7 +51,7 @@ def _around_coroutine(context: FileContext, scope: FunctionInfo) -> Iterator[Fin
         return
     for decorator in node.decorator_list:
         bare = decorator.func if isinstance(decorator, ast.Call) else decorator
-        if _switches(context, scope.parent or scope, bare) and not _enters_one_itself(context, scope):
+        if _switches(context, scope, bare) and not _enters_one_itself(context, scope):
             yield Finding(context.site(decorator), {"written": f"@{ast.unparse(decorator)} async def {scope.name}"})
 
 
