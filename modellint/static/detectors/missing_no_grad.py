@@ -186,7 +186,7 @@ def _is_evaluated_apart(event: Event, snapshot: Snapshot, context: FileContext) 
 
 
 def _is_between_switches(event: Event) -> bool:
-    """Tell whether eval() stands before a forward and train() after it, of one model: an evaluation amid the training."""
+    """Tell whether eval() stands before a forward and train() after it, of one model: amid training, it evaluates."""
     function, receiver = event.function, event.text.removesuffix(".forward")
     before = any(row < event.site.row for row in _rows_of(function, f"{receiver}.eval"))
     return before and any(row > event.site.row for row in _rows_of(function, f"{receiver}.train"))
