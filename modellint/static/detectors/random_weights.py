@@ -147,7 +147,7 @@ def _taught_elsewhere(context: FileContext, event: Event) -> bool:
     born = event.snapshots[0].obj.born
     if root.is_body or born is None:
         return False
-    if _decorated(event).name == "forward":
+    if root.name == "forward":
         return True  # a part of a model, by whatever base: who loads the whole loads it
     if any(_spans(function, born) for function in functions_around(event)):
         return False
@@ -161,14 +161,6 @@ def _taught_elsewhere(context: FileContext, event: Event) -> bool:
             return True  # whoever loads the whole loads a part of it, whoever builds the object may load its model
         others = [method for cls in context.project.ancestry(root.cls)[0] for method in cls.methods.values()]
     return any(_teaches(function, makers) for function in others if function is not root)
-
-
-def _decorated(event: Event) -> FunctionInfo:
-    """Return the function that the analysis began with; for what a decorator put around one, what is in it."""
-    root = event.root
-    if root.parent is root.module.body:
-        return root
-    return event.key.chain[0].callee if event.key.chain else root
 
 
 def _is_imported(context: FileContext, module: ModuleInfo, name: str) -> bool:

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator
 
 from modellint.static.flow.binding import unknown_arguments
-from modellint.static.flow.decorators import decorate
+from modellint.static.flow.decorators import begun_with
 from modellint.static.flow.frames import Frame
 from modellint.static.flow.machine import Exhausted, Machine
 from modellint.static.flow.startup import methods_of
@@ -94,7 +94,7 @@ def _attributes(machine: Machine, cls: ClassInfo, maker: FunctionInfo, state: St
     machine.frames.append(Frame(machine.module_frame(maker.module), maker.module.body, None, ()))
     callee = FunctionValue(maker, None, maker.name, True)
     try:
-        callee = decorate(machine, callee, state) or callee
+        callee = begun_with(machine, callee, state)
         made = machine.activate(callee, receiver, unknown_arguments(machine, maker, state, receiver), (), state)
     except (Exhausted, RecursionError):
         return {}

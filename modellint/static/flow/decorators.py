@@ -72,7 +72,7 @@ def decorated_grad(machine: Machine, function: FunctionInfo) -> Grad | None:
     return None
 
 
-def only_passes_on(machine: Machine, wrapper: FunctionInfo) -> bool:
+def _only_passes_on(machine: Machine, wrapper: FunctionInfo) -> bool:
     """Tell whether a wrapper that a decorator made just calls what it wraps: it measures the time, say, or logs.
 
     It enters no block, names no switch, and calls no function of the project, nor a method of what it is given, that
@@ -161,6 +161,15 @@ def decorate(machine: Machine, callee: FunctionValue, state: State) -> FunctionV
         machine.frames.pop()
     functions = [s for s in value.symbols if isinstance(s, FunctionValue)]
     return functions[0]._replace(raw=True) if len(functions) == 1 else None
+
+
+def begun_with(machine: Machine, callee: FunctionValue, state: State) -> FunctionValue:
+    """Return what runs where an analysis begins at a function: its wrapper, unless that just calls it.
+
+    A wrapper says nothing by its name, and stands for all the functions that it is put around.
+    """
+    wrapped = decorate(machine, callee, state)
+    return callee if wrapped is None or _only_passes_on(machine, wrapped.function) else wrapped
 
 
 def managed_body(machine: Machine, function: FunctionInfo) -> list[ast.stmt]:

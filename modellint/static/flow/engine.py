@@ -10,7 +10,7 @@ from modellint.static.classes import Classes
 from modellint.static.flow.binding import unknown_arguments
 from modellint.static.flow.callfacts import CallFacts
 from modellint.static.flow.calls import call_value
-from modellint.static.flow.decorators import decorate, hides_mode, only_passes_on
+from modellint.static.flow.decorators import begun_with, hides_mode
 from modellint.static.flow.events import Event
 from modellint.static.flow.expressions import EXPRESSIONS
 from modellint.static.flow.frames import Frame, site_of
@@ -237,9 +237,7 @@ class FileAnalysis:
         callee = FunctionValue(function, parent, function.name, True)
         covered = len(machine.covered)
         try:
-            wrapped = decorate(machine, callee, state)
-            if wrapped is not None and not only_passes_on(machine, wrapped.function):
-                callee = wrapped
+            callee = begun_with(machine, callee, state)
             args = unknown_arguments(machine, function, state, receiver)
             self._as_hook(function, args, receiver, state)
             self._persist(function, lambda: machine.activate(callee, receiver, args, (), state))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from modellint.static.flow.alternatives import adopt, built_by_alternatives
 from modellint.static.flow.binding import unknown_arguments
 from modellint.static.flow.construct import initialise
-from modellint.static.flow.decorators import decorate
+from modellint.static.flow.decorators import begun_with
 from modellint.static.flow.frames import Frame
 from modellint.static.flow.heirs import left_empty
 from modellint.static.flow.machine import Exhausted, Machine
@@ -138,7 +138,7 @@ class Instances:
             after = state.over()
             machine.frames.append(Frame(machine.module_frame(method.module), method.module.body, None, ()))
             value = FunctionValue(method, None, method.name, True)
-            value = decorate(machine, value, after) or value
+            value = begun_with(machine, value, after)
             machine.activate(value, me, unknown_arguments(machine, method, after, me), (), after)
             machine.frames.pop()
             before = state.heap[oid].attrs
