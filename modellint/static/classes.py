@@ -59,11 +59,7 @@ class Classes:
         if not any("forward" in owner.methods for owner in mine):
             return False
         constructors = (owner.methods["__init__"] for owner in mine if "__init__" in owner.methods)
-        return any(
-            isinstance(value, ast.Call) and self.constructs_module(constructor, value)
-            for constructor in constructors
-            for _, value in stored(constructor)
-        )
+        return any(True for constructor in constructors for _ in self._built_in(constructor))
 
     def may_be_module(self, cls: ClassInfo) -> bool:
         """Tell whether `cls` is a torch module, or has a `forward` and a base out of sight."""
@@ -133,9 +129,13 @@ class Classes:
     def _built_children(self, cls: ClassInfo) -> Iterator[str]:
         for owner in self.project.ancestry(cls)[0]:
             for method in owner.methods.values():
-                for name, value in stored(method):
-                    if isinstance(value, ast.Call) and self.constructs_module(method, value):
-                        yield name
+                yield from self._built_in(method)
+
+    def _built_in(self, method: FunctionInfo) -> Iterator[str]:
+        """Yield the attributes in which a method stores modules that it builds."""
+        for name, value in stored(method):
+            if isinstance(value, ast.Call) and self.constructs_module(method, value):
+                yield name
 
     def loads_child(self, cls: ClassInfo, attribute: str) -> bool:
         """Tell whether what `cls` keeps in `attribute` comes from `from_pretrained`, in evaluation mode."""

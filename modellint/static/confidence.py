@@ -22,11 +22,12 @@ from modellint.static.flow.libraries import SAVED_WHOLE
 from modellint.static.flow.values import ENTRY, JUST_BUILT, LOADED, TRAIN, UNKNOWN_MODES, Obj, Site, kinds
 from modellint.static.guards import path_to
 from modellint.static.left_open import sees_to_it_itself, switched_for_training_alone
-from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project import ClassInfo
 from modellint.static.project.callers import heirs_nearby
 from modellint.static.project.facts import parameters
 from modellint.static.project.names import dotted_name
 from modellint.static.purpose import acts_by_name
+from modellint.static.sites import calls_at
 from modellint.static.snapshots import in_eval, in_train, put_into_training
 
 
@@ -138,15 +139,8 @@ def _is_imported(context: FileContext, site: Site | None) -> bool:
     return any(
         context.project.resolve_in(scope, call.func) is not None
         and all(parameter.arg != first_part(dotted_name(call.func) or "") for parameter, _ in parameters(scope))
-        for scope, call in _calls_at(context, site)
+        for scope, call in calls_at(context, site)
     )
-
-
-def _calls_at(context: FileContext, site: Site | None) -> list[tuple[FunctionInfo, ast.Call]]:
-    """Return the calls that begin at `site`, with the functions that they stand in."""
-    module = context.project.load(Path(site.path), context.module.path, "calls") if site is not None else None
-    scopes = (module.body, *module.functions) if module is not None else ()
-    return [(scope, call) for scope in scopes if site is not None and (call := call_at(scope, site)) is not None]
 
 
 def _is_of_a_class_out_of_sight(case: Case) -> bool:
@@ -160,7 +154,7 @@ def _is_of_a_class_out_of_sight(case: Case) -> bool:
 
 def _names_a_class(context: FileContext, site: Site) -> bool:
     """Tell whether the call at `site` calls a class, or a method of one: `Net()`, `Net.from_checkpoint(path)`."""
-    names = [(dotted_name(call.func) or "").split(".") for _, call in _calls_at(context, site)]
+    names = [(dotted_name(call.func) or "").split(".") for _, call in calls_at(context, site)]
     return any(name[-1][:1].isupper() or (name[-2:-1] and name[-2][:1].isupper()) for name in names)
 
 

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from modellint.static.flow.vocabulary import GRAD_SWITCHES
 from modellint.static.guards import own, walk_own
 from modellint.static.project import ClassInfo, FunctionInfo, Project
 from modellint.static.project.facts import parameters
@@ -128,7 +129,7 @@ def _known_to_run(call: ast.Call, scope: FunctionInfo, project: Project) -> Iter
     yield from (value for name, value in given if name in callee.callees)
 
 
-_SWITCHES = frozenset({"no_grad", "inference_mode", "set_grad_enabled", "enable_grad", "eval", "train"})
+_SWITCHES = GRAD_SWITCHES | {"eval", "train"}
 """What whoever runs a function may do to its model or to autograd first."""
 
 

@@ -42,16 +42,18 @@ def runs_over_some(event: Event) -> bool:
     return _is_such_a_phase(event) or (event.trained_before and _is_drawn(event))
 
 
-def _run_over(event: Event) -> frozenset[str]:
-    """Return the names of what the innermost loop runs over, or of what that wraps: `with tqdm(loader) as bar:`."""
+def _run_over(event: Event) -> Iterator[str]:
+    """Yield the names of what the innermost loop runs over, then of what that wraps: `with tqdm(loader) as bar:`."""
     loop = event.loops[-1]
+    yield from loop.over
     wrapped = [
         (row, _innermost(value))
         for row, value, names in _bindings(event.function)
         if row < loop.row and value is not None and names & loop.over
     ]
     _, inner = max(wrapped, key=lambda item: item[0], default=(0, None))
-    return loop.over | {inner} if inner is not None else loop.over
+    if inner is not None:
+        yield inner
 
 
 def _innermost(value: ast.expr) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -116,6 +117,15 @@ def _shared_places(context: FileContext, path: Path, sites: set[Site], kind: str
             found[event.site].append(event)
     for site, events in sorted(found.items()):
         yield Place(site, in_order(judged_at_callers(events)), False)
+
+
+def calls_at(context: FileContext, site: Site | None) -> Iterator[tuple[FunctionInfo, ast.Call]]:
+    """Yield the calls that begin at `site`, in whichever file, with the functions that they stand in."""
+    if site is None or (module := context.project.load(Path(site.path), context.module.path, "calls")) is None:
+        return
+    for scope in (module.body, *module.functions):
+        if (call := call_at(scope, site)) is not None:
+            yield scope, call
 
 
 def in_order(events: Iterable[Event]) -> tuple[Event, ...]:

@@ -10,6 +10,7 @@ from modellint.static.context import FileContext
 from modellint.static.family import runs_without_gradients, under_switch
 from modellint.static.flow.events import Event, Snapshot
 from modellint.static.flow.values import EVAL
+from modellint.static.flow.vocabulary import GRAD_SWITCHES
 from modellint.static.guards import values_bound
 from modellint.static.handed_over import is_handed_over
 from modellint.static.left_open import is_held_by_something
@@ -207,7 +208,7 @@ def _may_switch_itself(event: Event, context: FileContext) -> bool:
 
 def _switches_gradients(function: FunctionInfo) -> bool:
     decorators = function.node.decorator_list if function.node is not None else ()
-    return not _SWITCHES.isdisjoint(function.words.union(map(last_name, decorators)))
+    return not GRAD_SWITCHES.isdisjoint(function.words.union(map(last_name, decorators)))
 
 
 def _own_methods_called(method: FunctionInfo) -> list[FunctionInfo]:
@@ -250,5 +251,3 @@ _OF_ESTIMATORS = frozenset({"predict_proba", "predict_log_proba"})
 _HUB = "torch.hub.load"
 _ANYTHING = frozenset({_HUB, "torch.load"})
 """What gives an object of any class, a forecaster or a pipeline around a model too."""
-
-_SWITCHES = frozenset({"no_grad", "inference_mode", "set_grad_enabled", "enable_grad"})

@@ -12,14 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from modellint.catalog import ActiveRule, load_frameworks, load_rules
+from modellint.catalog import load_rules
 from modellint.diagnostic import Confidence
 from modellint.sources import SourceFile
-from modellint.static import Analyzer
+from tests.static.conftest import analyzer
 
 CODES = ("ML101", "ML103", "ML201")
 RULES = load_rules()
-FRAMEWORKS = load_frameworks()
 ROOT = Path("/project")
 _DATA = re.compile(r"loader$|batches$|(^|_)data$|rows$|images$")
 
@@ -124,8 +123,7 @@ def examples() -> Iterator[object]:
 def found(text: str, code: str) -> int:
     """Return how many findings a file of this text has."""
     path = ROOT / "app.py"
-    rules = {code: ActiveRule.default(RULES[code])}
-    diagnostics = Analyzer(rules, FRAMEWORKS, ROOT, {path}.__contains__).check(SourceFile(path, text))
+    diagnostics = analyzer(ROOT, [path], [code]).check(SourceFile(path, text))
     return sum(found.code == code and found.confidence is not Confidence.POSSIBLE for found in diagnostics)
 
 

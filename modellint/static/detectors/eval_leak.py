@@ -6,7 +6,6 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
@@ -24,7 +23,7 @@ from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.names import last_name
 from modellint.static.project.trees import walk
 from modellint.static.purpose import calls_around, functions_around
-from modellint.static.sites import Place, in_order, places, seen_in, unchecked_callers
+from modellint.static.sites import Place, calls_at, in_order, places, seen_in, unchecked_callers
 
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
@@ -122,17 +121,14 @@ def _put_back(fact: ModeFact, context: FileContext) -> bool:
     On the same object in the other branch of the same condition, for what is frozen stays so, or behind it, where a
     mode was kept; by itself or else by a hook: `self.call("on_model_train")`; or right before a backward, alone.
     """
-    module = context.project.load(Path(fact.site.path), context.module.path, "calls") if fact.site is not None else None
-    for function in (module.body, *module.functions) if module is not None else ():
-        call = call_at(function, fact.site) if fact.site is not None else None
-        if call is not None:
-            branches = (node for node in walk_own(function) if isinstance(node, ast.If))
-            untrained = any(_says_no_training(test, holds) for test, holds in conditions(function, call))
-            return (
-                untrained
-                or _is_behind_backward(function, call)
-                or any(_restores(function, branch, call) for branch in branches)
-            )
+    for function, call in calls_at(context, fact.site):
+        branches = (node for node in walk_own(function) if isinstance(node, ast.If))
+        untrained = any(_says_no_training(test, holds) for test, holds in conditions(function, call))
+        return (
+            untrained
+            or _is_behind_backward(function, call)
+            or any(_restores(function, branch, call) for branch in branches)
+        )
     return False
 
 

@@ -6,7 +6,6 @@ import ast
 import dataclasses
 import re
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence, Severity
@@ -38,7 +37,7 @@ from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.names import last_name
 from modellint.static.purpose import functions_around, named_for_inference
 from modellint.static.readied import readies_itself, runs_readied_parts
-from modellint.static.sites import Place, called_from, places, shown_at, written_at
+from modellint.static.sites import Place, called_from, calls_at, places, shown_at, written_at
 from modellint.static.snapshots import has_loaded_weights, in_eval, in_train, open_mode, records
 
 
@@ -141,15 +140,15 @@ def _is_switched_for_a_while(event: Event, snapshot: Snapshot) -> bool:
 
 def _is_set_apart(event: Event, snapshot: Snapshot, context: FileContext) -> bool:
     """Tell whether train() of a part stands beside eval() of the whole, where nothing trains: it is meant to be so."""
-    sites = [fact.site for fact in snapshot.modes if fact.by_train and fact.site is not None]
-    for site in sites if not event.model_trained else ():
-        module = context.project.load(Path(site.path), context.module.path, "calls")
-        for function in (module.body, *module.functions) if module is not None else ():
-            call = call_at(function, site)
-            part = ast.unparse(call.func).removesuffix(".train") if call is not None else ""
-            if any(part.startswith(f"{whole}.") for whole in _put_into_eval(function)):
-                return True
-    return False
+    if event.model_trained:
+        return False
+    return any(
+        ast.unparse(call.func).removesuffix(".train").startswith(f"{whole}.")
+        for fact in snapshot.modes
+        if fact.by_train
+        for function, call in calls_at(context, fact.site)
+        for whole in _put_into_eval(function)
+    )
 
 
 def _put_into_eval(function: FunctionInfo) -> Iterator[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from modellint.catalog import ActiveRule
 from modellint.static.context import FileContext, Finding
+from modellint.static.flow.decorators import bare_decorator
 from modellint.static.guards import alone, assignments, conditions, own, path_to
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import FunctionInfo
@@ -50,8 +51,7 @@ def _around_coroutine(context: FileContext, scope: FunctionInfo) -> Iterator[Fin
     if not isinstance(node, ast.AsyncFunctionDef):
         return
     for decorator in node.decorator_list:
-        bare = decorator.func if isinstance(decorator, ast.Call) else decorator
-        if _switches(context, scope, bare) and not _enters_one_itself(context, scope):
+        if _switches(context, scope, bare_decorator(decorator)) and not _enters_one_itself(context, scope):
             yield Finding(context.site(decorator), {"written": f"@{ast.unparse(decorator)} async def {scope.name}"})
 
 

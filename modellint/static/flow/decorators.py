@@ -10,6 +10,7 @@ from modellint.catalog.framework import Argument
 from modellint.static.flow.frames import Frame, site_of
 from modellint.static.flow.state import State
 from modellint.static.flow.values import OFF, Args, FunctionValue, Grad, GradContext, Value
+from modellint.static.flow.vocabulary import GRAD_SWITCHES
 from modellint.static.guards import own
 from modellint.static.knowledge import ABSENT, UNSURE, settle
 from modellint.static.project import FunctionInfo
@@ -93,7 +94,7 @@ def _only_passes_on(machine: Machine, wrapper: FunctionInfo) -> bool:
     return True
 
 
-_SWITCHING = frozenset({"eval", "train", "training", "no_grad", "inference_mode", "set_grad_enabled", "enable_grad"})
+_SWITCHING = GRAD_SWITCHES | {"eval", "train", "training"}
 
 
 def hides_mode(machine: Machine, function: FunctionInfo) -> bool:
@@ -102,14 +103,12 @@ def hides_mode(machine: Machine, function: FunctionInfo) -> bool:
         return False
     for node in function.node.decorator_list:
         name = last_name(node)
-        if name is None or not _SETS_UP.search(name) or grad_switch(machine, function, node) is not None:
-            continue
-        if _registers(function, node):
+        if name is None or not _SETS_UP.search(name) or _registers(function, node):
             continue
         symbol = machine.project.resolve_in(function.parent or function.module.body, bare_decorator(node))
-        if symbol is not None and machine.knowledge.contexts.get(symbol.dotted) is not None:
-            continue  # one of torch's on an `async def`
-        if symbol is None or not isinstance(symbol.target, FunctionInfo):
+        if symbol is None:
+            return True
+        if not isinstance(symbol.target, FunctionInfo) and machine.knowledge.contexts.get(symbol.dotted) is None:
             return True
     return False
 

@@ -33,7 +33,7 @@ from modellint.static.flow.values import (
     Value,
     kinds,
 )
-from modellint.static.flow.vocabulary import MODEL_NAME, NO_MODEL_NAME
+from modellint.static.flow.vocabulary import GRAD_SWITCHES, MODEL_NAME, NO_MODEL_NAME
 from modellint.static.guards import own, path_to, walk_own
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo
@@ -56,7 +56,7 @@ def grad_within(machine: Machine, method: FunctionInfo, outside: Grad) -> Grad:
     switched = decorated_grad(machine, method)
     if switched is not None:
         return switched
-    if _GRAD_WORDS.isdisjoint(method.words) or _has_layer_that_records(machine, method):
+    if GRAD_SWITCHES.isdisjoint(method.words) or _has_layer_that_records(machine, method):
         return outside
     return outside._replace(state=OFF if outside.state == OFF else UNKNOWN)
 
@@ -73,7 +73,7 @@ def _has_layer_that_records(machine: Machine, method: FunctionInfo) -> bool:
         return False
     for name in _run_in_any_case(method, blocks):
         helper = machine.project.method(method.cls, name)
-        if helper is not None and not _GRAD_WORDS.isdisjoint(helper.words):
+        if helper is not None and not GRAD_SWITCHES.isdisjoint(helper.words):
             continue
         inner = [name] if helper is None else _run_in_any_case(helper, ())
         if any(_is_layer(machine, method.cls, part) for part in inner):
@@ -232,4 +232,3 @@ def _is_mask(given: ast.expr) -> bool:
 
 _DROPOUT = re.compile(r"torch\.nn\.\w*Dropout")
 _MEASURES = re.compile(r"^(?!\w*(Model|Net|Network)(With|And))\w*(Loss|Criterion|Metric|Accuracy$)")
-_GRAD_WORDS = frozenset({"no_grad", "inference_mode", "enable_grad", "set_grad_enabled"})

@@ -42,6 +42,9 @@ LOOKS_ALIKE = frozenset("paddle paddlenlp mxnet mindspore jittor oneflow megengi
 OTHER_FRAMEWORKS = LOOKS_ALIKE | frozenset("tensorflow tf_keras keras jax flax haiku MNN".split())
 """Packages of networks that have neither torch's modes nor its autograd."""
 
+GRAD_SWITCHES = frozenset({"no_grad", "inference_mode", "set_grad_enabled", "enable_grad"})
+"""What torch switches autograd with, on or off."""
+
 ESTIMATORS = frozenset("sklearn xgboost lightgbm catboost statsmodels cv2 dlib mediapipe".split())
 """Packages whose models are no networks, or none of Python."""
 
