@@ -20,7 +20,7 @@ from modellint.static.attributes import (
     stored,
 )
 from modellint.static.dependence import NO, UNKNOWN, YES, Dependence
-from modellint.static.guards import values_of, walk_own
+from modellint.static.guards import choices, values_of, walk_own
 from modellint.static.knowledge import Knowledge
 from modellint.static.naming import PREPARES_DATA
 from modellint.static.project import ClassInfo, FunctionInfo, Project
@@ -275,7 +275,7 @@ class Classes:
                 return given.of_picked(self, made[0].args[0], scope)  # `build = getattr(models, arch)`
             if any(_evaluates_text(value) for value in made):
                 return Dependence(UNKNOWN, hints=self._has_some_with_mode(scope))
-            return Dependence(NO)
+            return self._of_any(made or values_of(scope.module.body, text), call, scope, arguments)
         target = symbol.target
         if symbol.dotted in given.CONTAINERS and (filled := given.arguments_in(call, arguments)):
             return Dependence(UNKNOWN, "", filled)
@@ -286,6 +286,20 @@ class Classes:
         if isinstance(target, FunctionInfo):
             return given.as_called(self, self.of_function(target), target, call, scope, 0)
         return self.of_external(symbol.dotted, call, scope)
+
+    def _of_any(
+        self, classes: Iterable[ast.expr], call: ast.Call, scope: FunctionInfo, arguments: set[str]
+    ) -> Dependence:
+        """Tell it of what `call` builds by a variable that holds one of `classes`: `norm = nn.BatchNorm1d`."""
+        named = {dotted_name(choice): choice for value in classes for choice in choices(value)}
+        found = [
+            self.of_call(ast.copy_location(ast.Call(choice, call.args, call.keywords), call), scope, arguments)
+            for name, choice in named.items()
+            if name is not None and self.project.resolve_in(scope, name) is not None
+        ]
+        if len({one.answer for one in found}) > 1:
+            return Dependence(UNKNOWN, hints=any(one.answer == YES or one.hints for one in found))
+        return given.joined(found)
 
     def _has_some_with_mode(self, scope: FunctionInfo) -> bool:
         """Tell whether a module of the same file depends on the mode: one that `eval("Conv")` may name."""
@@ -398,8 +412,7 @@ def _may_build(function: FunctionInfo) -> bool:
 
 def _evaluates_text(value: ast.expr) -> bool:
     """Tell whether a value is what Python's `eval` makes of a text, perhaps: `eval(m) if isinstance(m, str) else m`."""
-    choices = (value.body, value.orelse) if isinstance(value, ast.IfExp) else (value,)
-    return any(isinstance(node, ast.Call) and ast.unparse(node.func) == "eval" for node in choices)
+    return any(isinstance(node, ast.Call) and ast.unparse(node.func) == "eval" for node in choices(value))
 
 
 def _is_getattr(call: ast.Call) -> bool:

@@ -81,9 +81,10 @@ def is_inference(event: Event, snapshot: Snapshot) -> bool:
         evaluates = speaks_of_inference(event.function.name) is True or over_held_out_data(event)
         if event.result_dropped and not predicts and not evaluates:
             return False  # a dummy forward: to build lazy layers, to warm up, to gather statistics
-        if not event.uses and event.key.detail in _PLAIN and put_into_training(snapshot):
+        unread = not event.uses and not event.kept
+        if unread and event.key.detail in _PLAIN and put_into_training(snapshot):
             return False  # nobody reads the result: batch norms gather their statistics anew
-        if not event.uses and snapshot.obj.weights == frozenset({RANDOM}) and not event.model_trained:
+        if unread and snapshot.obj.weights == frozenset({RANDOM}) and not event.model_trained:
             return False  # nor here, where nothing was loaded or learned: its time is taken
         return named or not _within_training(event)
     if "volatile" in event.uses:
@@ -225,9 +226,17 @@ def _clears_gradients(event: Event) -> bool:
     call = call_at(event.function, event.site)
     if call is None or "zero_grad" not in event.loops[-1].calls:
         return False
-    around = list(conditions(event.function, call))
-    cleared = event.function.calls_of("zero_grad")
-    return any(all(condition in around for condition in conditions(event.function, clear)) for clear in cleared)
+    around, loop = list(conditions(event.function, call)), _loop_around(event.function, call)
+    return any(
+        all(condition in around for condition in conditions(event.function, clear))
+        for clear in event.function.calls_of("zero_grad")
+        if _loop_around(event.function, clear) is loop
+    )
+
+
+def _loop_around(function: FunctionInfo, node: ast.AST) -> ast.AST | None:
+    """Return the innermost loop around a node of a function."""
+    return next((n for n in reversed(path_to(function, node)) if isinstance(n, (ast.For, ast.While))), None)
 
 
 def is_shape_check(event: Event, snapshot: Snapshot) -> bool:

@@ -76,17 +76,17 @@ def conditions(function: FunctionInfo, target: ast.AST) -> Iterator[tuple[ast.ex
 
 def alone(statement: ast.Expr) -> list[ast.expr]:
     """Return the expressions whose values a statement throws away: its own, those of `a.eval(), b.eval()`."""
-    return list(_values(statement.value))
+    return list(choices(statement.value))
 
 
-def _values(value: ast.expr) -> Iterator[ast.expr]:
+def choices(value: ast.expr) -> Iterator[ast.expr]:
     """Yield what stands for a value: the elements of a tuple, the branches of a choice."""
     if isinstance(value, ast.IfExp):
-        yield from _values(value.body)
-        yield from _values(value.orelse)
+        yield from choices(value.body)
+        yield from choices(value.orelse)
     elif isinstance(value, ast.Tuple):
         for element in value.elts:
-            yield from _values(element)
+            yield from choices(element)
     else:
         yield value
 

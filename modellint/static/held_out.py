@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from modellint.static.flow.events import Event
+from modellint.static.flow.frames import call_at
 from modellint.static.guards import own
 from modellint.static.naming import snake
 from modellint.static.project import FunctionInfo
@@ -33,13 +34,13 @@ _MAX_STEPS = 8
 def runs_over_some(event: Event) -> bool:
     """Tell whether the innermost loop around a forward runs over held-out data, or the model is given some.
 
-    Their names say so; `val` and `dev` alone may be a value and a device, `max_val` is one.
+    Or of what it returns for a whole graph, the held-out part is looked at. Their names say so; `val` and `dev` alone may be a value and a device, `max_val` is one.
     """
     if event.loops and any(NAME.search(snake(name)) for name in _run_over(event)):
         return True
     if any(_INPUT.search(snake(name)) for name in event.inputs):
         return True
-    return _is_such_a_phase(event) or (event.trained_before and _is_drawn(event))
+    return _is_such_a_phase(event) or (event.trained_before and _is_drawn(event)) or _is_picked_from(event)
 
 
 def _run_over(event: Event) -> Iterator[str]:
@@ -85,6 +86,30 @@ def _is_drawn(event: Event) -> bool:
             return True
         wanted |= set(sources) or {n.id for n in walk(value) if isinstance(n, ast.Name)}
     return False
+
+
+_INDEX = re.compile(r"(^|_)(idx|ids?|ind(ex|ices|s)?|inds?|nids?|masks?|nodes?|split)(_|$)")
+
+
+def _is_picked_from(event: Event) -> bool:
+    """Tell whether the held-out rows are picked from what a forward returns: `logits[test_mask]`, `out[idx_val]`."""
+    call = call_at(event.function, event.site)
+    made: set[str] = set()
+    for row, value, names in sorted(_bindings(event.function), key=lambda item: item[0]):
+        inside = list(walk(value)) if value is not None and row >= event.site.row else []
+        if call in inside or any(isinstance(n, ast.Name) and n.id in made for n in inside):
+            made |= names
+        elif row > event.site.row:
+            made -= names
+    picked = [
+        index
+        for node in own(event.function, ast.Subscript)
+        if isinstance(node.value, ast.Name) and node.value.id in made and node.lineno >= event.site.row
+        for index in walk(node.slice)
+        if isinstance(index, (ast.Name, ast.Attribute))
+    ]
+    names = [snake(last_name(index) or "") for index in picked]
+    return any(NAME.search(name) and _INDEX.search(name) for name in names)
 
 
 def _bindings(function: FunctionInfo) -> Iterator[tuple[int, ast.expr | None, set[str]]]:

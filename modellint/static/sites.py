@@ -15,9 +15,11 @@ from modellint.static.flow.events import CallSite, Event
 from modellint.static.flow.forwards import written
 from modellint.static.flow.frames import call_at, holds
 from modellint.static.flow.values import Site
-from modellint.static.naming import is_test_file, is_test_module, may_be_script
+from modellint.static.naming import is_test_file, is_test_module, may_be_script, speaks_of_inference
+from modellint.static.narrowing import attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo
-from modellint.static.project.callers import MAX_FILES, files_calling, name_in_calls
+from modellint.static.project.callers import MAX_FILES, files_calling, heirs_nearby, name_in_calls
+from modellint.static.project.facts import is_left_open
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,8 @@ def places(context: FileContext, kind: str) -> Iterator[Place]:
     for site, events in sorted(here.items()):
         yield Place(site, in_order(judged_at_callers(events)), False)
     for (site, _), events in sorted(elsewhere.items()):
-        yield Place(site, in_order(e for e in judged_at_callers(events) if not is_open(e)), True)
+        told = (e for e in judged_at_callers(events) if not is_open(e) or _is_left_to_heirs(site, e))
+        yield Place(site, in_order(told), True)
     for path, sites in sorted(shared.items()):
         yield from _shared_places(context, Path(path), sites, kind)
 
@@ -211,7 +214,37 @@ def from_other_files(context: FileContext) -> list[Event]:
         context.outside_events += found
         asked = {event.root for event in found if not event.root.is_body and asks_callers(event)} - done
         done |= asked
+    context.outside_events += _seen_in_heirs(context)
     return context.outside_events
+
+
+def _seen_in_heirs(context: FileContext) -> Iterator[Event]:
+    """Yield what happens where methods of this file lead to, in classes of other files that inherit them.
+
+    Of those named for inference alone: `test()` of a base class calls the `forward()` that it leaves to its heirs.
+    """
+    mine = str(context.module.path)
+    bases = [cls for cls in context.module.classes if any(map(_runs_what_heirs_define, cls.methods.values()))]
+    others = {heir.module.path for base in bases for heir in heirs_nearby(context.project, base)}
+    for path in sorted(others - {context.module.path}):
+        other = context.neighbour(path, "calls")
+        events = other.flow.events if other is not None else []
+        reached = {event.site for event in events if any(step.site.path == mine for step in event.key.chain)}
+        yield from (event for event in events if event.site in reached)
+
+
+def _is_left_to_heirs(site: Site, event: Event) -> bool:
+    """Tell whether the call at `site`, on the way to an event, is of a method that an inference method has empty."""
+    return any(step.site == site and _runs_what_heirs_define(step.caller) for step in event.key.chain)
+
+
+def _runs_what_heirs_define(method: FunctionInfo) -> bool:
+    """Tell whether a method named for inference calls another one of the object that its class leaves to its heirs."""
+    cls = method.cls
+    if cls is None or speaks_of_inference(method.name) is not True:
+        return False
+    called = (attribute_of(call.func, method.self_name or "") for call in method.calls)
+    return any(name in cls.methods and is_left_open(cls.methods[name]) for name in called if name is not None)
 
 
 def _is_judged_here(event: Event, context: FileContext) -> bool:

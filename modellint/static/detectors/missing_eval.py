@@ -13,7 +13,7 @@ from modellint.static.comments import says_mode_is_meant
 from modellint.static.confidence import Case, weighed
 from modellint.static.context import FileContext, Finding
 from modellint.static.dependence import NO, YES
-from modellint.static.evidence import PREDICTS, as_trained, is_explained, is_inference, wrong_call
+from modellint.static.evidence import PREDICTS, as_trained, is_explained, is_inference, is_no_model, wrong_call
 from modellint.static.flow.events import FORWARD, Event, Snapshot
 from modellint.static.flow.frames import call_at
 from modellint.static.flow.libraries import SAVED_WHOLE
@@ -267,7 +267,7 @@ def _judge_open(
             made = snapshot.obj.is_mere_result and is_inference(event, snapshot)
             if not (left_open or made or _perhaps_train(snapshot)) or event.training:
                 continue
-            if snapshot.obj.depends == NO:
+            if snapshot.obj.depends == NO or is_no_model(event, snapshot):
                 continue
             if named_for_inference(event) and (
                 sibling_sets_eval(event, context)

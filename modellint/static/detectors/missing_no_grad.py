@@ -43,7 +43,7 @@ from modellint.static.purpose import (
     means_inference,
     over_held_out_data,
 )
-from modellint.static.sites import Place, called_from, places, shown_at, written_at
+from modellint.static.sites import Place, called_from, places, seen_in, shown_at, written_at
 from modellint.static.snapshots import gradients_asked, has_loaded_weights, in_eval, in_train, records
 from modellint.static.switched_elsewhere import is_called_recording, left_to_others
 
@@ -164,6 +164,10 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
         return Confidence.LIKELY
     if numbers_only and _is_measured_beside_training(event, context):
         return Confidence.LIKELY
+    if event.kept and _has_its_own_way_in(event, context):
+        return Confidence.LIKELY  # `test()` calls `forward()`, as `optimize_parameters()` does, and trains nothing
+    if sets_eval and named and event.kept and event.model_trained and over_held_out_data(event):
+        return Confidence.LIKELY  # an object counts what was right
     if acts_by_name(event) and numbers_only:
         return Confidence.LIKELY  # an environment takes no graph
     if named and predicts and ENTRY in kinds(snapshot.modes):
@@ -234,6 +238,18 @@ def _is_measured_beside_training(event: Event, context: FileContext) -> bool:
         return False
     beside = (other for other in context.flow.events if other.function.cls is cls)
     return any(snapshot.grad.state == OFF for other in beside for snapshot in other.snapshots)
+
+
+def _has_its_own_way_in(event: Event, context: FileContext) -> bool:
+    """Tell whether a method named for inference runs the very forward that another one of its object trains by.
+
+    That one does not wait for what this one keeps.
+    """
+    root = event.root
+    if root.cls is None or event.root_trains or speaks_of_inference(root.name) is not True:
+        return False
+    same = (other for other in seen_in(context) if other.site == event.site and other.training)
+    return any(other.root is not root and other.root.cls is not None for other in same)
 
 
 def _is_of_an_object(event: Event, context: FileContext) -> bool:

@@ -14,7 +14,7 @@ from modellint.static.flow.vocabulary import GRAD_SWITCHES
 from modellint.static.guards import own
 from modellint.static.knowledge import ABSENT, UNSURE, settle
 from modellint.static.project import FunctionInfo
-from modellint.static.project.facts import parameters
+from modellint.static.project.facts import does_nothing, parameters
 from modellint.static.project.names import dotted_name, last_name
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ def grad_switch(machine: Machine, function: FunctionInfo, node: ast.expr) -> Gra
     fact = machine.knowledge.contexts.get(symbol.dotted) if symbol is not None else None
     if fact is None and symbol is not None and _picks_switch(symbol.target):
         return GradContext(OFF, site_of(function.module, node))
+    if fact is None and symbol is not None and _calls_under_switch(machine, symbol.target):
+        return GradContext(OFF, site_of(function.module, node))
     if fact is None or fact.effect.grad == "same" or isinstance(function.node, ast.AsyncFunctionDef):
         return None
     effect = settle(fact, lambda argument: _literal(node, argument))
@@ -48,6 +50,29 @@ def _picks_switch(target: object) -> bool:
     if not isinstance(target, FunctionInfo) or target.cls is not None or target.nested:
         return False
     return not {"no_grad", "inference_mode"}.isdisjoint(target.words)
+
+
+def _calls_under_switch(machine: Machine, target: object) -> bool:
+    """Tell whether a decorator of the project does nothing but call what it wraps with autograd off.
+
+    def nograd(function):
+        def wrapped(*args, **kwargs):
+            with torch.no_grad():
+                return function(*args, **kwargs)
+        return wrapped
+    """
+    if not isinstance(target, FunctionInfo) or target.cls is not None or len(target.nested) != 1:
+        return False
+    wrapper = target.nested[0]
+    body = [statement for statement in wrapper.body if not does_nothing(statement)]
+    if len(body) != 1 or not isinstance(body[0], ast.With) or len(body[0].items) != 1 or len(body[0].body) != 1:
+        return False
+    switch, inner = body[0].items[0].context_expr, body[0].body[0]
+    symbol = machine.project.resolve_in(wrapper, bare_decorator(switch))
+    fact = machine.knowledge.contexts.get(symbol.dotted) if symbol is not None else None
+    called = inner.value.func if isinstance(inner, ast.Return) and isinstance(inner.value, ast.Call) else None
+    given = {argument.arg for argument, _ in parameters(target)}
+    return fact is not None and fact.effect.grad == OFF and isinstance(called, ast.Name) and called.id in given
 
 
 def _literal(node: ast.expr, argument: Argument) -> object:
@@ -134,6 +159,7 @@ def wrapping_decorators(machine: Machine, function: FunctionInfo) -> tuple[ast.e
             if symbol is None:
                 continue
             wraps = isinstance(symbol.target, FunctionInfo) and node not in managers
+            wraps = wraps and not _calls_under_switch(machine, symbol.target)
             if wraps or symbol.dotted.endswith("contextmanager"):
                 found.append(node)
         machine.wrappers[function] = tuple(found)

@@ -284,6 +284,8 @@ def act(
         held = state.heap[receiver]
         value = held.attrs.get(HELD) if held.kind == INSTANCE else Value(refs=frozenset({receiver}))
     results = NOTHING
+    if effect.runs == "inference" and value is not None and value.symbols:
+        results = _run_function(machine, value, effect, args, node, state)
     for oid in _models(value, state):
         obj = state.heap[oid]
         number = None
@@ -305,6 +307,18 @@ def act(
     if effect == Effect():
         return results  # it only looks at the model
     return machine.out_of_sight(node, args, state)
+
+
+def _run_function(
+    machine: Machine, function: Value, effect: Effect, args: Args, node: ast.Call, state: State
+) -> Value:
+    """Run a function that is given in the place of a model: `sliding_window_inference(x, size, 4, lambda x: net(x))`."""
+    saved = state.grad
+    if effect.grad != "same":
+        state.grad = saved._replace(state=effect.grad)
+    result = machine.call_value(Value(symbols=function.symbols), Args((Value(taint=args.taint),)), node, state)
+    state.grad = saved
+    return result
 
 
 def _leave(machine: Machine, oid: int, mode: str, weights: str, name: str, node: ast.Call, state: State) -> None:

@@ -381,6 +381,12 @@ def is_left_to_heirs(function: FunctionInfo) -> bool:
     return says and all(does_nothing(statement) or _is_message(statement) for statement in before)
 
 
+def is_left_open(function: FunctionInfo) -> bool:
+    """Tell whether a method says that heirs have to define it, or does nothing at all."""
+    empty = function.node is not None and all(map(does_nothing, function.node.body))
+    return empty or is_left_to_heirs(function)
+
+
 def does_nothing(statement: ast.stmt) -> bool:
     """Tell whether a statement is `pass`, `...` or a docstring."""
     return isinstance(statement, ast.Pass) or (
