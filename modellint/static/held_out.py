@@ -34,7 +34,8 @@ _MAX_STEPS = 8
 def runs_over_some(event: Event) -> bool:
     """Tell whether the innermost loop around a forward runs over held-out data, or the model is given some.
 
-    Or of what it returns for a whole graph, the held-out part is looked at. Their names say so; `val` and `dev` alone may be a value and a device, `max_val` is one.
+    Or the held-out part is picked from what it returns for a whole graph. Names say so; `val` and `dev` alone may be a
+    value and a device, `max_val` is one.
     """
     if event.loops and any(NAME.search(snake(name)) for name in _run_over(event)):
         return True
@@ -108,8 +109,8 @@ def _is_picked_from(event: Event) -> bool:
         for index in walk(node.slice)
         if isinstance(index, (ast.Name, ast.Attribute))
     ]
-    names = [snake(last_name(index) or "") for index in picked]
-    return any(NAME.search(name) and _INDEX.search(name) for name in names)
+    words = [snake(last_name(index) or "") for index in picked]
+    return any(NAME.search(word) and _INDEX.search(word) for word in words)
 
 
 def _bindings(function: FunctionInfo) -> Iterator[tuple[int, ast.expr | None, set[str]]]:

@@ -17,7 +17,7 @@ from modellint.static.evidence import PREDICTS, as_trained, is_explained, is_inf
 from modellint.static.flow.events import FORWARD, Event, Snapshot
 from modellint.static.flow.frames import call_at
 from modellint.static.flow.libraries import SAVED_WHOLE
-from modellint.static.flow.values import ENTRY, EVAL, JUST_BUILT, MIXED, OFF, TRAIN, Modes, Site, kinds
+from modellint.static.flow.values import ENTRY, EVAL, JUST_BUILT, MIXED, OFF, TRAIN, Site, kinds
 from modellint.static.guards import assignments, conditions, names_mode, own
 from modellint.static.hidden import hides_children
 from modellint.static.left_open import (
@@ -29,7 +29,6 @@ from modellint.static.left_open import (
     shows_what_is_meant,
     sibling_sets_eval,
 )
-from modellint.static.machines import switched_on_some
 from modellint.static.merge import merged
 from modellint.static.narrowing import attribute_of
 from modellint.static.overriding import forgets_eval
@@ -37,6 +36,7 @@ from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.names import last_name
 from modellint.static.purpose import functions_around, named_for_inference
 from modellint.static.readied import readies_itself, runs_readied_parts
+from modellint.static.seldom import seldom_switched
 from modellint.static.sites import Place, called_from, calls_at, places, shown_at, written_at
 from modellint.static.snapshots import has_loaded_weights, in_eval, in_train, open_mode, records
 
@@ -56,7 +56,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
         relevant = [s for s in relevant if not _follows_owner(event, s, context)]
         relevant = [s for s in relevant if not _is_function(event, s, context) and not _gathers_statistics(event)]
         relevant = [s for s in relevant if not (_is_switched_for_a_while(event, s) or _is_set_apart(event, s, context))]
-        wrong = [s for s in relevant if in_train(s) or as_trained(event, s) or _on_some(event, s.modes, context)]
+        wrong = [s for s in relevant if in_train(s) or as_trained(event, s) or seldom_switched(s.modes, context)]
         if wrong:
             bad.append((event, wrong[0]))
         elif relevant and all(in_eval(s) for s in relevant):
@@ -91,7 +91,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
     confidence = Confidence.CERTAIN
     same = [s for other in good if other.key.oid == event.key.oid for s in other.snapshots]
     modes = snapshot.modes.union(*(s.modes for s in same))
-    if _on_some(event, modes, context):
+    if seldom_switched(modes, context):
         confidence, snapshot = Confidence.LIKELY, snapshot._replace(modes=modes)
     elif same or (unclear and not event.key.chain) or readies_itself(event, context):
         confidence = Confidence.POSSIBLE  # the same code, under another condition, is right
@@ -186,10 +186,6 @@ def _has_members_of_no_mode(event: Event, context: FileContext) -> bool:
     modules = filter(classes.is_module, event.function.module.classes)
     having = [cls for cls in modules if name in cls.methods or classes.builds_child(cls, name)]
     return bool(having) and all(classes.dependence(cls).answer == NO for cls in having)
-
-
-def _on_some(event: Event, modes: Modes, context: FileContext) -> bool:
-    return switched_on_some(modes, {context.module, *(function.module for function in functions_around(event))})
 
 
 def _follows_owner(event: Event, snapshot: Snapshot, context: FileContext) -> bool:
@@ -346,8 +342,8 @@ def _finding(event: Event, snapshot: Snapshot, site: Site, confidence: Confidenc
     for fact in sorted(fact for fact in snapshot.modes if fact.site is not None):
         assert fact.site is not None
         if fact.mode == EVAL:
-            reason = f"eval() on line {fact.site.line_seen_from(site.path)} is for some machines only"
-            related.append((fact.site, "not every machine comes here"))
+            reason = f"eval() on line {fact.site.line_seen_from(site.path)} does not always run"
+            related.append((fact.site, "not every run comes here"))
             break
         if fact.how == SAVED_WHOLE:
             reason = "torch.load brings it back in the mode it was saved in, and nothing here calls eval()"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterator
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, TypeVar
@@ -36,6 +37,7 @@ from modellint.static.flow.values import (
 )
 from modellint.static.knowledge import Knowledge
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo, Project
+from modellint.static.project.facts import parameters
 
 if TYPE_CHECKING:
     from modellint.static.flow.earlier import Memory
@@ -106,8 +108,12 @@ class FileAnalysis:
         }
 
     def run_callers(self, names: frozenset[str]) -> None:
-        """Analyse the functions that call one of `names`, which other files define, as well."""
-        self._run(self._caller_relevance, names)
+        """Analyse the functions that call one of `names`, which other files define, as well.
+
+        Also those that call them for that: `def evaluate(net): net.predict(x)` does not say what it is given.
+        """
+        asked = {f.name for f in self.module.functions if _asks_an_argument(f, names)}
+        self._run(self._caller_relevance, names | asked)
 
     def _run(self, relevance: Relevance, names: frozenset[str] | None) -> None:
         self._runs.append((relevance, names))
@@ -287,3 +293,13 @@ class FileAnalysis:
         for oid in {oid for value in (*args.every(), *held) for oid in value.refs}:
             if state.heap[oid].modes >= ENTRY_MODES:
                 state.heap[oid] = state.heap[oid]._replace(modes=frozenset({fact}))
+
+
+def _asks_an_argument(function: FunctionInfo, names: frozenset[str]) -> bool:
+    """Tell whether a function calls a method by one of `names` of something that it is given."""
+    given = {argument.arg for argument, _ in parameters(function)}
+    called = (call.func for name in names & function.callees for call in function.calls_of(name))
+    return any(
+        isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id in given
+        for func in called
+    )

@@ -309,10 +309,8 @@ def act(
     return machine.out_of_sight(node, args, state)
 
 
-def _run_function(
-    machine: Machine, function: Value, effect: Effect, args: Args, node: ast.Call, state: State
-) -> Value:
-    """Run a function that is given in the place of a model: `sliding_window_inference(x, size, 4, lambda x: net(x))`."""
+def _run_function(machine: Machine, function: Value, effect: Effect, args: Args, node: ast.Call, state: State) -> Value:
+    """Run a function that is given in the place of a model: `sliding_window_inference(x, 96, 4, lambda x: net(x))`."""
     saved = state.grad
     if effect.grad != "same":
         state.grad = saved._replace(state=effect.grad)

@@ -201,5 +201,5 @@ def test_the_part_with_dropout_is_named_though_it_shares_its_row(lint: Lint) -> 
 
 def test_the_switch_that_some_machines_reach_is_told(lint: Lint) -> None:
     found = lint(machines("if args.cuda:\n    net.eval()", "  # ML101"), rules=RULES)
-    assert "eval() on line 9 is for some machines only" in found[0].message
-    assert found[0].related[0].message == "not every machine comes here"
+    assert "eval() on line 9 does not always run" in found[0].message
+    assert found[0].related[0].message == "not every run comes here"

@@ -1,4 +1,4 @@
-"""Evaluations that had lost their eval() or no_grad, and what stood around them."""
+"""Programs as public repositories have them, once with their switches and once with one taken out."""
 
 from __future__ import annotations
 
@@ -8,324 +8,324 @@ import pytest
 
 from tests.static.conftest import Lint
 
-RULES = ["ML101", "ML102", "ML103", "ML109", "ML201", "ML203", "ML204"]
-
-NETWORK = """
+RULES = ("ML101", "ML103", "ML201")
+NET = """
+        import torch
         from torch import nn
 
         class Net(nn.Module):
             def __init__(self):
                 super().__init__()
-                self.body = nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.5), nn.Linear(8, 2))
+                self.fc = nn.Linear(8, 2)
+                self.drop = nn.Dropout(0.1)
 
             def forward(self, x):
-                return self.body(x)
-    """
-
-TRAINER = """
+                return self.drop(self.fc(x))
+"""
+COUNTED = """
         import torch
+        from torch import nn
+
+        class Statistics:
+            def __init__(self, loss=0, words=0):
+                self.loss, self.words = loss, words
+
+            def update(self, other):
+                self.loss += other.loss
+                self.words += other.words
+
+        class Compute(nn.Module):
+            def __init__(self, criterion):
+                super().__init__()
+                self.criterion = criterion
+
+            def forward(self, output, target):
+                loss = self.criterion(output, target)
+                return loss, Statistics(loss.sum().item(), target.numel())
 
         class Trainer:
-            def __init__(self, policy, engine, batches, held_out):
-                self.policy = policy
-                self.engine = engine
-                self.batches = batches
-                self.held_out = held_out
+            def __init__(self, model, criterion, optimizer):
+                self.model, self.optimizer = model, optimizer
+                self.loss = Compute(criterion)
 
-            def metrics(self, batch):
-                logits = self.policy(batch["x"])
-                loss = torch.nn.functional.cross_entropy(logits, batch["y"])
-                return loss, self.engine.gather(loss.detach())
-
-            def evaluate(self):
-                {ready}
-                for batch in self.held_out:
-                    with torch.no_grad():
-                        _, loss = self.metrics(batch){mark}
-                    print(loss.item())
-
-            def train(self):
-                for batch in self.batches:
-                    self.evaluate()
-                    self.policy.train()
-                    loss, _ = self.metrics(batch)
-                    self.engine.backward(loss)
-                    self.engine.step()
-    """
-
-EMBEDDED = """
-        import torch
-
-        def extract_feature(backbone, image, path):
-            {load}
-            {ready}
-            with torch.no_grad():
-                return backbone(image){mark}
-    """
-LOADED = "backbone.load_state_dict(torch.load(path, weights_only=True))"
-
-SERVED = {
-    "network.py": NETWORK,
-    "task.py": """
-        import torch
-
-        def test(net, loader):
-            {ready}
-            hits = 0
-            with torch.no_grad():
-                for x, y in loader:
-                    hits += (net(x).argmax(1) == y).sum().item(){mark}
-            return hits
-    """,
-    "client.py": """
-        from flwr.clientapp import ClientApp
-        from network import Net
-        from task import test as test_fn
-
-        {made}
-
-        @{decorator}
-        def handle(message, loader):
-            model = Net()
-            model.load_state_dict(message.content["arrays"].to_torch_state_dict())
-            return test_fn(model, loader)
-    """,
-}
-
-
-def _served(ready: str, mark: str, made: str, decorator: str) -> Mapping[str, str]:
-    parts = {"ready": ready, "mark": mark, "made": made, "decorator": decorator}
-    return {name: text.format(**parts) for name, text in SERVED.items()}
-
-
-SILENT: dict[str, str | Mapping[str, str]] = {
-    "an engine that gathers metrics and runs backward()": TRAINER.format(ready="self.policy.eval()", mark=""),
-    "a function that loads the weights and calls eval()": EMBEDDED.format(
-        load=LOADED, ready="backbone.eval()", mark=""
-    ),
-    "a function that is given a model as it is": EMBEDDED.format(load="pass", ready="pass", mark=""),
-    "a handler that evaluates": _served("net.eval()", "", "app = ClientApp()", "app.evaluate()"),
-    "a decorator out of sight that is named for evaluation": _served(
-        "pass", "", "import modes", "modes.evaluation(Net)"
-    ),
-}
-
-FOUND: dict[str, str | Mapping[str, str]] = {
-    "an engine that gathers metrics and runs backward()": TRAINER.format(ready="pass", mark="  # ML101"),
-    "a function that loads the weights": EMBEDDED.format(load=LOADED, ready="pass", mark="  # ML101"),
-    "a handler that evaluates": _served("pass", "  # ML101", "app = ClientApp()", "app.evaluate()"),
-}
-
-
-@pytest.mark.parametrize("program", SILENT.values(), ids=SILENT)
-def test_right(lint: Lint, program: str | Mapping[str, str]) -> None:
-    lint(program, rules=RULES)
-
-
-@pytest.mark.parametrize("program", FOUND.values(), ids=FOUND)
-def test_wrong(lint: Lint, program: str | Mapping[str, str]) -> None:
-    lint(program, rules=RULES)
-
-
-WRITER = """
-        import torch
-
-        class Trainer:
-            def __init__(self, net, writer, optimizer, loss):
-                self.net = net
-                self.writer = writer
-                self.optimizer = optimizer
-                self.loss = loss
-
-            def validate(self, val_loader):
-                {ready}
-                for x, y in val_loader:
-                    with torch.no_grad():
-                        prediction = self.net(x){mark}
-                    self.{keep}(prediction)
-                    print((prediction.argmax(1) == y).sum().item())
-
-            def train(self, loader):
-                self.net.train()
-                for x, y in loader:
-                    self.optimizer.zero_grad()
-                    loss = self.loss(self.net(x), y)
+            def train(self, train_iter, valid_iter):
+                for batch, target in train_iter:
+                    self.model.train()
+                    loss, _ = self.loss(self.model(batch), target)
                     loss.backward()
                     self.optimizer.step()
-                    self.writer.add_scalar("loss", loss.item())
+                    self.validate(valid_iter)
 
-            def run(self, loader, val_loader):
-                self.train(loader)
-                self.validate(val_loader)
-    """
-
-TAGGED = """
-        import argparse
-
+            def validate(self, valid_iter):
+                {READY}
+                with {SWITCH}:
+                    total = Statistics()
+                    for batch, target in valid_iter:
+                        output = self.model(batch){MARK}
+                        _, found = self.loss(output, target)
+                        total.update(found)
+                return total
+"""
+BASE = """
         import torch
-        from zoo import make_tagger
+        from abc import ABC, abstractmethod
 
-        def audio_tagging(args):
-            net = make_tagger(args.kind)
-            net.load_state_dict(torch.load(args.path, weights_only=True))
-            {ready}
-            with torch.no_grad():
-                scores = net(args.wave).sigmoid(){mark}
-            print(scores)
-            return scores
+        class BaseModel(ABC):
+            {ABSTRACT}
+            def forward(self):
+                pass
 
-        if __name__ == "__main__":
-            parser = argparse.ArgumentParser()
-            parser.add_argument("path")
-            args = parser.parse_args()
-            audio_tagging(args)
-    """
-
-LAST_LOSS = """
+            def {NAME}(self):
+                with {SWITCH}:
+                    self.forward(){MARK}
+"""
+HEIR = """
         import torch
-        from network import Net
+        from torch import nn
+        from base import BaseModel
 
-        def estimate_loss(net, val_loader):
-            losses = []
-            {ready}
-            with torch.no_grad():
-                for x, y in val_loader:
-                    net(x, y){mark}
-                    losses.append(net.last_loss.item())
-            net.train()
-            return sum(losses)
+        class PixModel(BaseModel):
+            def __init__(self, options):
+                self.net = nn.Sequential(nn.Conv2d(3, 8, 3), nn.Conv2d(8, 3, 3))
+                self.optimizer = torch.optim.Adam(self.net.parameters())
 
-        def main(loader, val_loader):
-            net = Net()
-            optimizer = torch.optim.SGD(net.parameters(), 0.1)
-            for x, y in loader:
-                optimizer.zero_grad()
-                net(x, y).backward()
-                optimizer.step()
-            print(estimate_loss(net, val_loader))
-    """
+            def set_input(self, batch):
+                self.real, self.wanted = batch["A"], batch["B"]
 
-TRIED_OUT = (
-    """
+            def forward(self):
+                self.fake = self.net(self.real)
+
+            def optimize_parameters(self):
+                {TRAINS}
+                self.loss = torch.nn.functional.l1_loss(self.fake, self.wanted)
+                self.optimizer.zero_grad()
+                self.loss.backward()
+                self.optimizer.step()
+"""
+SCRIPT = """
         import torch
-    """
-    + NETWORK
-    + """
-        net = Net()
-        for name, parameter in net.named_parameters():
-            parameter.data = stored[name]
-        net.eval()
-        {loop}print(net(x).argmax(1).tolist()){mark}
-    """
-)
+        from data import loader
+        from models import create_model
 
-EXTRACTOR = """
+        model = create_model()
+        for batch in loader:
+            model.set_input(batch)
+            {CALL}
+"""
+WINDOWS = """
         import torch
-        from modes import set_mode
+        from monai.inferers import sliding_window_inference
+        from net import Net
 
-        class Engine:
-            def __init__(self, make, optimizer, loss):
-                self.net = make()
-                self.optimizer = optimizer
-                self.loss = loss
-
-            def extract(self, x):
-                return self.net(x){mark}
-
-            {switch}
-            def evaluate(self, loader):
-                set_mode(self.net, "eval")
-                found = [self.extract(x).argmax(1) for x in loader]
-                print(torch.cat(found))
-
-            def run(self, loader, loader_of_queries):
+        def run(loader, val_loader, optimizer, loss_fn):
+            model = Net()
+            for epoch in range(9):
+                model.train()
                 for x, y in loader:
-                    self.optimizer.zero_grad()
-                    self.loss(self.net(x), y).backward()
-                    self.optimizer.step()
-                self.evaluate(loader_of_queries)
-    """
-
-OUTCOMES = [
-    (WRITER.format(ready="self.net.eval()", keep="writer.add_histogram", mark=""), True),
-    (WRITER.format(ready="pass", keep="writer.add_histogram", mark="  # ML101"), False),
-    (TAGGED.format(ready="net.eval()", mark=""), True),
-    (TAGGED.format(ready="pass", mark="  # ML101"), False),
-    ({"network.py": NETWORK, "main.py": LAST_LOSS.format(ready="net.eval()", mark="")}, True),
-    ({"network.py": NETWORK, "main.py": LAST_LOSS.format(ready="pass", mark="  # ML101")}, False),
-    (TRIED_OUT.format(loop="x = torch.zeros(1, 8)\n        ", mark=""), True),
-    (TRIED_OUT.format(loop="for x in test_loader:\n            ", mark="  # ML201"), False),
-    (EXTRACTOR.format(switch="@torch.no_grad()", mark=""), True),
-    (EXTRACTOR.format(switch="", mark="  # ML201"), False),
-]
-
-
-@pytest.mark.parametrize(("program", "right"), OUTCOMES)
-def test_what_becomes_of_a_result(lint: Lint, program: str | Mapping[str, str], right: bool) -> None:
-    assert right is ("# ML" not in str(program))
-    lint(program, rules=RULES)
-
-
-GENERATE = """
+                    optimizer.zero_grad()
+                    loss_fn(model(x), y).backward()
+                    optimizer.step()
+                {READY}
+                with torch.no_grad():
+                    for x, y in val_loader:
+                        found = sliding_window_inference(x, 96, 4, {PREDICTOR}, overlap=0.5){MARK}
+                        print((found > 0).float().mean().item())
+"""
+WRAPPED = """
         import torch
-        from network import Net
-        from weights import load_pretrained
+        from net import Net
 
-        net = Net()
-        {load}
-        {ready}
-        text = torch.zeros(1, 8)
-        for _ in range(20):
-            values, indices = net(text).topk(1){mark}
-            text = torch.cat([text, indices], 1)
-        print(text)
-    """
-WEIGHTS = """
-        import numpy as np
+        def nograd(function):
+            def wrapped(*args, **kwargs):
+                with {SWITCH}:
+                    return function(*args, **kwargs)
+
+            return wrapped
+
+        class Detector(Net):
+            @nograd
+            def predict(self, images):
+                {READY}
+                return [self(image).argmax(1).cpu().numpy() for image in images]{MARK}
+"""
+DETECTS = """
         import torch
+        from detector import Detector
 
-        def load_pretrained(net, folder):
-            for parameter, path in zip(net.parameters(), sorted(folder)):
-                parameter.data = torch.from_numpy(np.load(path))
-    """
-GIVEN = 'load_pretrained(net, ["a.npy", "b.npy"])'
+        def evaluate(loader, detector):
+            return [detector.predict(images) for images in loader]
 
-
-def _generated(file: str, load: str, ready: str, mark: str) -> Mapping[str, str]:
-    script = GENERATE.format(load=load, ready=ready, mark=mark)
-    return {"network.py": NETWORK, "weights.py": WEIGHTS, file: script}
-
-
-@pytest.mark.parametrize(
-    "program",
-    [
-        _generated("generate.py", GIVEN, "net.eval()", ""),
-        _generated("generate.py", "pass", "pass", ""),
-        _generated("main.py", GIVEN, "pass", ""),
-        _generated("generate.py", GIVEN, "pass", "  # ML101"),
-    ],
-)
-def test_a_script_named_for_what_it_generates(lint: Lint, program: Mapping[str, str]) -> None:
-    lint(program, rules=["ML101"])
-
-
-STARTED = """
+        def main(loader, test_loader, loss_fn):
+            detector = Detector()
+            optimizer = torch.optim.SGD(detector.parameters(), 0.1)
+            for epoch in range(9):
+                detector.train()
+                for x, y in loader:
+                    optimizer.zero_grad()
+                    loss_fn(detector(x), y).backward()
+                    optimizer.step()
+                print(evaluate(test_loader, detector))
+"""
+GRAPH = """
         import torch
-        from torchvision.models import resnet18
-        from zoo import make_fabric
+        import torch.nn.functional as F
+        from net import Net
 
-        def main(fabric, val_loader):
-            net = fabric.setup(resnet18(weights="DEFAULT"))
-            net.eval()
-            for x, y in val_loader:
-                print((net(x).argmax(1) == y).sum().item()){mark}
+        def run(graph, labels, train_idx, val_idx, seeds):
+            for seed in seeds:
+                net = Net()
+                optimizer = torch.optim.Adam(net.parameters())
+                for epoch in range(100):
+                    net.train()
+                    logits = net(graph)
+                    loss = F.cross_entropy(logits[train_idx], labels[train_idx])
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+                    {READY}
+                    with torch.no_grad():
+                        logits = net(graph){MARK}
+                        logp = F.log_softmax(logits, 1)
+                        print(F.nll_loss(logp[{PICKED}], labels[{PICKED}]).item())
+"""
+OPTIONAL = """
+        import torch
+        from net import Net
 
-        def setup(val_loader):
-            fabric = make_fabric()
-            fabric.{start}(main, val_loader)
-    """
+        class Classifier:
+            def __init__(self):
+                self.model = Net()
+                self.optimizer = torch.optim.Adam(self.model.parameters())
+
+            def fit(self, loader, loss_fn, val_loader{DEFAULT}):
+                for epoch in range(9):
+                    self.model.train()
+                    for x, y in loader:
+                        self.optimizer.zero_grad()
+                        loss_fn(self.model(x), y).backward()
+                        self.optimizer.step()
+                    {CONDITION}
+                        self.model.eval()
+                        with torch.no_grad():
+                            print([self.model(x).argmax(1) for x, _ in val_loader])
+                {AFTER}
+
+            @torch.no_grad()
+            def predict(self, rows):
+                return self.model(rows).argmax(1).cpu().numpy(){MARK}
+
+        def main(loader, rows, loss_fn, val_loader=None):
+            classifier = Classifier()
+            classifier.fit(loader, loss_fn, val_loader)
+            print(classifier.predict(rows))
+"""
+PICKED_LAYER = """
+        import torch
+        from torch import nn
+
+        if torch.__version__ == "1.11":
+            drop = nn.Dropout3d
+        if torch.__version__ >= "1.12":
+            drop = nn.{ONE}
+        else:
+            drop = nn.{OTHER}
+
+        class Model(nn.Module):
+            def __init__(self, chance):
+                super().__init__()
+                self.fc = nn.Linear(8, 2)
+                self.drop = drop(chance)
+
+            def forward(self, x):
+                return self.drop(self.fc(x))
+
+        model = Model(0.1)
+        model.load_state_dict(torch.load("model.pt", weights_only=True))
+        {READY}
+        with torch.no_grad():
+            print(model(torch.rand(4, 8)).argmax(1)){MARK}
+"""
 
 
-@pytest.mark.parametrize(("start", "mark"), [("without_gradients", ""), ("launch", "  # ML201")])
-def test_what_is_handed_to_a_starter_is_on_its_own(lint: Lint, start: str, mark: str) -> None:
-    lint(STARTED.format(start=start, mark=mark), rules=["ML201"])
+def counted(ready: str = "self.model.eval()", switch: str = "torch.no_grad()", mark: str = "") -> dict[str, str]:
+    return {"train.py": COUNTED.format(READY=ready, SWITCH=switch, MARK=mark)}
+
+
+def inherited(
+    switch: str = "torch.autocast('cuda')",
+    mark: str = "",
+    name: str = "test",
+    abstract: str = "@abstractmethod",
+    trains: str = "self.forward()",
+    call: str = "",
+) -> dict[str, str]:
+    files = {
+        "base.py": BASE.format(ABSTRACT=abstract, NAME=name, SWITCH=switch, MARK=mark),
+        "pix.py": HEIR.format(TRAINS=trains),
+    }
+    return files | ({"run.py": SCRIPT.format(CALL=call)} if call else {})
+
+
+def windows(ready: str = "model.eval()", predictor: str = "lambda part: model(part)", mark: str = "") -> dict[str, str]:
+    return {"net.py": NET, "run.py": WINDOWS.format(READY=ready, PREDICTOR=predictor, MARK=mark)}
+
+
+def wrapped(ready: str = "self.eval()", switch: str = "torch.no_grad()", mark: str = "") -> dict[str, str]:
+    files = {"detector.py": WRAPPED.format(READY=ready, SWITCH=switch, MARK=mark), "run.py": DETECTS}
+    return {"net.py": NET, **files}
+
+
+def graph(ready: str = "net.eval()", picked: str = "val_idx", mark: str = "") -> dict[str, str]:
+    return {"net.py": NET, "run.py": GRAPH.format(READY=ready, PICKED=picked, MARK=mark)}
+
+
+def optional(
+    after: str = "", condition: str = "if val_loader is not None:", default: str = "=None", mark: str = ""
+) -> dict[str, str]:
+    text = OPTIONAL.format(AFTER=after, CONDITION=condition, DEFAULT=default, MARK=mark)
+    return {"net.py": NET, "run.py": text}
+
+
+def picked(one: str, other: str, ready: str = "", mark: str = "") -> dict[str, str]:
+    return {"run.py": PICKED_LAYER.format(ONE=one, OTHER=other, READY=ready, MARK=mark)}
+
+
+SILENT: dict[str, Mapping[str, str]] = {
+    "what an object counts, with both switches": counted(),
+    "a test that a base class runs under no_grad": inherited("torch.no_grad()"),
+    "a method of another name": inherited(name="compute"),
+    "training that waits for what a method of that name keeps": inherited(trains="self.test()"),
+    "a script that tests under no_grad": inherited(call="with torch.no_grad():\n                model.test()"),
+    "windows of a network in evaluation mode": windows(),
+    "windows that another function fills": windows(ready="", predictor="lambda part: part * 2"),
+    "a wrapper that switches autograd off, of a method that calls eval": wrapped(),
+    "the validation rows of a graph": graph(),
+    "some rows of a graph, amid training": graph(ready="", picked="train_idx"),
+    "a fit that ends in evaluation mode": optional(after="self.model.eval()"),
+    "a fit that always validates": optional(condition="if epoch >= 0:"),
+    "data to validate on that must be given": optional(default=""),
+    "either of two layers with a mode, switched": picked("Dropout", "Dropout1d", ready="model.eval()"),
+}
+FOUND: dict[str, Mapping[str, str]] = {
+    "what an object counts, without eval": counted(ready='print("validating")', mark="  # ML101"),
+    "what an object counts, without no_grad": counted(switch="torch.autocast('cuda')", mark="  # ML201"),
+    "a test that a base class runs": inherited(mark="  # ML201"),
+    "a test that a base class without decorators runs": inherited(abstract="", mark="  # ML201"),
+    "windows of a network in training mode": windows(ready="", mark="  # ML101"),
+    "a wrapper that switches autograd off": wrapped(ready='"""Find them."""', mark="  # ML101"),
+    "the validation rows of a graph, without eval": graph(ready="", mark="  # ML101"),
+    "a fit that may not validate": optional(mark="  # ML101"),
+    "a fit that asks whether there is data": optional(condition="if val_loader:", mark="  # ML101"),
+    "either of two layers without a mode, a third with one": picked("LayerNorm", "Identity", mark="  # ML101:error"),
+    "either of two layers with a mode": picked("Dropout", "Dropout1d", mark="  # ML101:error"),
+}
+
+
+@pytest.mark.parametrize("name", SILENT)
+def test_silent(lint: Lint, name: str) -> None:
+    lint(SILENT[name], rules=RULES)
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_found(lint: Lint, name: str) -> None:
+    lint(FOUND[name], rules=RULES)
