@@ -6,7 +6,9 @@ import ast
 import re
 from collections.abc import Iterator
 
+from modellint.static.flow.vocabulary import MODEL_NAME
 from modellint.static.guards import conditions, own, path_to
+from modellint.static.narrowing import attribute_of
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import parameters
 from modellint.static.project.names import last_name
@@ -38,6 +40,16 @@ def called_attributes(method: FunctionInfo) -> set[str]:
         and call.func.value.id == me
         and may_be_child(call.func.attr)
     }
+
+
+def _asked_parts(method: FunctionInfo) -> set[str]:
+    """Return the attributes of `self` that are called like models and something of which `method` calls.
+
+    `self.backbone.layer1(x)`, `self.clip_model.encode_image(x)`
+    """
+    owners = (call.func.value for call in method.calls if isinstance(call.func, ast.Attribute) and call.args)
+    named = (attribute_of(owner, method.self_name or "") for owner in owners)
+    return {name for name in named if name is not None and MODEL_NAME.match(name)}
 
 
 def may_be_child(name: str) -> bool:
@@ -109,7 +121,7 @@ def kept_arguments(function: FunctionInfo, arguments: set[str]) -> Iterator[str]
         return
     called: set[str] = set()
     for method in cls.methods.values():
-        called |= called_attributes(method)
+        called |= called_attributes(method) | _asked_parts(method)
     for name, value in stored(function):
         if isinstance(value, ast.Name) and value.id in arguments and name in called and not _WITHOUT_MODE.search(name):
             yield value.id

@@ -23,6 +23,7 @@ from modellint.static.dependence import NO, UNKNOWN, YES, Dependence
 from modellint.static.guards import choices, values_of, walk_own
 from modellint.static.knowledge import Knowledge
 from modellint.static.naming import PREPARES_DATA
+from modellint.static.narrowing import attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo, Project
 from modellint.static.project.facts import is_plain, parameters
 from modellint.static.project.names import dotted_name, last_name
@@ -229,6 +230,8 @@ class Classes:
                 continue
             where = owner_of(function, call)
             found = _placed(found, where)
+            if where and found.answer == YES and self._is_converted(function, where):
+                found = Dependence(UNKNOWN)
             if found.answer == YES:
                 if where and never_runs(function, where):
                     continue
@@ -244,6 +247,17 @@ class Classes:
             answers.append(Dependence(UNKNOWN, "", kept))
         result = self._dependence[function] = given.joined(answers)
         return result
+
+    def _is_converted(self, function: FunctionInfo, attribute: str) -> bool:
+        """Tell whether a part goes through a function that may replace its layers: `self.net = freeze(self.net)`."""
+        for name, value in stored(function):
+            if name == attribute and isinstance(value, ast.Call):
+                given_to = (attribute_of(argument, function.self_name or "") for argument in value.args)
+                symbol = self.project.resolve_in(function, value.func)
+                converts = symbol is None or isinstance(symbol.target, FunctionInfo)
+                if attribute in given_to and converts:
+                    return True
+        return False
 
     def _is_plain_function(self, function: FunctionInfo, default: ast.expr | None) -> bool:
         """Tell whether an argument is a function of torch unless the caller gives another: no layer, no factory."""
@@ -321,13 +335,14 @@ class Classes:
         if name[:1].islower() and not self.knowledge.loaders.get(dotted):
             return Dependence(NO)  # a function, no layer
         if self.knowledge.mode_dependent.get(dotted):
+            if _argument(call, ("norm_layer",), None) is not None:
+                return Dependence(UNKNOWN, hints=True)  # `resnet50(norm_layer=FrozenBatchNorm2d)`
             chance = _argument(call, ("p", "dropout", "drop_prob"), 0 if "Drop" in name else None)
             if _is_zero(chance):
                 return Dependence(NO)
             number = f"(p={chance.value!r})" if isinstance(chance, ast.Constant) else ""
-            if chance is None or scope is None:
-                return Dependence(YES, name + number)
-            return given.of_option(chance, scope, name + number)
+            layer = name + number if name[:1].isupper() else f"a layer of {name}"
+            return Dependence(YES, layer) if chance is None or scope is None else given.of_option(chance, scope, layer)
         switches = self.knowledge.dependent_with.get(dotted)
         if switches is not None and name in _RECURRENT and _is_one(_argument(call, ("num_layers",), 2)):
             return Dependence(NO)  # dropout stands between layers

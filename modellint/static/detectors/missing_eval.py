@@ -17,7 +17,7 @@ from modellint.static.evidence import PREDICTS, as_trained, is_explained, is_inf
 from modellint.static.flow.events import FORWARD, Event, Snapshot
 from modellint.static.flow.frames import call_at
 from modellint.static.flow.libraries import SAVED_WHOLE
-from modellint.static.flow.values import ENTRY, EVAL, JUST_BUILT, MIXED, OFF, TRAIN, Site, kinds
+from modellint.static.flow.values import ENTRY, EVAL, JUST_BUILT, MIXED, OFF, RANDOM, TRAIN, Site, kinds
 from modellint.static.guards import assignments, conditions, names_mode, own
 from modellint.static.hidden import hides_children
 from modellint.static.left_open import (
@@ -97,6 +97,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
         confidence = Confidence.POSSIBLE  # the same code, under another condition, is right
     elif (
         hides_children(snapshot, context.classes)
+        or _has_learned_in_part(event, snapshot, context)
         or _without_dropout(event)
         or _draws_by_dropout(snapshot)
         or any(says_mode_is_meant(event.function, event.site.row) for event, _ in bad)
@@ -196,6 +197,15 @@ def _follows_owner(event: Event, snapshot: Snapshot, context: FileContext) -> bo
     features = snapshot.grad.state != OFF and PREDICTS.isdisjoint(event.uses)
     mine = features and event.text.startswith(f"{event.root.self_name}.")
     return all(fact.by_constructor or (mine and fact.by_library) for fact in snapshot.modes)
+
+
+def _has_learned_in_part(event: Event, snapshot: Snapshot, context: FileContext) -> bool:
+    """Tell whether layers of a model are new, beside a library's network with weights: its predictions are none yet."""
+    cls = snapshot.obj.cls
+    if event.model_trained or snapshot.obj.weights != frozenset({RANDOM}) or not isinstance(cls, ClassInfo):
+        return False
+    made = context.weights.of(cls)
+    return made.loads_parts and (made.fresh or made.may_load)
 
 
 _TRANSLATES = re.compile(r"Generator")

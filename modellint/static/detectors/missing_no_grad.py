@@ -22,7 +22,7 @@ from modellint.static.evidence import (
 )
 from modellint.static.family import builds_what_differentiates, differentiates, under_switch
 from modellint.static.flow.events import FORWARD, Event, Snapshot
-from modellint.static.flow.frames import call_at
+from modellint.static.flow.frames import call_at, holds
 from modellint.static.flow.values import ENTRY, EVAL, OFF, ON, Site, kinds
 from modellint.static.guards import bindings, conditions, own
 from modellint.static.left_open import (
@@ -105,6 +105,8 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
     sets_eval = (in_eval(snapshot) or by_its_class) and any(fact.site is not None for fact in snapshot.modes)
     if sets_eval and event.result_dropped and _is_read_by_a_hook(event):
         return Confidence.LIKELY
+    if sets_eval and not differentiated and _is_timed(event):
+        return Confidence.LIKELY
     named = means_inference(event)
     shown = SHOWN | _COUNTED if named else SHOWN  # a caller may drop what an evaluation has counted and logged
     dropped = event.result_dropped and shown.isdisjoint(event.uses)
@@ -130,7 +132,8 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
     if sets_eval and named and keeps_its_numbers(event):
         return Confidence.LIKELY  # `model.evaluation_step(batch)`: the numbers stay in the model
     if sets_eval and named and {"returned", "passed"} & event.uses:
-        return Confidence.POSSIBLE if _for_callers(event) else Confidence.LIKELY
+        for_callers = _for_callers(event) and not _goes_through_data(event, snapshot)
+        return Confidence.POSSIBLE if for_callers else Confidence.LIKELY
     # a script, from its first line to its last: nothing differentiates the result
     shown_by_a_script = event.root.is_body and numbers_only and _trains_nothing(event.root.module)
     ready = has_loaded_weights(snapshot) and (in_train(snapshot) or named or shown_by_a_script)
@@ -199,6 +202,17 @@ def _is_between_switches(event: Event) -> bool:
 def _rows_of(function: FunctionInfo, text: str) -> list[int]:
     calls = function.calls_of(text.rsplit(".", 1)[-1])
     return [call.lineno for call in calls if ast.unparse(call.func) == text]
+
+
+def _is_timed(event: Event) -> bool:
+    """Tell whether a loop runs a forward between two looks at the clock, and does nothing with what it gives."""
+    if event.uses or event.kept or event.model_trained or not event.loops:
+        return False
+    rows = [call.lineno for call in event.function.calls_of(*_CLOCKS)]
+    return any(row < event.site.row for row in rows) and any(row > event.site.end_row for row in rows)
+
+
+_CLOCKS = ("time", "perf_counter", "process_time", "monotonic", "elapsed_time")
 
 
 _COUNTED = frozenset({"number", "prediction", "detached"})
@@ -348,14 +362,21 @@ def _for_callers(event: Event) -> bool:
     return _OFFERS.search(root.name) is not None or (root.cls is not None and "forward" in root.cls.methods)
 
 
+def _goes_through_data(event: Event, snapshot: Snapshot) -> bool:
+    """Tell whether a function loads a model itself and runs it over all that there is: its callers get mere data."""
+    loads = not {"load_state_dict", "from_pretrained"}.isdisjoint(event.root.callees)
+    return bool(event.loops) and loads and has_loaded_weights(snapshot) and _is_readied_in(event.root, event)
+
+
 def _readies_itself(event: Event) -> bool:
     """Tell whether a method is named for prediction and calls eval() itself: nobody trains on what it returns."""
-    root, node = event.root, event.root.node
-    if node is None or _PREDICTS.match(root.name) is None:
-        return False
-    rows = range(node.lineno, (node.end_lineno or 0) + 1)
-    facts = [fact for snapshot in event.snapshots for fact in snapshot.modes]
-    return any(fact.site is not None and fact.site.row in rows for fact in facts)
+    return _PREDICTS.match(event.root.name) is not None and _is_readied_in(event.root, event)
+
+
+def _is_readied_in(function: FunctionInfo, event: Event) -> bool:
+    """Tell whether the mode of a model is set in a function."""
+    sites = (fact.site for snapshot in event.snapshots for fact in snapshot.modes)
+    return any(site is not None and holds(function, site) for site in sites)
 
 
 def _finding(event: Event, snapshot: Snapshot, site: Site, confidence: Confidence, context: FileContext) -> Finding:

@@ -9,9 +9,10 @@ from modellint.static.flow import data
 from modellint.static.flow.machine import Machine, Statements
 from modellint.static.flow.state import State
 from modellint.static.flow.targets import assign
-from modellint.static.flow.values import join
+from modellint.static.flow.values import NOTHING, Args, join
+from modellint.static.flow.vocabulary import MODEL_NAME
 from modellint.static.project import FunctionInfo
-from modellint.static.project.names import imported_by_text
+from modellint.static.project.names import imported_by_text, last_name
 from modellint.static.project.trees import walk
 
 
@@ -29,12 +30,21 @@ def _assign(machine: Machine, node: ast.Assign, state: State) -> list[State]:
         value = value.with_taint(
             data.accumulated(machine, node, ast.unparse(node.targets[0]), added, state, data.AVERAGED)
         )
+    if value == NOTHING and isinstance(node.value, ast.Call) and any(map(_is_called_a_model, node.targets)):
+        value = machine.out_of_sight(node.value, Args(), state, writes=False)  # what made it was followed in vain
     for target in node.targets:
         assign(machine, target, value, state)
     target = node.targets[0]
     if value.taint and isinstance(target, ast.Name) and not _is_read(machine.frame.function, target.id):
         machine.recorder.drop(machine.site(node.value), value.taint)
     return [state]
+
+
+def _is_called_a_model(target: ast.expr) -> bool:
+    """Tell whether the name of a variable or an attribute, or of one of several, says that it is a model."""
+    if isinstance(target, (ast.Tuple, ast.List)):
+        return any(map(_is_called_a_model, target.elts))
+    return isinstance(target, (ast.Name, ast.Attribute)) and MODEL_NAME.match(last_name(target) or "") is not None
 
 
 def _is_read(function: FunctionInfo, name: str) -> bool:

@@ -33,9 +33,10 @@ from modellint.static.flow.values import (
     join,
     kinds,
 )
-from modellint.static.flow.vocabulary import MODEL_NAME
-from modellint.static.project import ClassInfo
-from modellint.static.project.facts import parameters
+from modellint.static.flow.vocabulary import MODEL_NAME, OPTIONS
+from modellint.static.guards import own
+from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project.facts import is_plain, parameters
 from modellint.static.weights import Weights
 
 EFFECTIVE = frozenset(
@@ -64,7 +65,9 @@ def construct(machine: Machine, symbol: ClassValue, args: Args, node: ast.Call, 
         alone = machine.classes.dependence(cls).answer
         site = machine.site(node)
         modes = training_from(site, f"{cls.name}()")
-        if alone != YES and any(_switched(state.heap[oid]) for value in args.every() for oid in value.refs):
+        plain = _plain_arguments(machine, cls, args)
+        around = (oid for value in args.every() if value not in plain for oid in value.refs)
+        if alone != YES and any(_switched(machine, oid, state) for oid in around):
             modes = UNKNOWN_MODES  # built around a model: what is inside keeps its mode
         if depends.answer == UNKNOWN and _wraps_what_is_out_of_sight(machine, cls, args):
             modes = UNKNOWN_MODES
@@ -131,14 +134,49 @@ def _with_given(obj: Obj, state: State) -> Obj:
 def _wraps_what_is_out_of_sight(machine: Machine, cls: ClassInfo, args: Args) -> bool:
     """Tell whether a constructor is given something unknown for a parameter that is called like a model."""
     init = machine.project.method(cls, "__init__")
-    names = [argument.arg for argument, _ in parameters(init)][1:] if init is not None else []
-    given_as = {name: args.get(name, index) for index, name in enumerate(names)}
-    return any(value == NOTHING and MODEL_NAME.match(name) is not None for name, value in given_as.items())
+    if init is None:
+        return False
+    return any(
+        args.get(argument.arg, index) == NOTHING and not _is_of_plain_values(init, argument, default)
+        for index, (argument, default) in enumerate(list(parameters(init))[1:])
+        if MODEL_NAME.match(argument.arg)
+    )
 
 
-def _switched(obj: Obj) -> bool:
-    """Tell whether an object is a model that may be in another mode than a new one."""
-    return (obj.kind == MODEL or MODEL_NAME.match(obj.name) is not None) and kinds(obj.modes) != {TRAIN}
+def _plain_arguments(machine: Machine, cls: ClassInfo, args: Args) -> list[Value]:
+    """Return what a constructor is given for parameters that take texts and numbers: `gnn="gin"`, of `args.model`."""
+    init = machine.project.method(cls, "__init__")
+    if init is None:
+        return []
+    placed = enumerate(list(parameters(init))[1:])
+    given_as = (args.get(a.arg, index) for index, (a, default) in placed if _is_of_plain_values(init, a, default))
+    return [value for value in given_as if value is not None]
+
+
+def _is_of_plain_values(init: FunctionInfo, argument: ast.arg, default: ast.expr | None) -> bool:
+    """Tell whether a parameter takes a text or a number, as its default, annotation or a comparison says."""
+    if is_plain(argument.annotation) or (isinstance(default, ast.Constant) and default.value is not None):
+        return True
+    return any(
+        isinstance(node.left, ast.Name)
+        and node.left.id == argument.arg
+        and isinstance(node.comparators[0], ast.Constant)
+        and isinstance(node.comparators[0].value, str)
+        for node in own(init, ast.Compare)
+    )
+
+
+def _switched(machine: Machine, oid: int, state: State) -> bool:
+    """Tell whether an object is a model that may be in another mode than a new one; `args.model` is a name."""
+    obj = state.heap[oid]
+    if obj.kind != MODEL and (MODEL_NAME.match(obj.name) is None or _is_option(machine, oid, state)):
+        return False
+    return kinds(obj.modes) != {TRAIN}
+
+
+def _is_option(machine: Machine, oid: int, state: State) -> bool:
+    owner = state.heap.find(machine.owners[oid][0]) if oid in machine.owners else None
+    return owner is not None and OPTIONS.search(owner.name) is not None
 
 
 def initialise(

@@ -378,6 +378,7 @@ _FUNCTIONS: dict[str, Handler] = {
     "importlib.import_module": _imported,
     "types.SimpleNamespace": _namespace,
     "argparse.Namespace": _namespace,
+    **dict.fromkeys(("munch.Munch", "easydict.EasyDict", "addict.Dict", "box.Box", "dotmap.DotMap"), _dict),
     "torch.autograd.Variable": _variable,
     "torch.autograd.variable.Variable": _variable,
 }

@@ -44,7 +44,11 @@ def runs_what_is_filled(cls: ClassInfo, method: FunctionInfo, family: Iterable[C
     return not filled.isdisjoint(called)
 
 
-def left_empty(methods: Iterable[FunctionInfo], attrs: Mapping[str, Value]) -> list[str]:
-    """Return the attributes called like a model that are None in an object, and that no method of it assigns."""
-    named = {name for name, value in attrs.items() if value == NONE and MODEL_NAME.match(name)}
-    return sorted(named.difference(*map(assigned_to_self, methods))) if named else []
+def left_empty(methods: Iterable[FunctionInfo], attrs: Mapping[str, Value]) -> dict[str, bool]:
+    """Return the attributes called like a model that are None in an object, with whether a method of it assigns them.
+
+    Those that one does stay None, too, where what makes the model is out of sight.
+    """
+    named = sorted(name for name, value in attrs.items() if value == NONE and MODEL_NAME.match(name))
+    assigned = {name for method in methods for name in assigned_to_self(method)} if named else set[str]()
+    return {name: name in assigned for name in named}

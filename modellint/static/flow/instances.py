@@ -109,8 +109,9 @@ class Instances:
         attrs = dict(state.heap[oid].attrs)
         for name, value in others.items():
             attrs[name] = value if attrs.get(name) == built.get(name) else join(attrs[name], value)
-        for name in left_empty(methods_of(machine.project.ancestry(cls)[0]), attrs):
-            attrs[name] = machine.opaque(state, ("left empty", cls, name), name, ENTRY_MODES)
+        for name, assigned in left_empty(methods_of(machine.project.ancestry(cls)[0]), attrs).items():
+            given = machine.opaque(state, ("left empty", cls, name), name, ENTRY_MODES)
+            attrs[name] = join(NONE, given) if assigned else given
         return attrs
 
     def _muted(self, run: Callable[[], None]) -> None:

@@ -224,7 +224,8 @@ def _copied(machine: Machine, value: Value, node: ast.Call, state: State, depth:
 
     for oid, kept in held.items():
         attributes = {name: copy(inner) for name, inner in kept.items()}
-        state.heap[copies[oid]] = state.heap[oid]._replace(name="", attrs=attributes)
+        is_part = state.heap[oid].part and oid not in value.refs  # what is copied by itself stands alone
+        state.heap[copies[oid]] = state.heap[oid]._replace(name="", attrs=attributes, part=is_part)
     return copy(value)
 
 

@@ -15,7 +15,7 @@ from modellint.static.flow.state import State
 from modellint.static.flow.targets import TAINT_HELD, part_of
 from modellint.static.flow.touching import touch
 from modellint.static.flow.values import LOADED, NOTHING, OFF, UNKNOWN, UNKNOWN_MODES, VOLATILE, Args, Obj, Value, join
-from modellint.static.flow.vocabulary import FORWARD_METHOD, NOT_MODELS, asks_for_a_loss
+from modellint.static.flow.vocabulary import FORWARD_METHOD, MODEL_NAME, NOT_MODELS, asks_for_a_loss
 from modellint.static.project import ClassInfo
 
 
@@ -57,7 +57,7 @@ def model_method(machine: Machine, oid: int, name: str, args: Args, node: ast.Ca
         return Value(refs=frozenset({oid})) if not args.taint else Value(taint=args.taint)
     cls = class_of(obj)
     runs = (FORWARD_METHOD.match(name) is not None and bool(args.every())) or is_given_volatile(obj, args)
-    runs = runs or _runs_for_its_loss(obj, node, args)
+    runs = runs or _runs_for_its_loss(obj, node, args) or _is_part_by_its_name(obj, name, args)
     if (
         cls is not None
         and not machine.classes.stores(cls, name)
@@ -82,6 +82,11 @@ def model_method(machine: Machine, oid: int, name: str, args: Args, node: ast.Ca
         return data.result_of(machine, number, args, state)
     data.escape(machine, node, args, state)
     return Value(taint=args.taint) if args.taint else NOTHING
+
+
+def _is_part_by_its_name(obj: Obj, name: str, args: Args) -> bool:
+    """Tell whether what is called of a model out of sight is a part of it, as the name says: `net.image_encoder(x)`."""
+    return obj.cls is None and bool(args.every()) and MODEL_NAME.match(name) is not None
 
 
 def _runs_for_its_loss(obj: Obj, node: ast.Call, args: Args) -> bool:

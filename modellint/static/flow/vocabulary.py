@@ -33,6 +33,9 @@ NOT_MODELS = re.compile(
 )
 """Names of objects that work with models and are none, in parts of longer names."""
 
+OPTIONS = re.compile(r"(^|_)(args|opts?|options|cfg|conf|config|flags|hparams?|hps|params)$", re.I)
+"""Names of what holds the options of a program: an attribute of it that is called `model` is the name of one."""
+
 PREPARING_CLASS = re.compile(r"Tokeni[sz]er|Processor|FeatureExtractor")
 """Classes that prepare data: what they call on themselves runs no model, whatever the method's name."""
 

@@ -143,10 +143,10 @@ def _note_callee(module: ModuleInfo, call: ast.Call, names: _Names) -> None:
 
 def _enter_function(gathered: _Pass, node: FunctionNode, scope: FunctionInfo, cls: ClassInfo | None) -> None:
     function = FunctionInfo(gathered.module, node.name, node, cls, scope)
-    if cls is not None:
-        cls.methods[node.name] = function
-    else:
+    if cls is None:
         scope.define(function)
+    elif node.name not in cls.methods or _SETTERS.isdisjoint(function.decorators):
+        cls.methods[node.name] = function  # whoever reads a property calls its getter
     scope.contain(function)
     _scan(gathered, node.body, function, None)
     for decorator in node.decorator_list:
@@ -156,6 +156,9 @@ def _enter_function(gathered: _Pass, node: FunctionNode, scope: FunctionInfo, cl
             gathered.names(function).words.add(name)
     # inner functions come first, so that their words reach the outer ones in one pass
     gathered.module.functions.append(function)
+
+
+_SETTERS = frozenset({"setter", "deleter"})
 
 
 def _enter_class(gathered: _Pass, node: ast.ClassDef, scope: FunctionInfo) -> None:
