@@ -61,14 +61,13 @@ def _leaks(
 ) -> Iterator[tuple[Event, dict[Site, ModeFact]]]:
     """Yield the training forwards among the `events` of a place, with the eval() calls that leak into each."""
     events, everything = list(events), list(everything)
-    evaluated = {
-        (event.key.oid, fact)
-        for event in everything
-        if event.key.kind == FORWARD and not event.training
-        for snapshot in event.snapshots
-        for fact in snapshot.modes
-        if _left_in_eval(fact)
-    }
+    evaluated: set[tuple[int | ClassInfo, ModeFact]] = set()
+    for event in everything:
+        if event.key.kind == FORWARD and not event.training:
+            facts_left = {fact for snapshot in event.snapshots for fact in snapshot.modes if _left_in_eval(fact)}
+            evaluated |= {(event.key.oid, fact) for fact in facts_left}
+            if event.function.cls is not None:  # `net.infer(x)` runs the parts of the network
+                evaluated |= {(event.function.cls, fact) for fact in facts_left}
     for event in events:
         if not event.training or not _steps(event) or _readied_by_a_method(event, context):
             continue
@@ -293,13 +292,15 @@ def _left_in_eval(fact: ModeFact) -> bool:
     return fact.mode == EVAL and fact.site is not None and not fact.how.endswith((".from_pretrained()", ".load()"))
 
 
-def _leaked(event: Event, events: Iterable[Event], evaluated: set[tuple[int, ModeFact]]) -> list[ModeFact]:
+def _leaked(event: Event, events: Iterable[Event], evaluated: set[tuple[int | ClassInfo, ModeFact]]) -> list[ModeFact]:
     """Return the eval() calls whose effect arrives at a training forward that also runs in another mode."""
     ways = [other for other in events if _comes_before(other, event)]
     every = {fact for way in ways for snapshot in way.snapshots for fact in _told_apart(snapshot.modes)}
     if not {fact.mode for fact in every} & {TRAIN, ENTRY}:
         return []  # always in evaluation mode: frozen on purpose
-    return [fact for fact in every if (event.key.oid, fact) in evaluated]
+    classes = (snapshot.obj.cls for snapshot in event.snapshots if isinstance(snapshot.obj.cls, ClassInfo))
+    models = {event.key.oid, *classes}
+    return [fact for fact in every if any((model, fact) in evaluated for model in models)]
 
 
 def _comes_before(other: Event, event: Event) -> bool:

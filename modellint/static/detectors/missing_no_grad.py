@@ -163,7 +163,7 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
         return Confidence.LIKELY  # a script trains, and shows what came of it
     if cut_off and has_loaded_weights(snapshot) and not event.model_trained:
         return Confidence.LIKELY
-    if cut_off and _PREDICTS.match(event.root.name) and _is_of_an_object(event, context):
+    if cut_off and any(_PREDICTS.match(f.name) for f in functions_around(event)) and _is_of_an_object(event, context):
         return Confidence.LIKELY
     if numbers_only and _is_measured_beside_training(event, context):
         return Confidence.LIKELY

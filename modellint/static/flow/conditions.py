@@ -8,6 +8,7 @@ import re
 from modellint.static.constants import compared
 from modellint.static.flow.machine import Machine
 from modellint.static.flow.state import ConditionKey, State
+from modellint.static.flow.targets import variable_key
 from modellint.static.flow.values import (
     EVAL,
     MODEL,
@@ -17,9 +18,11 @@ from modellint.static.flow.values import (
     ModeFact,
     SavedMode,
     Value,
+    cut_off,
     kinds,
     only_constant,
 )
+from modellint.static.project.names import last_name
 
 _PURE = (ast.Name, ast.Attribute, ast.Constant, ast.Compare, ast.BoolOp, ast.UnaryOp, ast.cmpop, ast.boolop)
 _PURE_REST = (ast.unaryop, ast.expr_context)
@@ -65,6 +68,29 @@ def narrow(machine: Machine, test: ast.expr, holds: bool, state: State) -> None:
         for oid in machine.eval(absent, state).refs:
             if state.heap[oid].kind in (MODEL, OPAQUE):
                 state.heap[oid] = state.heap[oid]._replace(modes=frozenset())
+    elif not holds and (name := _asked_for_tensor(test)) is not None:
+        key = (variable_key(machine, name, state), name)
+        value = state.variables.find(key)
+        if value is not None and value.taint:  # what is no tensor has no graph
+            state.variables[key] = value._replace(taint=cut_off(value.taint))
+
+
+def _asked_for_tensor(test: ast.expr) -> str | None:
+    """Return the variable of which a condition asks whether it is a tensor."""
+    if not isinstance(test, ast.Call) or not test.args or not isinstance(test.args[0], ast.Name):
+        return None
+    others, asks = test.args[1:], last_name(test)
+    if asks == "isinstance" and len(others) == 1:
+        classes = others[0].elts if isinstance(others[0], ast.Tuple) else others
+        asks_it = any(last_name(cls) == "Tensor" for cls in classes)
+    elif asks == "hasattr" and len(others) == 1 and isinstance(others[0], ast.Constant):
+        asks_it = others[0].value in _OF_TENSORS
+    else:
+        asks_it = asks == "is_tensor"
+    return test.args[0].id if asks_it else None
+
+
+_OF_TENSORS = frozenset({"detach", "backward", "requires_grad", "grad_fn"})
 
 
 def _checked(oid: int, holds: bool, state: State) -> None:

@@ -6,7 +6,7 @@ import ast
 import re
 
 from modellint.static.flow.calls import attribute, call_node
-from modellint.static.flow.conditions import compare, truth, truth_of
+from modellint.static.flow.conditions import compare, narrow, truth, truth_of
 from modellint.static.flow.machine import Expressions, Machine
 from modellint.static.flow.names import name_value
 from modellint.static.flow.state import State, join_states
@@ -117,6 +117,8 @@ def _conditional(machine: Machine, node: ast.IfExp, state: State) -> Value:
     if known is not None:
         return machine.eval(node.body if known else node.orelse, state)
     other = state.copy()
+    narrow(machine, node.test, True, state)
+    narrow(machine, node.test, False, other)
     value = join(machine.eval(node.body, state), machine.eval(node.orelse, other))
     replace(state, join_states([state, other]))
     return value

@@ -12,6 +12,7 @@ from modellint.static.flow import data, libraries
 from modellint.static.flow.annotated import declare_as
 from modellint.static.flow.construct import construct_external
 from modellint.static.flow.events import EXPORT, FORWARD, GRAPH_MADE
+from modellint.static.flow.forwards import looks_like_model
 from modellint.static.flow.handed import run_callbacks
 from modellint.static.flow.libraries import IDENTITY
 from modellint.static.flow.machine import Machine
@@ -314,19 +315,24 @@ def _nothing(machine: Machine, args: Args, node: ast.Call, state: State) -> Valu
 
 
 def _isinstance(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
-    """Return whether what is for certain a model is an `nn.Module`, and that it is no dict or list."""
+    """Return whether what is for certain a model is an `nn.Module`, and that it is no dict or list.
+
+    What is called like a model, and is none, has no mode that could be wrong.
+    """
     if len(args.positional) != 2:
         return NOTHING
     asked, classes = args.positional
     objects = [state.heap[oid] for oid in asked.refs]
     known = bool(objects) and all(obj.kind == MODEL and obj.proven and obj.how for obj in objects)
+    module = {symbol.dotted for symbol in classes.symbols if isinstance(symbol, External)} == {"torch.nn.Module"}
+    alike = bool(objects) and all(obj.kind in (MODEL, OPAQUE) and looks_like_model(obj) for obj in objects)
+    if asked.consts is None and module and alike and len(classes.symbols) == 1:
+        return constant(True)
     if not known or asked.consts is not None:
         return NOTHING
     named = node.args[1].elts if isinstance(node.args[1], ast.Tuple) else node.args[1:]
-    if all(isinstance(cls, ast.Name) and cls.id in ("dict", "list", "tuple", "set", "str") for cls in named):
-        return constant(False)
-    module = {symbol.dotted for symbol in classes.symbols if isinstance(symbol, External)} == {"torch.nn.Module"}
-    return constant(True) if module and len(classes.symbols) == 1 else NOTHING
+    plain = all(isinstance(cls, ast.Name) and cls.id in ("dict", "list", "tuple", "set", "str") for cls in named)
+    return constant(False) if plain else NOTHING
 
 
 def _imported(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
@@ -362,9 +368,7 @@ _BUILTINS: dict[str, Handler] = {
     "isinstance": _isinstance,
     "hasattr": lambda m, a, n, s: NOTHING,
     "callable": lambda m, a, n, s: NOTHING,
-    "sum": lambda m, a, n, s: Value(taint=join_all(a.positional).taint),
-    "max": _nothing,
-    "min": _nothing,
+    **dict.fromkeys(("sum", "max", "min"), lambda m, a, n, s: Value(taint=data.with_elements(a, s))),
     "bool": lambda m, a, n, s: a.positional[0] if a.positional else NOTHING,
 }
 

@@ -9,8 +9,8 @@ from typing import Any
 from modellint.static.flow.conditions import truth
 from modellint.static.flow.machine import Machine, Statements
 from modellint.static.flow.state import State, agree
-from modellint.static.flow.targets import assign, elements, iterate
-from modellint.static.flow.values import Value
+from modellint.static.flow.targets import assign, elements, iterate, variable_key
+from modellint.static.flow.values import CONTAINER, Value
 
 
 def _for(machine: Machine, node: ast.For | ast.AsyncFor, state: State) -> list[State]:
@@ -19,10 +19,38 @@ def _for(machine: Machine, node: ast.For | ast.AsyncFor, state: State) -> list[S
     if items is not None:
         return _unrolled(machine, node, items, state)
 
+    rewritten = _rewritten(node)
+
     def bind_next(current: State) -> None:
         assign(machine, node.target, iterate(machine, iterable, current, node.iter), current)
+        if rewritten is not None:
+            _empty(machine, rewritten, current)
 
     return _laps(machine, node, state, bind_next)
+
+
+def _rewritten(node: ast.For | ast.AsyncFor) -> ast.Name | None:
+    """Return the dict whose every value a loop replaces: `for k, v in found.items(): found[k] = v.detach()`."""
+    call, target = node.iter, node.target
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.func.attr != "items":
+        return None
+    held = call.func.value
+    if not isinstance(held, ast.Name) or not isinstance(target, ast.Tuple) or not isinstance(target.elts[0], ast.Name):
+        return None
+    text = f"{held.id}[{target.elts[0].id}]"
+    stored = (goal for inner in node.body if isinstance(inner, ast.Assign) for goal in inner.targets)
+    return held if any(ast.unparse(goal) == text for goal in stored) else None
+
+
+def _empty(machine: Machine, held: ast.Name, state: State) -> None:
+    """Forget what a dict holds: all of it is about to be replaced."""
+    key = (variable_key(machine, held.id, state), held.id)
+    value = state.variables.find(key)
+    if value is None or any(state.heap[oid].kind != CONTAINER for oid in value.refs):
+        return
+    state.variables[key] = value._replace(taint=frozenset())
+    for oid in value.refs:
+        state.heap[oid] = state.heap[oid]._replace(attrs={})
 
 
 def _unrolled(machine: Machine, node: ast.For | ast.AsyncFor, items: list[Value], state: State) -> list[State]:

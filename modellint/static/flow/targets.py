@@ -321,6 +321,8 @@ def element(machine: Machine, value: Value, key: str, state: State, node: ast.AS
             parts.append(_entry(machine, oid, key, "", state))
         elif obj.kind == OPAQUE and not obj.proven and HELD_MODEL.match(key):
             parts.append(_entry(machine, oid, key, key, state))  # `kwargs["model"]`
+        elif _holds_several(obj) and (key == ELEMENT or key.lstrip("-").isdigit()):
+            parts.append(part_of(machine, oid, _singular(obj.name), state))  # what a loop over it gets, too
         elif obj.kind in (MODEL, OPAQUE):
             parts.append(part_of(machine, oid, f"[{key}]", state))
     if exact:
@@ -403,7 +405,7 @@ def iterate(machine: Machine, value: Value, state: State, node: ast.AST) -> Valu
         obj = state.heap[oid]
         if obj.kind == CONTAINER:
             parts.append(join_all(v for k, v in obj.attrs.items() if k != TAINT_HELD))
-        elif obj.kind == OPAQUE and obj.name.endswith(("models", "nets", "networks", "ensemble", "s_model")):
+        elif _holds_several(obj):
             parts.append(part_of(machine, oid, _singular(obj.name), state))
         elif obj.kind == MODEL and isinstance(obj.cls, str) and obj.attrs:
             parts.append(join_all(obj.attrs.values()))  # a ModuleList, a Sequential
@@ -413,5 +415,13 @@ def iterate(machine: Machine, value: Value, state: State, node: ast.AST) -> Valu
     return join_all(found).with_taint(value.taint) if found else Value(taint=value.taint)
 
 
+def _holds_several(obj: Obj) -> bool:
+    """Tell whether an object out of sight is a list of models, as its name says."""
+    return obj.kind == OPAQUE and obj.name.endswith(_SEVERAL)
+
+
+_SEVERAL = ("models", "nets", "networks", "ensemble", "s_model", "model_parts")
+
+
 def _singular(name: str) -> str:
-    return name[:-1] if name.endswith("s") else "model"
+    return name[:-1] if name.endswith("s") and not name.endswith("parts") else "model"

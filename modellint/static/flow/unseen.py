@@ -16,7 +16,10 @@ from modellint.static.flow.targets import TAINT_HELD, part_of
 from modellint.static.flow.touching import touch
 from modellint.static.flow.values import LOADED, NOTHING, OFF, UNKNOWN, UNKNOWN_MODES, VOLATILE, Args, Obj, Value, join
 from modellint.static.flow.vocabulary import FORWARD_METHOD, MODEL_NAME, NOT_MODELS, asks_for_a_loss
+from modellint.static.guards import conditions
 from modellint.static.project import ClassInfo
+from modellint.static.project.names import last_name
+from modellint.static.project.trees import walk
 
 
 def is_given_volatile(obj: Obj, args: Args) -> bool:
@@ -27,12 +30,32 @@ def is_given_volatile(obj: Obj, args: Args) -> bool:
 
 def _comes_from_elsewhere(machine: Machine, cls: ClassInfo, name: str) -> bool:
     """Tell whether a method that a class lacks is a function put into it (`decode = decode_function`), or another's."""
+    return _lacks(machine, cls, name) or _is_put_in(machine, cls, name) or machine.classes.stores(cls, "__class__")
+
+
+def _is_asked_for(machine: Machine, node: ast.Call, name: str) -> bool:
+    """Tell whether a call stands under a condition that what it is called of has that method."""
+    asked = (call for test, holds in conditions(machine.frame.function, node) if holds for call in walk(test))
+    return any(
+        isinstance(call, ast.Call)
+        and last_name(call) == "hasattr"
+        and len(call.args) == 2
+        and isinstance(call.args[1], ast.Constant)
+        and call.args[1].value == name
+        for call in asked
+    )
+
+
+def _is_put_in(machine: Machine, cls: ClassInfo, name: str) -> bool:
+    """Tell whether the body of a class, or of a base, assigns a name, which counts as stored in what is around it."""
+    return any(name in owner.scope.stores for owner in machine.project.ancestry(cls)[0])
+
+
+def _lacks(machine: Machine, cls: ClassInfo, name: str) -> bool:
+    """Tell whether a class in sight from its bases on has no such method: another of the objects is meant."""
     mine, outside = machine.project.ancestry(cls)
-    # what a class body assigns counts as stored in what is around it
-    given = any(name in owner.scope.stores for owner in mine)
-    # a class in sight from its bases on has no other methods: what is called is another of the objects this may be
-    lacks = _PLAIN_BASES.issuperset(outside) and not any("__getattr__" in owner.methods for owner in mine)
-    return given or lacks or machine.classes.stores(cls, "__class__")
+    hidden = any("__getattr__" in owner.methods for owner in mine) or _is_put_in(machine, cls, name)
+    return _PLAIN_BASES.issuperset(outside) and not hidden
 
 
 _PLAIN_BASES = WITHOUT_LAYERS | {"torch.nn.Module"}
@@ -63,6 +86,9 @@ def model_method(machine: Machine, oid: int, name: str, args: Args, node: ast.Ca
         and not machine.classes.stores(cls, name)
         and (not runs or _comes_from_elsewhere(machine, cls, name))
     ):
+        if _lacks(machine, cls, name) and _is_asked_for(machine, node, name):
+            # it is not what is meant here: `if hasattr(net, "tracking"): net.tracking()` readies another one
+            state.heap[oid] = obj._replace(modes=obj.modes | UNKNOWN_MODES)
         return machine.out_of_sight(node, args, state)  # what a base defines, or a function put into the class
     if not runs:
         touch(machine, oid, state)
@@ -70,7 +96,7 @@ def model_method(machine: Machine, oid: int, name: str, args: Args, node: ast.Ca
     if data.SETS_MODE.search(name) and not runs:
         state.heap[oid] = obj._replace(modes=UNKNOWN_MODES)
         return machine.out_of_sight(node, args, state)
-    if runs or (cls is not None and args.positional and machine.classes.may_be_part(cls, name)):
+    if runs or (cls is not None and args.every() and machine.classes.may_be_part(cls, name)):
         part = part_of(machine, oid, name, state)
         inner = next(iter(part.refs))
         chosen = inner if cls is not None and not runs else oid
