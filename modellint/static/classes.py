@@ -282,6 +282,10 @@ class Classes:
             return Dependence(NO)
         symbol = self.project.resolve_in(scope, text)
         if symbol is None:
+            tables = [v.value for v in values_of(scope, text) if isinstance(v, ast.Subscript)]
+            if tables and all(isinstance(table, ast.Dict) for table in tables):
+                # `norm = {"bn": nn.BatchNorm2d, "none": nn.Identity}[norm]`: a norm is there to be used
+                return given.joined(given.of_table(self, table, scope)._replace(hints=True) for table in tables)
             if first in arguments and "." not in text:
                 return Dependence(UNKNOWN, "", frozenset({first}))
             made = values_of(scope, text)

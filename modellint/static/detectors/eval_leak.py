@@ -14,6 +14,7 @@ from modellint.static.confidence import Case, weighed
 from modellint.static.context import FileContext, Finding
 from modellint.static.dependence import NO
 from modellint.static.detectors.one_flag import put_back_alone
+from modellint.static.evidence import is_no_model
 from modellint.static.flow.events import EVAL_AGAIN, FORWARD, CallSite, Event
 from modellint.static.flow.frames import call_at, holds
 from modellint.static.flow.values import ENTRY, EVAL, TRAIN, ModeFact, Modes, Site, kinds
@@ -71,7 +72,7 @@ def _leaks(
     for event in events:
         if not event.training or not _steps(event) or _readied_by_a_method(event, context):
             continue
-        if all(snapshot.obj.depends == NO for snapshot in event.snapshots):
+        if all(snapshot.obj.depends == NO or is_no_model(event, snapshot) for snapshot in event.snapshots):
             continue
         left = (f for f in _leaked(event, events, evaluated) if not _in_the_last_turn(event, f, everything))
         facts = {f.site: f for f in left if f.site is not None and not _put_back(f, context)}

@@ -18,7 +18,6 @@ from modellint.static.flow.values import (
     ModeFact,
     SavedMode,
     Value,
-    cut_off,
     kinds,
     only_constant,
 )
@@ -71,8 +70,8 @@ def narrow(machine: Machine, test: ast.expr, holds: bool, state: State) -> None:
     elif not holds and (name := _asked_for_tensor(test)) is not None:
         key = (variable_key(machine, name, state), name)
         value = state.variables.find(key)
-        if value is not None and value.taint:  # what is no tensor has no graph
-            state.variables[key] = value._replace(taint=cut_off(value.taint))
+        if value is not None and value.taint:  # what is no tensor was not computed by a forward
+            state.variables[key] = value._replace(taint=frozenset())
 
 
 def _asked_for_tensor(test: ast.expr) -> str | None:

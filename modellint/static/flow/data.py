@@ -276,6 +276,7 @@ def accumulated(
 
 def _collected(machine: Machine, node: ast.Call, item: Value, state: State) -> frozenset[int]:
     """Note that a loop that trains in each turn collects results together with their graphs."""
+    item = item.with_taint(with_elements(Args((item,)), state))
     if not item.taint or not trains_in_each_turn(machine) or not isinstance(node.func, ast.Attribute):
         return frozenset()
     events = machine.recorder.events
