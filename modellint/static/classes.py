@@ -19,7 +19,7 @@ from modellint.static.attributes import (
     owner_of,
     stored,
 )
-from modellint.static.dependence import NO, UNKNOWN, YES, Dependence
+from modellint.static.dependence import NO, OF_LIBRARY, UNKNOWN, YES, Dependence
 from modellint.static.guards import choices, values_of, walk_own
 from modellint.static.knowledge import Knowledge
 from modellint.static.naming import PREPARES_DATA
@@ -345,7 +345,7 @@ class Classes:
             if _is_zero(chance):
                 return Dependence(NO)
             number = f"(p={chance.value!r})" if isinstance(chance, ast.Constant) else ""
-            layer = name + number if name[:1].isupper() else f"a layer of {name}"
+            layer = name + number if name[:1].isupper() else OF_LIBRARY + name
             return Dependence(YES, layer) if chance is None or scope is None else given.of_option(chance, scope, layer)
         switches = self.knowledge.dependent_with.get(dotted)
         if switches is not None and name in _RECURRENT and _is_one(_argument(call, ("num_layers",), 2)):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 YES, NO, UNKNOWN = "yes", "no", "unknown"
+OF_LIBRARY = "a layer of "
+"""How a detail begins that is a network of a library, which is known to have such layers, not a layer in sight."""
 
 
 class Option(NamedTuple):

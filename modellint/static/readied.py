@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+from typing import Any
 
 from modellint.static.attributes import stored
 from modellint.static.context import FileContext
-from modellint.static.flow.events import Event
+from modellint.static.flow.events import Event, Snapshot
 from modellint.static.narrowing import attribute_of
-from modellint.static.project import FunctionInfo
+from modellint.static.project import ClassInfo, FunctionInfo
 
 _MAX_FILES = 12
 
@@ -25,6 +26,21 @@ def runs_readied_parts(event: Event, context: FileContext) -> bool:
     """
     methods = _methods_named(event, context)
     return bool(methods) and all(_runs_readied(method, context) for method in methods)
+
+
+def readies_in_forward(event: Event, snapshot: Snapshot, context: FileContext) -> bool:
+    """Tell whether the forward of a model puts all parts that it runs into evaluation mode: `self.generator.eval()`."""
+    cls = snapshot.obj.cls
+    forward = context.project.method(cls, "forward") if isinstance(cls, ClassInfo) else None
+    if forward is None or event.key.detail not in ("", "forward", "__call__"):
+        return False
+    switched = {attribute_of(call.func.value, forward.self_name or "") for call in _evals(forward)}
+    run = context.classes.parts_run(forward)
+    return bool(switched) and bool(run) and run <= switched
+
+
+def _evals(method: FunctionInfo) -> list[Any]:
+    return [call for call in method.calls_of("eval") if isinstance(call.func, ast.Attribute)]
 
 
 def _methods_named(event: Event, context: FileContext) -> list[FunctionInfo]:

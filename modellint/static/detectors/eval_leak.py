@@ -74,7 +74,7 @@ def _leaks(
             continue
         if all(snapshot.obj.depends == NO or is_no_model(event, snapshot) for snapshot in event.snapshots):
             continue
-        left = (f for f in _leaked(event, events, evaluated) if not _in_the_last_turn(event, f, everything))
+        left = (f for f in _leaked(event, events, evaluated, context) if not _in_the_last_turn(event, f, everything))
         facts = {f.site: f for f in left if f.site is not None and not _put_back(f, context)}
         if facts:
             yield event, facts
@@ -293,14 +293,20 @@ def _left_in_eval(fact: ModeFact) -> bool:
     return fact.mode == EVAL and fact.site is not None and not fact.how.endswith((".from_pretrained()", ".load()"))
 
 
-def _leaked(event: Event, events: Iterable[Event], evaluated: set[tuple[int | ClassInfo, ModeFact]]) -> list[ModeFact]:
+def _leaked(
+    event: Event,
+    events: Iterable[Event],
+    evaluated: set[tuple[int | ClassInfo, ModeFact]],
+    context: FileContext,
+) -> list[ModeFact]:
     """Return the eval() calls whose effect arrives at a training forward that also runs in another mode."""
     ways = [other for other in events if _comes_before(other, event)]
     every = {fact for way in ways for snapshot in way.snapshots for fact in _told_apart(snapshot.modes)}
     if not {fact.mode for fact in every} & {TRAIN, ENTRY}:
         return []  # always in evaluation mode: frozen on purpose
-    classes = (snapshot.obj.cls for snapshot in event.snapshots if isinstance(snapshot.obj.cls, ClassInfo))
-    models = {event.key.oid, *classes}
+    models: set[int | ClassInfo] = {event.key.oid}
+    if event.function.cls is None or not context.classes.is_module(event.function.cls):
+        models |= {snapshot.obj.cls for snapshot in event.snapshots if isinstance(snapshot.obj.cls, ClassInfo)}
     return [fact for fact in every if any((model, fact) in evaluated for model in models)]
 
 

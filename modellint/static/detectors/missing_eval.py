@@ -12,7 +12,7 @@ from modellint.diagnostic import Confidence, Severity
 from modellint.static.comments import says_mode_is_meant
 from modellint.static.confidence import Case, weighed
 from modellint.static.context import FileContext, Finding
-from modellint.static.dependence import NO, YES
+from modellint.static.dependence import NO, OF_LIBRARY, YES
 from modellint.static.evidence import PREDICTS, as_trained, is_explained, is_inference, is_no_model, wrong_call
 from modellint.static.flow.events import FORWARD, Event, Snapshot
 from modellint.static.flow.frames import call_at
@@ -35,7 +35,7 @@ from modellint.static.overriding import forgets_eval
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.names import last_name
 from modellint.static.purpose import functions_around, named_for_inference
-from modellint.static.readied import readies_itself, runs_readied_parts
+from modellint.static.readied import readies_in_forward, readies_itself, runs_readied_parts
 from modellint.static.seldom import seldom_switched
 from modellint.static.sites import Place, called_from, calls_at, places, shown_at, written_at
 from modellint.static.snapshots import has_loaded_weights, in_eval, in_train, open_mode, records
@@ -55,6 +55,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
         relevant = [s for s in event.snapshots if is_inference(event, s) or is_explained(event, s)]
         relevant = [s for s in relevant if not _follows_owner(event, s, context)]
         relevant = [s for s in relevant if not _is_function(event, s, context) and not _gathers_statistics(event)]
+        relevant = [s for s in relevant if not readies_in_forward(event, s, context)]
         relevant = [s for s in relevant if not (_is_switched_for_a_while(event, s) or _is_set_apart(event, s, context))]
         wrong = [s for s in relevant if in_train(s) or as_trained(event, s) or seldom_switched(s.modes, context)]
         if wrong:
@@ -203,6 +204,8 @@ def _has_learned_in_part(event: Event, snapshot: Snapshot, context: FileContext)
     """Tell whether layers of a model are new, beside a library's network with weights: its predictions are none yet."""
     cls = snapshot.obj.cls
     if event.model_trained or snapshot.obj.weights != frozenset({RANDOM}) or not isinstance(cls, ClassInfo):
+        return False
+    if not snapshot.obj.detail.startswith(OF_LIBRARY):
         return False
     made = context.weights.of(cls)
     return made.loads_parts and (made.fresh or made.may_load)

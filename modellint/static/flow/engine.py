@@ -112,7 +112,7 @@ class FileAnalysis:
 
         Also those that call them for that: `def evaluate(net): net.predict(x)` does not say what it is given.
         """
-        asked = {f.name for f in self.module.functions if _asks_an_argument(f, names)}
+        asked = {f.name for f in self.module.functions if f.cls is None and _asks_an_argument(f, names)}
         self._run(self._caller_relevance, names | asked)
 
     def _run(self, relevance: Relevance, names: frozenset[str] | None) -> None:

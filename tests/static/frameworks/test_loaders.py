@@ -205,6 +205,25 @@ SILENT = {
             model = init_detector("config.py", "weights.pth")
             return inference_detector(model, image)
     """,
+    "a detector of OpenMMLab's registry that is switched": """
+        import torch
+        from mmcv.parallel import MMDataParallel
+        from mmdet.models import build_detector
+
+        def detect(cfg, images):
+            model = MMDataParallel(build_detector(cfg.model))
+            model.eval()
+            with torch.no_grad():
+                return [model(return_loss=False, img=image).cpu().numpy() for image in images]
+    """,
+    "a loss of OpenMMLab's registry": """
+        import torch
+        from mmseg.models import build_loss
+
+        def measure(cfg, logits, target):
+            with torch.no_grad():
+                return build_loss(cfg.loss)(logits, target).item()
+    """,
     "segmentation_models_pytorch from the hub": """
         import torch
         import segmentation_models_pytorch as smp
@@ -271,6 +290,19 @@ SILENT = {
 }
 
 FOUND = {
+    "OpenMMLab's registries return training mode": """
+        import torch
+        from mmcv.parallel import MMDataParallel
+        from mmcv.runner import load_checkpoint
+        from mmdet.models import build_detector
+
+        def detect(cfg, path, images):
+            model = build_detector(cfg.model)
+            load_checkpoint(model, path)
+            model = MMDataParallel(model)
+            with torch.no_grad():
+                return [model(return_loss=False, img=image).cpu().numpy() for image in images]  # ML101
+    """,
     "timm returns training mode": """
         import timm
         import torch
