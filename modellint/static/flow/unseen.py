@@ -96,7 +96,8 @@ def model_method(machine: Machine, oid: int, name: str, args: Args, node: ast.Ca
     if data.SETS_MODE.search(name) and not runs:
         state.heap[oid] = obj._replace(modes=UNKNOWN_MODES)
         return machine.out_of_sight(node, args, state)
-    if runs or (cls is not None and args.every() and machine.classes.may_be_part(cls, name)):
+    is_part = cls is not None and args.every() and not name.endswith("_type")  # `net.in_type(x)` names what x is
+    if runs or (cls is not None and is_part and machine.classes.may_be_part(cls, name)):
         part = part_of(machine, oid, name, state)
         inner = next(iter(part.refs))
         chosen = inner if cls is not None and not runs else oid

@@ -419,6 +419,84 @@ def test_found(lint: Lint, name: str) -> None:
     lint(FOUND[name], rules=["ML101", "ML103", "ML201"])
 
 
+FORWARD = """
+        import torch
+        from torch import nn
+
+        class Gan(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.generator = nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.1))
+                self.critic = nn.Sequential(nn.Linear(8, 1), nn.Dropout(0.1))
+
+            def forward(self, x):
+                self.{SWITCHED}.eval()
+                with torch.no_grad():
+                    return self.generator(x)
+
+            def generate(self, x):
+                return self(x).cpu().numpy()MARK
+
+        def train(gan, loader, optimizer):
+            gan.train()
+            for x, y in loader:
+                optimizer.zero_grad()
+                (gan.critic(gan.generator(x)) - y).abs().mean().backward()
+                optimizer.step()
+
+        def main(loader, x):
+            gan = Gan()
+            train(gan, loader, torch.optim.Adam(gan.parameters()))
+            print(gan.generate(x))
+"""
+
+
+@pytest.mark.parametrize(("switched", "mark"), [("generator", ""), ("critic", "  # ML101")])
+def test_a_forward_that_readies_the_parts_that_it_runs(switched: str, mark: str, lint: Lint) -> None:
+    lint({"gan.py": FORWARD.replace("{SWITCHED}", switched).replace("MARK", mark)}, rules=["ML101"])
+
+
+NORMS = """
+        import torch
+        from torch import nn
+
+        def get_norm(norm, channels):
+            norm = {"bn": nn.BatchNorm2d, "none": nn.Identity}[norm]
+            return norm(channels)
+
+        class Net(nn.Module):
+            def __init__(self, norm):
+                super().__init__()
+                self.conv = nn.Conv2d(3, 8, 3)
+                self.norm = get_norm(norm, 8)
+
+            def forward(self, x):
+                return self.norm(self.conv(x))
+
+        def validate(net, val_loader):
+            net.eval()
+            with torch.no_grad():
+                print(sum((net(x) - y).abs().mean().item() for x, y in val_loader))
+            BACK
+
+        def main(args, loader, val_loader):
+            net = Net(args.norm)
+            optimizer = torch.optim.Adam(net.parameters())
+            net.train()
+            for step, (x, y) in enumerate(loader):
+                optimizer.zero_grad()
+                (net(x) - y).abs().mean().backward()MARK
+                optimizer.step()
+                if step % 1000 == 0:
+                    validate(net, val_loader)
+"""
+
+
+@pytest.mark.parametrize(("back", "mark"), [("net.train()", ""), ("pass", "  # ML103")])
+def test_a_norm_that_a_table_names_depends_on_the_mode(back: str, mark: str, lint: Lint) -> None:
+    lint({"run.py": NORMS.replace("BACK", back).replace("MARK", mark)}, rules=["ML103"])
+
+
 EPOCH = """
         import torch
         from torch import Tensor
