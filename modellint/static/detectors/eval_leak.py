@@ -67,7 +67,7 @@ def _leaks(
         if event.key.kind == FORWARD and not event.training:
             facts_left = {fact for snapshot in event.snapshots for fact in snapshot.modes if _left_in_eval(fact)}
             evaluated |= {(event.key.oid, fact) for fact in facts_left}
-            if event.function.cls is not None:  # `net.infer(x)` runs the parts of the network
+            if event.function.cls is not None:  # `net.infer(x)` runs parts of it. equivalent: a type is narrowed
                 evaluated |= {(event.function.cls, fact) for fact in facts_left}
     for event in events:
         if not event.training or not _steps(event) or _readied_by_a_method(event, context):

@@ -105,21 +105,21 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
     sets_eval = (in_eval(snapshot) or by_its_class) and any(fact.site is not None for fact in snapshot.modes)
     if sets_eval and event.result_dropped and _is_read_by_a_hook(event):
         return Confidence.LIKELY
-    if sets_eval and not differentiated and _is_timed(event):
-        return Confidence.LIKELY
     named = means_inference(event)
     shown = SHOWN | _COUNTED if named else SHOWN  # a caller may drop what an evaluation has counted and logged
     dropped = event.result_dropped and shown.isdisjoint(event.uses)
-    between = _is_between_switches(event)
-    if dropped and not (keeps_its_numbers(event) or between) and not has_loaded_weights(snapshot):
+    between, timed = _is_between_switches(event), sets_eval and _is_timed(event)
+    if dropped and not (keeps_its_numbers(event) or between or timed) and not has_loaded_weights(snapshot):
         return None
     if isinstance(snapshot.obj.cls, ClassInfo) and context.weights.is_function(snapshot.obj.cls):
         return None
     if volatile:
         return Confidence.CERTAIN
+    numbers_only = not event.kept and not event.goes_on_with_graph
+    if timed and numbers_only and not differentiated:
+        return Confidence.LIKELY
     if is_test_code(event) or is_shape_check(event, snapshot) or is_compared(event):
         return None
-    numbers_only = not event.kept and not event.goes_on_with_graph
     if between and numbers_only:
         return Confidence.LIKELY
     cut_off = "detached" in event.uses and numbers_only
@@ -169,8 +169,8 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
         return Confidence.LIKELY
     if event.kept and _has_its_own_way_in(event, context):
         return Confidence.LIKELY  # `test()` calls `forward()`, as `optimize_parameters()` does, and trains nothing
-    if sets_eval and named and event.kept and event.model_trained and over_held_out_data(event):
-        return Confidence.LIKELY  # an object counts what was right
+    if sets_eval and event.model_trained and over_held_out_data(event):
+        return Confidence.LIKELY  # whatever becomes of it: an object counts what was right
     if acts_by_name(event) and numbers_only:
         return Confidence.LIKELY  # an environment takes no graph
     if named and predicts and ENTRY in kinds(snapshot.modes):
@@ -205,10 +205,8 @@ def _rows_of(function: FunctionInfo, text: str) -> list[int]:
 
 
 def _is_timed(event: Event) -> bool:
-    """Tell whether a loop runs a forward between two looks at the clock, and does nothing with what it gives."""
-    if event.uses or event.kept or event.model_trained or not event.loops:
-        return False
-    rows = [call.lineno for call in event.function.calls_of(*_CLOCKS)]
+    """Tell whether a loop runs a forward between two looks at the clock: a benchmark."""
+    rows = [call.lineno for call in event.function.calls_of(*_CLOCKS)] if event.loops else []
     return any(row < event.site.row for row in rows) and any(row > event.site.end_row for row in rows)
 
 
@@ -259,11 +257,9 @@ def _has_its_own_way_in(event: Event, context: FileContext) -> bool:
 
     That one does not wait for what this one keeps.
     """
-    root = event.root
-    if root.cls is None or event.root_trains or speaks_of_inference(root.name) is not True:
+    if event.root.cls is None or speaks_of_inference(event.root.name) is not True:
         return False
-    same = (other for other in seen_in(context) if other.site == event.site and other.training)
-    return any(other.root is not root and other.root.cls is not None for other in same)
+    return any(other.site == event.site and other.training for other in seen_in(context))
 
 
 def _is_of_an_object(event: Event, context: FileContext) -> bool:
@@ -364,19 +360,13 @@ def _for_callers(event: Event) -> bool:
 
 def _goes_through_data(event: Event, snapshot: Snapshot) -> bool:
     """Tell whether a function loads a model itself and runs it over all that there is: its callers get mere data."""
-    loads = not {"load_state_dict", "from_pretrained"}.isdisjoint(event.root.callees)
-    return bool(event.loops) and loads and has_loaded_weights(snapshot) and _is_readied_in(event.root, event)
+    return bool(event.loops) and has_loaded_weights(snapshot)
 
 
 def _readies_itself(event: Event) -> bool:
     """Tell whether a method is named for prediction and calls eval() itself: nobody trains on what it returns."""
-    return _PREDICTS.match(event.root.name) is not None and _is_readied_in(event.root, event)
-
-
-def _is_readied_in(function: FunctionInfo, event: Event) -> bool:
-    """Tell whether the mode of a model is set in a function."""
     sites = (fact.site for snapshot in event.snapshots for fact in snapshot.modes)
-    return any(site is not None and holds(function, site) for site in sites)
+    return _PREDICTS.match(event.root.name) is not None and any(holds(event.root, site) for site in sites)
 
 
 def _finding(event: Event, snapshot: Snapshot, site: Site, confidence: Confidence, context: FileContext) -> Finding:
