@@ -225,6 +225,9 @@ def _explain(error: Any) -> str:
     if error.validator == "pattern":
         about = error.schema.get("description") if isinstance(error.schema, dict) else None
         return f"{error.instance!r} does not match {error.validator_value}" + (f" ({about})" if about else "")
+    if error.validator == "minProperties" and error.instance:
+        others = [name for name in error.schema.get("properties", {}) if name not in error.instance]
+        return f"says nothing with {', '.join(error.instance)} alone; give one of {', '.join(others)}"
     if error.validator in ("anyOf", "oneOf"):
         if names := _one_of(error):
             return f"takes one of {', '.join(names[:-1])} and {names[-1]}"

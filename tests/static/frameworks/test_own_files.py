@@ -88,6 +88,11 @@ def test_every_example_of_the_documentation_is_valid(tmp_path: Path, block: str)
         (HEAD + "loader: []\n", "4: loader"),
         (HEAD + "contexts:\n  - calls: [zoo.frozen]\n    grad: off\n", "6: contexts[0].grad: "),
         (LOADER + "    when:\n      - {is: 1, mode: train}\n", "9: loaders[0].when[0]"),
+        (
+            LOADER + "    when:\n      - {argument: x, is: 1}\n",
+            "9: loaders[0].when[0]: says nothing with argument, is alone; give one of position, mode",
+        ),
+        (LOADER + "    versions: banana\n", "8: loaders[0].versions: 'banana' does not match "),
         ("name: zoo\nroots: []\nabout: x\n", "2: roots"),
         ("- a\n", "1: "),
         ("", "1: "),
