@@ -14,7 +14,6 @@ from modellint.static.confidence import Case, weighed
 from modellint.static.context import FileContext, Finding
 from modellint.static.dependence import NO
 from modellint.static.detectors.one_flag import put_back_alone
-from modellint.static.evidence import is_no_model
 from modellint.static.flow.events import EVAL_AGAIN, FORWARD, CallSite, Event
 from modellint.static.flow.frames import call_at, holds
 from modellint.static.flow.values import ENTRY, EVAL, TRAIN, ModeFact, Modes, Site, kinds
@@ -67,14 +66,14 @@ def _leaks(
         if event.key.kind == FORWARD and not event.training:
             facts_left = {fact for snapshot in event.snapshots for fact in snapshot.modes if _left_in_eval(fact)}
             evaluated |= {(event.key.oid, fact) for fact in facts_left}
-            if event.function.cls is not None:  # `net.infer(x)` runs parts of it. equivalent: a type is narrowed
-                evaluated |= {(event.function.cls, fact) for fact in facts_left}
+            # `net.infer(x)` runs the parts of the network
+            evaluated |= {(cls, fact) for fact in facts_left if (cls := event.function.cls) is not None}
     for event in events:
         if not event.training or not _steps(event) or _readied_by_a_method(event, context):
             continue
-        if all(snapshot.obj.depends == NO or is_no_model(event, snapshot) for snapshot in event.snapshots):
+        if all(snapshot.obj.depends == NO for snapshot in event.snapshots):
             continue
-        left = (f for f in _leaked(event, events, evaluated, context) if not _in_the_last_turn(event, f, everything))
+        left = (f for f in _leaked(event, events, evaluated) if not _in_the_last_turn(event, f, everything))
         facts = {f.site: f for f in left if f.site is not None and not _put_back(f, context)}
         if facts:
             yield event, facts
@@ -293,20 +292,14 @@ def _left_in_eval(fact: ModeFact) -> bool:
     return fact.mode == EVAL and fact.site is not None and not fact.how.endswith((".from_pretrained()", ".load()"))
 
 
-def _leaked(
-    event: Event,
-    events: Iterable[Event],
-    evaluated: set[tuple[int | ClassInfo, ModeFact]],
-    context: FileContext,
-) -> list[ModeFact]:
+def _leaked(event: Event, events: Iterable[Event], evaluated: set[tuple[int | ClassInfo, ModeFact]]) -> list[ModeFact]:
     """Return the eval() calls whose effect arrives at a training forward that also runs in another mode."""
     ways = [other for other in events if _comes_before(other, event)]
     every = {fact for way in ways for snapshot in way.snapshots for fact in _told_apart(snapshot.modes)}
     if not {fact.mode for fact in every} & {TRAIN, ENTRY}:
         return []  # always in evaluation mode: frozen on purpose
-    models: set[int | ClassInfo] = {event.key.oid}
-    if event.function.cls is None or not context.classes.is_module(event.function.cls):
-        models |= {snapshot.obj.cls for snapshot in event.snapshots if isinstance(snapshot.obj.cls, ClassInfo)}
+    classes = (snapshot.obj.cls for snapshot in event.snapshots if isinstance(snapshot.obj.cls, ClassInfo))
+    models: set[int | ClassInfo] = {event.key.oid, *classes}
     return [fact for fact in every if any((model, fact) in evaluated for model in models)]
 
 

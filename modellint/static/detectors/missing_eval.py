@@ -98,7 +98,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
         confidence = Confidence.POSSIBLE  # the same code, under another condition, is right
     elif (
         hides_children(snapshot, context.classes)
-        or _has_learned_in_part(event, snapshot, context)
+        or _has_learned_in_part(event, snapshot)
         or _without_dropout(event)
         or _draws_by_dropout(snapshot)
         or any(says_mode_is_meant(event.function, event.site.row) for event, _ in bad)
@@ -200,15 +200,13 @@ def _follows_owner(event: Event, snapshot: Snapshot, context: FileContext) -> bo
     return all(fact.by_constructor or (mine and fact.by_library) for fact in snapshot.modes)
 
 
-def _has_learned_in_part(event: Event, snapshot: Snapshot, context: FileContext) -> bool:
-    """Tell whether layers of a model are new, beside a library's network with weights: its predictions are none yet."""
-    cls = snapshot.obj.cls
-    if event.model_trained or snapshot.obj.weights != frozenset({RANDOM}) or not isinstance(cls, ClassInfo):
-        return False
-    if not snapshot.obj.detail.startswith(OF_LIBRARY):
-        return False
-    made = context.weights.of(cls)
-    return made.loads_parts and (made.fresh or made.may_load)
+def _has_learned_in_part(event: Event, snapshot: Snapshot) -> bool:
+    """Tell whether a model was neither loaded nor trained, and what depends on the mode is a library's network in it.
+
+    That may have weights, the layers beside it have none yet: its predictions are no predictions.
+    """
+    obj = snapshot.obj
+    return obj.weights == frozenset({RANDOM}) and not event.model_trained and obj.detail.startswith(OF_LIBRARY)
 
 
 _TRANSLATES = re.compile(r"Generator")

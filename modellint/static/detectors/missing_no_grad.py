@@ -116,7 +116,7 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
     if volatile:
         return Confidence.CERTAIN
     numbers_only = not event.kept and not event.goes_on_with_graph
-    if timed and numbers_only and not differentiated:
+    if timed and numbers_only:
         return Confidence.LIKELY
     if is_test_code(event) or is_shape_check(event, snapshot) or is_compared(event):
         return None
