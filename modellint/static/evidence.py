@@ -14,6 +14,7 @@ from modellint.static.flow.vocabulary import LOSS_METHOD, OTHER_FRAMEWORKS
 from modellint.static.guards import conditions, own, path_to
 from modellint.static.naming import snake, speaks_of_inference
 from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project.facts import is_none
 from modellint.static.project.names import last_name
 from modellint.static.purpose import (
     acts,
@@ -144,7 +145,7 @@ def is_no_model(event: Event, snapshot: Snapshot) -> bool:
         return True
     if event.key.detail == "run":
         call = call_at(event.function, event.site)
-        return call is not None and len(call.args) > 1 and _is_none(call.args[0])
+        return call is not None and len(call.args) > 1 and is_none(call.args[0])
     return _TRANSFORM.search(event.text) is not None
 
 
@@ -187,10 +188,6 @@ def _used_in_branches(event: Event) -> Iterator[set[str]]:
             nodes = [n for s in (outer.body if inner in outer.body else outer.orelse) for n in ast.walk(s)]
             names = {node.id for node in nodes if isinstance(node, ast.Name)}
             yield names | {last_name(node.func) or "" for node in nodes if isinstance(node, ast.Call)}
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 _CRITERION = re.compile(

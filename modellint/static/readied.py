@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
 
 from modellint.static.attributes import stored
 from modellint.static.context import FileContext
@@ -34,13 +33,10 @@ def readies_in_forward(event: Event, snapshot: Snapshot, context: FileContext) -
     forward = context.project.method(cls, "forward") if isinstance(cls, ClassInfo) else None
     if forward is None or event.key.detail not in ("", "forward", "__call__"):
         return False
-    switched = {attribute_of(call.func.value, forward.self_name or "") for call in _evals(forward)}
+    owners = (call.func.value for call in forward.calls_of("eval") if isinstance(call.func, ast.Attribute))
+    switched = {attribute_of(owner, forward.self_name or "") for owner in owners}
     run = context.classes.parts_run(forward)
     return bool(switched) and bool(run) and run <= switched
-
-
-def _evals(method: FunctionInfo) -> list[Any]:
-    return [call for call in method.calls_of("eval") if isinstance(call.func, ast.Attribute)]
 
 
 def _methods_named(event: Event, context: FileContext) -> list[FunctionInfo]:

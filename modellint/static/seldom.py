@@ -13,7 +13,7 @@ from modellint.static.flow.values import EVAL, TRAIN, Modes, Site, kinds
 from modellint.static.guards import conditions
 from modellint.static.naming import snake
 from modellint.static.project import FunctionInfo
-from modellint.static.project.facts import parameters
+from modellint.static.project.facts import is_none, parameters
 from modellint.static.project.trees import walk
 from modellint.static.sites import calls_at
 
@@ -49,12 +49,8 @@ def _asks_for_option(function: FunctionInfo, test: ast.expr) -> bool:
         if not (isinstance(test.ops[0], ast.IsNot) and isinstance(test.comparators[0], ast.Constant)):
             return False
         test = test.left
-    left_out = {argument.arg for argument, default in parameters(function) if _is_none(default)}
+    left_out = {argument.arg for argument, default in parameters(function) if is_none(default)}
     return isinstance(test, ast.Name) and test.id in left_out
-
-
-def _is_none(default: ast.expr | None) -> bool:
-    return isinstance(default, ast.Constant) and default.value is None
 
 
 def _is_about_machines(test: ast.expr) -> bool:

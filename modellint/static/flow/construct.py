@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from modellint.static import given
 from modellint.static.dependence import NO, UNKNOWN, YES, Dependence
@@ -133,24 +134,24 @@ def _with_given(obj: Obj, state: State) -> Obj:
 
 def _wraps_what_is_out_of_sight(machine: Machine, cls: ClassInfo, args: Args) -> bool:
     """Tell whether a constructor is given something unknown for a parameter that is called like a model."""
-    init = machine.project.method(cls, "__init__")
-    if init is None:
-        return False
     return any(
-        args.get(argument.arg, index) == NOTHING and not _is_of_plain_values(init, argument, default)
-        for index, (argument, default) in enumerate(list(parameters(init))[1:])
-        if MODEL_NAME.match(argument.arg)
+        value == NOTHING and not plain and MODEL_NAME.match(argument.arg) is not None
+        for argument, value, plain in _taken(machine, cls, args)
     )
 
 
 def _plain_arguments(machine: Machine, cls: ClassInfo, args: Args) -> list[Value]:
     """Return what a constructor is given for parameters that take texts and numbers: `gnn="gin"`, of `args.model`."""
+    return [value for _, value, plain in _taken(machine, cls, args) if value is not None and plain]
+
+
+def _taken(machine: Machine, cls: ClassInfo, args: Args) -> Iterator[tuple[ast.arg, Value | None, bool]]:
+    """Yield the parameters of a constructor, what each is given, and whether it takes a text or a number."""
     init = machine.project.method(cls, "__init__")
     if init is None:
-        return []
-    placed = enumerate(list(parameters(init))[1:])
-    given_as = (args.get(a.arg, index) for index, (a, default) in placed if _is_of_plain_values(init, a, default))
-    return [value for value in given_as if value is not None]
+        return
+    for index, (argument, default) in enumerate(list(parameters(init))[1:]):
+        yield argument, args.get(argument.arg, index), _is_of_plain_values(init, argument, default)
 
 
 def _is_of_plain_values(init: FunctionInfo, argument: ast.arg, default: ast.expr | None) -> bool:

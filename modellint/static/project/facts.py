@@ -399,6 +399,11 @@ def _is_message(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Assign) and isinstance(statement.value, (ast.Constant, ast.JoinedStr))
 
 
+def is_none(node: ast.expr | None) -> bool:
+    """Tell whether an expression is `None`; what is not there is none."""
+    return isinstance(node, ast.Constant) and node.value is None
+
+
 def is_plain(annotation: ast.expr | None) -> bool:
     """Tell whether an annotation is of numbers or texts, or of lists of them: nothing that could be a model."""
     nodes = [] if annotation is None else list(walk(annotation))

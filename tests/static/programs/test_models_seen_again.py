@@ -7,20 +7,8 @@ from collections.abc import Mapping
 import pytest
 
 from tests.static.conftest import Lint
+from tests.static.programs.networks import NET
 
-NET = """
-        import torch
-        from torch import nn
-
-        class Net(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.fc = nn.Linear(8, 2)
-                self.drop = nn.Dropout(0.1)
-
-            def forward(self, x):
-                return self.drop(self.fc(x))
-"""
 IN_VAIN = """
         import torch
         from registry import KINDS

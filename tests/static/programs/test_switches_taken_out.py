@@ -7,21 +7,9 @@ from collections.abc import Mapping
 import pytest
 
 from tests.static.conftest import Lint
+from tests.static.programs.networks import NET
 
 RULES = ("ML101", "ML103", "ML201")
-NET = """
-        import torch
-        from torch import nn
-
-        class Net(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.fc = nn.Linear(8, 2)
-                self.drop = nn.Dropout(0.1)
-
-            def forward(self, x):
-                return self.drop(self.fc(x))
-"""
 COUNTED = """
         import torch
         from torch import nn
