@@ -59,7 +59,7 @@ def _one_of_several(machine: Machine, node: ast.FunctionDef | ast.AsyncFunctionD
 
 
 def _class_body(machine: Machine, node: ast.ClassDef, cls: ClassInfo, state: State) -> None:
-    """Keep the models that the body of a class assigns, and its variables that wait for one."""
+    """Keep the models that the body of a class assigns, its variables that wait for one, and its constants."""
     held: dict[str, Value] = {}
     for statement in node.body:
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) and held:
@@ -70,7 +70,10 @@ def _class_body(machine: Machine, node: ast.ClassDef, cls: ClassInfo, state: Sta
             value = machine.eval(statement.value, state)
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
             for target in targets:
-                if isinstance(target, ast.Name) and (value.refs or value.symbols or value == NONE):
+                if not isinstance(target, ast.Name):
+                    continue
+                # what is written in capitals no object changes: `Mode.TRAIN`
+                if value.refs or value.symbols or value == NONE or (value.consts and target.id.isupper()):
                     christen(target.id, value, state)
                     state.variables[class_home(machine, cls), target.id] = held[target.id] = value
 

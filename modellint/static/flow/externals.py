@@ -32,6 +32,7 @@ from modellint.static.flow.values import (
     VOLATILE,
     Args,
     External,
+    ModuleValue,
     Obj,
     Partial,
     SuperProxy,
@@ -43,7 +44,7 @@ from modellint.static.flow.values import (
     only_constant,
 )
 from modellint.static.flow.vocabulary import ESTIMATORS
-from modellint.static.project import ClassInfo
+from modellint.static.project import ClassInfo, Symbol
 
 Handler: TypeAlias = Callable[[Machine, Args, ast.Call, State], Value]
 EXPORTS = frozenset(
@@ -256,6 +257,20 @@ def _vars(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
     return machine.container(node, state, {ELEMENT: held}, "dict")
 
 
+def _own_names(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
+    """Return the file itself for `globals()`, which is mostly asked for a class or function by its name."""
+    module = machine.frame.module
+    return Value(symbols=(ModuleValue(Symbol(machine.project.paths.dotted(module.path), module)),))
+
+
+def _named(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
+    """Return what `eval("Net")` names; of anything else that it evaluates nothing is known."""
+    known = only_constant(args.positional[0]) if len(args.positional) == 1 else None
+    if known is None or not isinstance(known[0], str) or not known[0].isidentifier():
+        return NOTHING
+    return machine.eval(ast.copy_location(ast.Name(known[0], ast.Load()), node), state)
+
+
 def _setattr(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
     known = only_constant(args.positional[1]) if len(args.positional) == 3 else None
     if known is not None and isinstance(known[0], str):
@@ -356,6 +371,8 @@ _BUILTINS: dict[str, Handler] = {
     "getattr": _getattr,
     "__import__": _imported,
     "vars": _vars,
+    "globals": _own_names,
+    "eval": _named,
     "setattr": _setattr,
     "super": _super,
     "print": _print,

@@ -176,6 +176,9 @@ def class_variable(machine: Machine, cls: ClassInfo, name: str, state: State) ->
     """Return the value of a variable of `cls` or of a base class; None where none was assigned in sight."""
     for owner in machine.project.ancestry(cls)[0]:
         value = state.variables.find((class_home(machine, owner), name))
+        if value is None and name in owner.scope.stores:
+            machine.ensure_module(owner.module, state)  # a class is known from its text, its variables from running it
+            value = state.variables.find((class_home(machine, owner), name))
         if value is not None:
             return value
     return None
