@@ -11,11 +11,12 @@ from typing import TypeVar
 from modellint.static.context import FileContext
 from modellint.static.dependence import YES
 from modellint.static.flow.vocabulary import OTHER_FRAMEWORKS
-from modellint.static.guards import assignments, own, walk_own
+from modellint.static.guards import assignments, own, values_of, walk_own
 from modellint.static.naming import MOVES
 from modellint.static.narrowing import MODULE, attribute_of, bound_to
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import parameters
+from modellint.static.project.names import last_name
 from modellint.static.project.trees import walk
 
 T = TypeVar("T")
@@ -34,6 +35,9 @@ _MODELS = re.compile(
     r"(^|_)(models|modules|networks|nets|encoders|decoders|generators|discriminators|experts|backbones)$"
 )
 """Names of arguments that hold several models."""
+_MAKER = re.compile(rf"(^|_)({'|'.join(_LAYERS)}|classifier|discriminator|generator)(_cls|_class|_type|_fn)?$")
+"""Names of arguments that make layers."""
+_LISTS = frozenset({"List", "list", "Tuple", "tuple", "Sequence", "Iterable", "Collection"})
 _LIST_OF_MODULES = re.compile(r"\b([Ll]ist|[Tt]uple|Sequence|Iterable|Collection)\[(torch\.)?(nn\.)?Module\b")
 _NO_LAYERS = OTHER_FRAMEWORKS | {"torch", "numpy", "typing", "collections", "copy"}
 
@@ -145,10 +149,20 @@ class Makers:
             what, kept = "a list", True
         for argument, _ in parameters(method) if isinstance(source, ast.Name) else ():
             if _is_name(source, argument.arg) and id(source) not in self.proven:
-                text = ast.unparse(argument.annotation) if argument.annotation is not None else ""
-                told = _LIST_OF_MODULES.search(text) is not None
-                return what if told or (not kept and not text and _MODELS.search(argument.arg)) else ""
+                told = argument.annotation is not None and self._lists_modules(method, argument.annotation)
+                named = argument.annotation is None and _MODELS.search(argument.arg) is not None
+                return what if told or (not kept and named) else ""
         return ""
+
+    def _lists_modules(self, method: FunctionInfo, annotation: ast.expr) -> bool:
+        """Tell whether an annotation says that an argument is a list of modules, of torch's class or the project's."""
+        if _LIST_OF_MODULES.search(ast.unparse(annotation)):
+            return True
+        if not isinstance(annotation, ast.Subscript) or last_name(annotation.value) not in _LISTS:
+            return False
+        symbol = self.context.project.resolve_in(method, annotation.slice)
+        cls = symbol.target if symbol is not None else None
+        return isinstance(cls, ClassInfo) and self.context.classes.is_module(cls) and self._matters(cls)
 
     def moves(self, value: ast.expr) -> bool:
         """Tell whether `value` is a list of what somebody gave, each moved to a device: tensors or modules."""
@@ -158,20 +172,35 @@ class Makers:
         return elt.func.attr in ("to", "cuda") and isinstance(elt.func.value, ast.Name)
 
     def is_layer_by_name(self, method: FunctionInfo, node: ast.expr) -> bool:
-        """Tell whether what is named for layers makes `node`, a class out of sight, or a factory, which may ask one; or
-        whether it is a variable whose parameters the method asks for: `Adam(member.parameters())`."""
+        """Tell whether what is named for layers makes `node`: a class out of sight, a factory, which may ask one, or an
+        argument, which may be one of torch's by default; or whether it is a variable for such a layer, or one whose
+        parameters the method asks for: `Adam(member.parameters())`."""
         if isinstance(node, ast.Name):
             asked = (call.func for call in method.calls_of("parameters", "named_parameters"))
-            return any(isinstance(func, ast.Attribute) and _is_name(func.value, node.id) for func in asked)
+            if any(isinstance(func, ast.Attribute) and _is_name(func.value, node.id) for func in asked):
+                return True
+            made = values_of(method, node.id)
+            return len(made) == 1 and isinstance(made[0], ast.Call) and self._calls_argument(method, made[0])
         if not isinstance(node, ast.Call):
             return False
         if isinstance(node.func, ast.Attribute) and node.func.attr in _HAND_BACK:
             return self.is_layer_by_name(method, node.func.value)
+        if self._calls_argument(method, node):
+            return True
         symbol = self.context.project.resolve_in(method, node.func)
         if symbol is None or isinstance(symbol.target, ClassInfo) or symbol.dotted.split(".", 1)[0] in _NO_LAYERS:
             return False
         name = symbol.dotted.rsplit(".", 1)[-1]
         return (_CLASS if name[:1].isupper() else _FACTORY).search(name) is not None
+
+    def _calls_argument(self, method: FunctionInfo, call: ast.Call) -> bool:
+        """Tell whether a call makes a layer by an argument: `rnn_type(size)`, which is `nn.GRU` by default."""
+        for argument, default in parameters(method):
+            if _is_name(call.func, argument.arg) and (call.args or call.keywords):
+                if default is not None and self.builds(method, default, set()):
+                    return True
+                return argument.annotation is None and default is None and _MAKER.search(argument.arg) is not None
+        return False
 
     def _matters(self, cls: ClassInfo) -> bool:
         """Tell whether a module of the project has a mode, weights or buffers, as far as that is in sight."""

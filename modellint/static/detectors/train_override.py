@@ -33,6 +33,8 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             continue
         if not _needs_more(method) and all(isinstance(s, ast.Raise) or _is_docstring(s) for s in method.body):
             continue  # who inherits may give it a `mode`
+        if _is_of_a_trainer(context, cls, method):
+            continue
         problem = _refuses(method)
         if "eval" in cls.methods:  # both are its own: what else they do to each other is its own business
             problem = problem if _is_torchs_in_the_end(context, cls) else ""
@@ -43,6 +45,17 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             again = _with_itself_again(method)
             related = ((context.site(again), "the call"),) if again is not None else ()
             yield Finding(site, {"class": cls.name, "problem": problem}, related=related)
+
+
+def _is_of_a_trainer(context: FileContext, cls: ClassInfo, method: FunctionInfo) -> bool:
+    """Tell whether a `train` runs the training: of a module that is no network, and that nobody switches."""
+    if any("forward" in base.methods for base in context.project.ancestry(cls)[0]):
+        return False
+    inside = (node for loop in own(method, ast.While, ast.For) for node in walk(loop))
+    return any(_TRAINS.search(last_name(node) or "") for node in inside if isinstance(node, ast.Call))
+
+
+_TRAINS = re.compile(r"^(train|fit)_\w|step$|backward|epoch")
 
 
 def _parts_of_modules(context: FileContext) -> list[ClassInfo]:

@@ -185,28 +185,35 @@ class _ClassReader:
         """Yield `self.space.part = ...` and `self.parts["a"] = ...`, where a module joins a plain container."""
         in_space = isinstance(target, ast.Attribute)
         owner, depth = (target.value, 0) if isinstance(target, ast.Attribute) else owner_of(target)
+        confidence = Confidence.CERTAIN
         if not held.container(value) and not held.is_module(value):
-            return
+            if not self._is_layer_called_of(held, owner, value):
+                return
+            confidence = Confidence.LIKELY
         attribute = self._new(held, owner, reported)
         if attribute is not None:
             kind = kind_of([made for _, made in stores_of(self.cls, attribute)])
             kind = "a namespace" if in_space else kind  # equivalent: for the message
-            yield self._grown(node, attribute, f"{kind} of dicts" if depth > 1 else kind)
+            yield self._grown(node, attribute, f"{kind} of dicts" if depth > 1 else kind, confidence)
 
     def _joined(self, held: Holdings, call: ast.Call, place: ast.expr, reported: set[str]) -> Iterator[Finding]:
         """Yield `self.parts.append(...)` of a module, or of what something named for layers makes and is called."""
         owner, depth = owner_of(place)
         confidence = Confidence.CERTAIN
         if not held.takes_in(call):
-            attribute = attribute_of(owner, held.method.self_name or "")
-            if attribute is None or not self.makers.is_layer_by_name(held.method, call.args[-1]):
-                return
-            if not calls_elements(self.cls, attribute):
+            if not self._is_layer_called_of(held, owner, call.args[-1]):
                 return
             confidence = Confidence.LIKELY
         if (attribute := self._new(held, owner, reported)) is not None:
             kind = kind_of([value for _, value in stores_of(self.cls, attribute)])
             yield self._grown(call, attribute, f"{kind} of lists" if depth else "a list", confidence)
+
+    def _is_layer_called_of(self, held: Holdings, owner: ast.expr, node: ast.expr) -> bool:
+        """Tell whether something named for layers makes `node`, and a method calls what is in `owner`, an attribute."""
+        attribute = attribute_of(owner, held.method.self_name or "")
+        if attribute is None or not self.makers.is_layer_by_name(held.method, node):
+            return False
+        return calls_elements(self.cls, attribute)
 
     def _new(self, held: Holdings, owner: ast.expr, reported: set[str]) -> str | None:
         """Return the attribute that is `owner`, once: a plain container of which torch does not know."""
