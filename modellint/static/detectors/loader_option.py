@@ -19,7 +19,7 @@ from modellint.static.merge import merged
 from modellint.static.naming import snake
 from modellint.static.origins import CallView, Origin, Resolver
 from modellint.static.project import FunctionInfo
-from modellint.static.project.facts import called_name
+from modellint.static.project.facts import called_name, parameters
 from modellint.static.project.names import last_name
 
 
@@ -33,6 +33,8 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     """
     options = rule.rule.detector_options
     words = [*options["arguments"], *options.get("through", {})]
+    if options.get("held-out-names"):
+        yield from _by_default(context, options)
     makers = {name for name in context.callees if name == "partial" or "oader" in name}  # equivalent: spares the search
     names: set[str] = set()
     candidates = False
@@ -82,6 +84,26 @@ def _named_for_tests(context: FileContext, makers: set[str], options: Mapping[st
             named = any(_TESTS.search(snake(name)) and not names_training(name) for name in names)
             if named and (data is None or not speaks_of_training(data)):
                 yield value
+
+
+def _by_default(context: FileContext, options: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield the arguments that are true by default of functions named for loaders of test data, which pass them on."""
+    for scope in context.module.functions:
+        name = snake(scope.name)
+        if not _TESTS.search(name) or not _GIVES_DATA.search(name) or "train" in name:
+            continue
+        for argument, default in parameters(scope):
+            on = isinstance(default, ast.Constant) and default.value is True
+            if on and argument.arg in options["arguments"] and _passes_on(scope, argument.arg):
+                yield Finding(context.site(argument), {"loader": scope.name}, Confidence.LIKELY)
+
+
+def _passes_on(scope: FunctionInfo, name: str) -> bool:
+    given = (keyword for call in scope.calls for keyword in call.keywords if keyword.arg == name)
+    return any(isinstance(keyword.value, ast.Name) and keyword.value.id == name for keyword in given)
+
+
+_GIVES_DATA = re.compile(r"data_?(loader|set)")
 
 
 def _assigned(scope: FunctionInfo) -> Iterator[tuple[list[str], ast.Call]]:
