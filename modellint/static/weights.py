@@ -21,6 +21,11 @@ LEARNED = re.compile(
     r"^(Lazy)?(Linear|Bilinear|Conv(Transpose)?[123]d|Embedding(Bag)?|RNN|LSTM|GRU|RNNCell|LSTMCell|GRUCell|"
     r"MultiheadAttention|Transformer\w*)$"
 )
+_GRAPH_LAYERS = re.compile(
+    r"^torch_geometric\.nn\.([a-z_]+\.)*(\w+Conv|Linear|MLP|\w*Embedding|Node2Vec|MetaPath2Vec|GCN|GraphSAGE|GIN|GAT|PNA|"
+    r"EdgeCNN|DimeNet\w*|SchNet|AttentiveFP|LightGCN|GraphUNet)$"
+)
+"""Layers and models of PyTorch Geometric that learn; its pools, aggregations and containers hold what they are given."""
 _SCALES = re.compile(r"Norm(\dd)?$|PReLU$")  # they learn, but nobody notices while they are new
 _LOADS = re.compile(r"load|restore|resume|pretrain|from_file|download|fetch|(^|_)ckpt|_checkpoint$|^copy_$")
 _PLAIN_FILES = re.compile(r"^(json|yaml|toml|tomllib|omegaconf|OmegaConf|configparser)\b|^(safe_load|autoload)$")
@@ -198,7 +203,7 @@ class Weights:
         if dotted == "torch.nn.Parameter":  # one without a gradient is a constant
             frozen = any(k.arg == "requires_grad" and ast.unparse(k.value) == "False" for k in call.keywords)
             return _NEITHER if frozen else Made(learns=True)
-        if dotted.startswith("torch.nn.") and LEARNED.match(last):
+        if (dotted.startswith("torch.nn.") and LEARNED.match(last)) or _GRAPH_LAYERS.match(dotted):
             return Made(learns=True, fresh=True)
         library, built = dotted.split(".", 1)[0], last[:1].isupper()
         return Made(may_load=built and library not in _LAYER_LIBRARIES, foreign=built and library in _BASES - {"torch"})

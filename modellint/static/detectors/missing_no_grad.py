@@ -173,7 +173,7 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
         return Confidence.LIKELY  # whatever becomes of it: an object counts what was right
     if acts_by_name(event) and numbers_only:
         return Confidence.LIKELY  # an environment takes no graph
-    if named and predicts and ENTRY in kinds(snapshot.modes):
+    if named and predicts and (ENTRY in kinds(snapshot.modes) or _is_as_built(event, snapshot)):
         forgotten = (
             _forgets_both(event, snapshot, context)
             or sibling_switches_autograd_off(event, context)
@@ -291,6 +291,11 @@ def _is_readied_by_its_class(event: Event, snapshot: Snapshot) -> bool:
         return False
     by_hand = all(fact.by_eval for fact in snapshot.modes if fact.mode == EVAL)
     return by_hand and event.root.cls is not None and event.text.startswith(f"{event.root.self_name}.")
+
+
+def _is_as_built(event: Event, snapshot: Snapshot) -> bool:
+    """Tell whether a method runs what its object built, in a mode that another one may have changed since."""
+    return event.root.cls is not None and all(fact.by_constructor for fact in snapshot.modes)
 
 
 def _is_seen_whole(event: Event, snapshot: Snapshot) -> bool:
