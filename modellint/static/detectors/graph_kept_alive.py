@@ -12,9 +12,11 @@ from modellint.static.context import FileContext, Finding
 from modellint.static.family import runs_without_gradients
 from modellint.static.flow.data import AVERAGED, COLLECTED
 from modellint.static.flow.events import ACCUMULATE, Event
+from modellint.static.flow.frames import call_at
 from modellint.static.guards import own
 from modellint.static.merge import merged
 from modellint.static.naming import snake
+from modellint.static.project.trees import walk
 from modellint.static.purpose import is_test_code
 from modellint.static.sites import places, seen_in
 
@@ -34,7 +36,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             collected = event.key.detail == COLLECTED
             if {"returned", "passed"} & event.uses and not (source.training and _trains_here(event)):
                 continue
-            if collected and (not source.training or "passed" in event.uses):
+            if collected and (not source.training or "passed" in event.uses or _is_another_entry(event)):
                 continue
             if _begins_anew(event) or _counts(event) or _by_hand(source) or _is_step_of_module(event, context):
                 continue
@@ -109,6 +111,20 @@ def _counts(event: Event) -> bool:
     """Tell whether a sum is one of hits, samples or positions, by its name: such numbers come without a graph."""
     name = snake(event.text)
     return bool(_COUNT.search(name)) and not _LOSS.search(name)
+
+
+def _is_another_entry(event: Event) -> bool:
+    """Tell whether only entries of a result are kept that are named for no loss: `result["boxes"]` of one with both.
+
+    What a model out of sight puts beside its loss may be arrays.
+    """
+    call = call_at(event.function, event.site)
+    nodes = [node for item in call.args for node in walk(item)] if call is not None else []
+    keys = [
+        node.slice.value for node in nodes if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)
+    ]
+    names = [snake(key) for key in keys if isinstance(key, str)]
+    return bool(names) and not any(map(_LOSS.search, names))
 
 
 def _is_step_of_module(event: Event, context: FileContext) -> bool:
