@@ -230,7 +230,7 @@ class Classes:
                 continue
             where = owner_of(function, call)
             found = _placed(found, where)
-            if where and found.answer == YES and self._is_converted(function, where):
+            if where and found.answer == YES and (_is_readied(function, where) or self._is_converted(function, where)):
                 found = Dependence(UNKNOWN)
             if found.answer == YES:
                 if where and never_runs(function, where):
@@ -324,12 +324,12 @@ class Classes:
         return any(self.is_module(cls) and self.dependence(cls).answer == YES for cls in scope.module.classes)
 
     def _switches_itself(self, cls: ClassInfo) -> bool:
-        """Tell whether a new instance of `cls` puts itself into evaluation mode: it is so within a new whole."""
+        """Tell whether a new instance of `cls` puts itself into evaluation mode, with weights perhaps that it loads: it
+        is so within a new whole."""
         init = self.project.method(cls, "__init__")
-        if init is None or init.node is None:
+        if init is None:
             return False
-        last = init.node.body[-1]
-        return isinstance(last, ast.Expr) and ast.unparse(last) == f"{init.self_name}.eval()"
+        return any(ast.unparse(call) == f"{init.self_name}.eval()" for call in init.calls_of("eval"))
 
     def of_external(self, dotted: str, call: ast.Call | None, scope: FunctionInfo | None = None) -> Dependence:
         """Tell whether the outside class or factory `dotted`, called as in `call` (in `scope`), depends on the mode."""
@@ -369,6 +369,12 @@ class Classes:
             return Dependence(UNKNOWN, hints=hints)
         builds_layers = name[:1].isupper() and not dotted.startswith("torch.")
         return Dependence(UNKNOWN if builds_layers and first_part(dotted) not in _OF_PYTHON else NO)
+
+
+def _is_readied(function: FunctionInfo, attribute: str) -> bool:
+    """Tell whether a function puts a part that it builds into evaluation mode: `self.net.eval()`."""
+    owners = (call.func.value for call in function.calls_of("eval") if isinstance(call.func, ast.Attribute))
+    return any(attribute_of(owner, function.self_name or "") == attribute for owner in owners)
 
 
 def _is_plain_value(method: FunctionInfo, value: ast.expr) -> bool:

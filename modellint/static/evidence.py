@@ -137,7 +137,8 @@ _PLAIN = frozenset({"", "forward", "__call__"})
 
 def is_no_model(event: Event, snapshot: Snapshot) -> bool:
     """Tell whether what is called is a loss, a transform of data, or a session of ONNX Runtime: `run(None, feeds)`."""
-    if _CRITERION.search(event.text) and LOSS_METHOD.match(event.key.detail) is None:
+    # `losses["gan"](x)` as well as `self.criterion(x)`
+    if _CRITERION.search(event.text.partition("[")[0]) and LOSS_METHOD.match(event.key.detail) is None:
         return True  # `net.loss(batch)` is an event only of a model that is switched
     if isinstance(snapshot.obj.cls, ClassInfo):
         return False

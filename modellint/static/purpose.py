@@ -126,24 +126,35 @@ def means_inference(event: Event) -> bool:
     return named_for_inference(event) or over_held_out_data(event) or called_for_inference(event)
 
 
-_TRAINING_FLAG = re.compile(r"^(is_train(ing)?|training|train(ing)?_mode)$")
+_TRAINING_FLAG = re.compile(r"^(is_train(ing)?|training)$")
 _EVALUATES = re.compile(r"(^|_)(eval|test|val|predict|infer|accura|scor|metric)")
 
 
 def asked_to_train(event: Event) -> bool:
     """Tell whether a caller tells what runs the model that this is training: `sample(net, is_train=True)`.
 
-    What evaluates or predicts by its name may be told which half of the data to look at.
+    What evaluates or predicts by its name may be told which half of the data to look at, unless it is told the mode.
     """
     return any(
-        keyword.arg is not None
-        and _TRAINING_FLAG.match(keyword.arg)
-        and isinstance(keyword.value, ast.Constant)
+        isinstance(keyword.value, ast.Constant)
         and keyword.value.value is True
+        and _asks_for_training(step, keyword.arg)
         for step in event.key.chain
-        if not _EVALUATES.search(snake(step.callee.name)) and (call := call_at(step.caller, step.site)) is not None
+        if (call := call_at(step.caller, step.site)) is not None
         for keyword in call.keywords
     )
+
+
+def _asks_for_training(step: CallSite, argument: str | None) -> bool:
+    """Tell whether a flag, by its name, makes a call train, or run in training mode."""
+    if argument is None:
+        return False
+    if _MODE_FLAG.search(argument):
+        return True
+    return _TRAINING_FLAG.match(argument) is not None and not _EVALUATES.search(snake(step.callee.name))
+
+
+_MODE_FLAG = re.compile(r"train(ing)?_mode$")
 
 
 def picks_training(event: Event) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -25,7 +26,7 @@ _GRAPH_LAYERS = re.compile(
     r"^torch_geometric\.nn\.([a-z_]+\.)*(\w+Conv|Linear|MLP|\w*Embedding|Node2Vec|MetaPath2Vec|GCN|GraphSAGE|GIN|GAT|PNA|"
     r"EdgeCNN|DimeNet\w*|SchNet|AttentiveFP|LightGCN|GraphUNet)$"
 )
-"""Layers and models of PyTorch Geometric that learn; its pools, aggregations and containers hold what they are given."""
+"""Layers and models of PyTorch Geometric that learn; its pools and containers hold what they are given."""
 _SCALES = re.compile(r"Norm(\dd)?$|PReLU$")  # they learn, but nobody notices while they are new
 _LOADS = re.compile(r"load|restore|resume|pretrain|from_file|download|fetch|(^|_)ckpt|_checkpoint$|^copy_$")
 _PLAIN_FILES = re.compile(r"^(json|yaml|toml|tomllib|omegaconf|OmegaConf|configparser)\b|^(safe_load|autoload)$")
@@ -35,9 +36,8 @@ _PARAMETER = frozenset({"data", "weight", "bias"})
 _BASES = frozenset(
     "torch object abc typing transformers huggingface_hub lightning pytorch_lightning torchvision timm nn".split()
 )
-_LAYER_LIBRARIES = frozenset(
-    "torch einops math numpy builtins typing collections functools itertools timm torchvision transformers "
-    "torch_geometric torch_scatter copy os re warnings logging abc enum dataclasses pathlib random".split()
+_LAYER_LIBRARIES = sys.stdlib_module_names | frozenset(
+    "torch einops numpy timm torchvision transformers torch_geometric torch_scatter".split()
 )
 _MAX_FUNCTIONS = 120
 

@@ -59,8 +59,13 @@ _DICTS = frozenset({"dict", "OrderedDict"})
 def is_plain(cls: ClassInfo, attribute: str) -> bool:
     """Tell whether `self.attribute` is made as a plain container in a class, and nowhere as one of torch."""
     made = [value for _, value in stores_of(cls, attribute)]
-    registers = any(isinstance(value, ast.Call) and last_name(value) in CONTAINERS for value in made)
-    return not registers and any(map(is_container, made))
+    return not is_registering(cls, attribute) and any(map(is_container, made))
+
+
+def is_registering(cls: ClassInfo, attribute: str) -> bool:
+    """Tell whether `self.attribute` is made as a container of torch in a class."""
+    made = (value for _, value in stores_of(cls, attribute))
+    return any(isinstance(value, ast.Call) and last_name(value) in CONTAINERS for value in made)
 
 
 def stores_of(cls: ClassInfo, attribute: str) -> list[tuple[ast.stmt, ast.expr]]:

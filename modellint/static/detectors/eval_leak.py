@@ -71,12 +71,36 @@ def _leaks(
     for event in events:
         if not event.training or not _steps(event) or _readied_by_a_method(event, context):
             continue
+        if _TEACHER.search(event.text):
+            continue  # which a student learns from, through its graph perhaps
         if all(snapshot.obj.depends == NO for snapshot in event.snapshots):
             continue
         left = (f for f in _leaked(event, events, evaluated) if not _in_the_last_turn(event, f, everything))
-        facts = {f.site: f for f in left if f.site is not None and not _put_back(f, context)}
+        left = (f for f in left if not _put_back(f, context) and not _is_for_no_training(f, event, context))
+        facts = {f.site: f for f in left if f.site is not None}
         if facts:
             yield event, facts
+
+
+_TEACHER = re.compile(r"teacher", re.I)
+
+
+def _is_for_no_training(fact: ModeFact, event: Event, context: FileContext) -> bool:
+    """Tell whether eval() is called under an option of the object for which its training returns at once.
+
+    `if self.frozen: self.model.eval()`, and `if self.frozen: return` of the method that trains.
+    """
+    ends = {
+        ast.unparse(node.test)
+        for function in functions_around(event)
+        for node in function.body
+        if isinstance(node, ast.If) and isinstance(node.body[-1], ast.Return)
+    }
+    return any(
+        holds and ast.unparse(test) in ends
+        for function, call in calls_at(context, fact.site)
+        for test, holds in conditions(function, call)
+    )
 
 
 def _looks(event: Event) -> Confidence:

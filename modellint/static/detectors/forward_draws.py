@@ -98,11 +98,16 @@ def run_by_forward(cls: ClassInfo) -> list[FunctionInfo]:
             if not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name):
                 continue
             other = cls.methods.get(func.attr) if func.value.id == method.self_name else None
-            if other is None or _JOB_METHOD.search(other.name) or _hands_out_noise(other):
+            if other is None or _JOB_METHOD.search(other.name) or _hands_out_noise(other) or _registers(other):
                 continue
             if other not in found and not guarded(method, call):  # equivalent: without it, recursion never ends
                 found.append(other)
     return found
+
+
+def _registers(method: FunctionInfo) -> bool:
+    """Tell whether a method draws what the module keeps from then on, when it is first run."""
+    return not {"register_buffer", "register_parameter", "Parameter"}.isdisjoint(method.callees)
 
 
 def _tells(statement: ast.stmt) -> bool:

@@ -196,7 +196,8 @@ def _follows_owner(event: Event, snapshot: Snapshot, context: FileContext) -> bo
     if cls is None or not context.classes.may_be_module(cls):
         return False
     features = snapshot.grad.state != OFF and PREDICTS.isdisjoint(event.uses)
-    mine = features and event.text.startswith(f"{event.root.self_name}.")
+    built = snapshot.obj.weights == frozenset({RANDOM})  # by a configuration: as good as a layer of its own
+    mine = (features or built) and event.text.startswith(f"{event.root.self_name}.")
     return all(fact.by_constructor or (mine and fact.by_library) for fact in snapshot.modes)
 
 

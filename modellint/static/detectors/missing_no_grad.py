@@ -24,6 +24,7 @@ from modellint.static.family import builds_what_differentiates, differentiates, 
 from modellint.static.flow.events import FORWARD, Event, Snapshot
 from modellint.static.flow.frames import call_at, holds
 from modellint.static.flow.values import ENTRY, EVAL, OFF, ON, Site, kinds
+from modellint.static.flow.vocabulary import LOSS_METHOD
 from modellint.static.guards import bindings, conditions, own
 from modellint.static.left_open import (
     leaves_it_to_others,
@@ -140,7 +141,8 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
     if sets_eval and event.root.is_body and (has_loaded_weights(snapshot) or event.model_trained):
         if named or (shown_by_a_script and not event.result_dropped):
             return Confidence.LIKELY
-    if sets_eval and not event.model_trained and sibling_switches_autograd_off(event, context):
+    gives_loss = LOSS_METHOD.match(event.root.name) is not None
+    if sets_eval and not event.model_trained and not gives_loss and sibling_switches_autograd_off(event, context):
         return Confidence.LIKELY  # it has one purpose for all of its methods
     evaluates = event.model_trained and (over_held_out_data(event) or called_for_inference(event))
     if predicts and (ready or (evaluates and (in_train(snapshot) or as_trained(event, snapshot)))):
@@ -173,7 +175,8 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
         return Confidence.LIKELY  # whatever becomes of it: an object counts what was right
     if acts_by_name(event) and numbers_only:
         return Confidence.LIKELY  # an environment takes no graph
-    if named and predicts and (ENTRY in kinds(snapshot.modes) or _is_as_built(event, snapshot)):
+    as_built = numbers_only and _is_as_built(event, snapshot)
+    if named and predicts and (as_built or ENTRY in kinds(snapshot.modes)):
         forgotten = (
             _forgets_both(event, snapshot, context)
             or sibling_switches_autograd_off(event, context)

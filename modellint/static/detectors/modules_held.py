@@ -13,6 +13,7 @@ from modellint.static.detectors.containers import (
     is_plain,
     is_plain_local,
     is_record,
+    is_registering,
     kept_in_attributes,
     kind_of,
     moved_by_hand,
@@ -35,6 +36,10 @@ def taken_in(context: FileContext, method: FunctionInfo) -> set[str]:
     """Return what one method moves, or gives to a container or to another module, by name."""
     found = set(moved_by_hand(method))
     for call in method.calls:
+        place = grown_by(call)
+        attribute = attribute_of(place, method.self_name or "") if place is not None else None
+        if attribute is not None and method.cls is not None and is_registering(method.cls, attribute):
+            found |= {given.id for given in call.args if isinstance(given, ast.Name)}
         if last_name(call) in CONTAINERS or last_name(call) == "__init__":  # of a base, a Sequential say
             for argument in [*call.args, *(k.value for k in call.keywords)]:
                 for node in walk(argument):

@@ -185,6 +185,8 @@ class _ClassReader:
         """Yield `self.space.part = ...` and `self.parts["a"] = ...`, where a module joins a plain container."""
         in_space = isinstance(target, ast.Attribute)
         owner, depth = (target.value, 0) if isinstance(target, ast.Attribute) else owner_of(target)
+        if isinstance(value, ast.Name) and value.id in self.registered:
+            return
         confidence = Confidence.CERTAIN
         if not held.container(value) and not held.is_module(value):
             if not self._is_layer_called_of(held, owner, value):

@@ -38,6 +38,9 @@ def _subscript(machine: Machine, node: ast.Subscript, state: State) -> Value:
     if owner.taint and _is_old_item(node):
         machine.recorder.use(owner.taint, "number")
         return Value(taint=cut_off(owner.taint))
+    if owner.taint and _is_place(node):
+        machine.recorder.use(owner.taint, "prediction")
+        return Value(taint=cut_off(owner.taint))
     found = _slice(machine, node, owner, state) if isinstance(node.slice, ast.Slice) else None
     if found is None:
         found = element(machine, owner, key_of(index), state, node)
@@ -65,6 +68,16 @@ def _is_old_item(node: ast.Subscript) -> bool:
         return False
     first = isinstance(node.slice, ast.Constant) and node.slice.value == 0 and type(node.slice.value) is int
     return first and _NUMBER.search(last_name(node.value.value) or "") is not None
+
+
+def _is_place(node: ast.Subscript) -> bool:
+    """Tell whether this is where the largest number stands, or the like: `scores.max(1)[1]`, the index of a class."""
+    call, place = node.value, node.slice
+    second = isinstance(place, ast.Constant) and place.value == 1 and type(place.value) is int
+    return second and isinstance(call, ast.Call) and bool(call.args or call.keywords) and last_name(call) in _FINDS
+
+
+_FINDS = frozenset({"max", "min", "sort", "median", "mode", "kthvalue", "cummax", "cummin"})
 
 
 def _sequence(machine: Machine, node: ast.Tuple | ast.List | ast.Set, state: State) -> Value:

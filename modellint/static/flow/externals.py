@@ -343,6 +343,8 @@ def _isinstance(machine: Machine, args: Args, node: ast.Call, state: State) -> V
     alike = bool(objects) and all(obj.kind in (MODEL, OPAQUE) and looks_like_model(obj) for obj in objects)
     if asked.consts is None and module and alike and len(classes.symbols) == 1:
         return constant(True)
+    # what a file holds is a model, or a dict of its weights
+    known = known or (alike and all(obj.cls != "torch.load" for obj in objects))
     if not known or asked.consts is not None:
         return NOTHING
     named = node.args[1].elts if isinstance(node.args[1], ast.Tuple) else node.args[1:]
@@ -396,6 +398,7 @@ _FUNCTIONS: dict[str, Handler] = {
     "functools.wraps": _identity_maker,
     "functools.lru_cache": _identity_maker,
     "contextlib.nullcontext": _nullcontext,
+    "itertools.chain": lambda m, a, n, s: join_all(a.positional),
     "importlib.import_module": _imported,
     "types.SimpleNamespace": _namespace,
     "argparse.Namespace": _namespace,

@@ -419,8 +419,9 @@ def iterate(machine: Machine, value: Value, state: State, node: ast.AST) -> Valu
 
 
 def _holds_several(obj: Obj) -> bool:
-    """Tell whether an object out of sight is a list of models, as its name says."""
-    return obj.kind == OPAQUE and obj.name.endswith(_SEVERAL)
+    """Tell whether an object out of sight, or what a library loads, is a list of models, as its name says."""
+    loaded = obj.kind == MODEL and isinstance(obj.cls, str) and not obj.cls.startswith("torch.")
+    return (obj.kind == OPAQUE or loaded) and obj.name.endswith(_SEVERAL)
 
 
 _SEVERAL = ("models", "nets", "networks", "ensemble", "s_model", "model_parts")
