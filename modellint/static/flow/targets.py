@@ -299,7 +299,8 @@ def element(machine: Machine, value: Value, key: str, state: State, node: ast.AS
     parts += [Value(symbols=symbols)] if symbols else []
     by_name = any(isinstance(s, External) and s.dotted.endswith(_DICT) for s in value.symbols)
     modules = [s.symbol for s in value.symbols if isinstance(s, ModuleValue)]
-    if by_name or (modules and key == ELEMENT):
+    other = any(module.target is not machine.frame.module for module in modules)  # `globals()[name]` may be anything
+    if by_name or (other and key == ELEMENT):
         parts.append(member_by_name(machine, value, state))  # `models.__dict__[args.arch]`
     elif modules:
         parts += [member_value(machine, module, key, state) for module in modules]
@@ -325,7 +326,7 @@ def element(machine: Machine, value: Value, key: str, state: State, node: ast.AS
         elif obj.kind == OPAQUE and not obj.proven and HELD_MODEL.match(key):
             parts.append(_entry(machine, oid, key, key, state))  # `kwargs["model"]`
         elif _holds_several(obj) and (key == ELEMENT or key.lstrip("-").isdigit()):
-            parts.append(part_of(machine, oid, _singular(obj.name), state))  # what a loop over it gets, too
+            parts.append(_one_of(machine, oid, state))  # what a loop over it gets, too
         elif obj.kind in (MODEL, OPAQUE):
             parts.append(part_of(machine, oid, f"[{key}]", state))
     if exact:
@@ -409,7 +410,7 @@ def iterate(machine: Machine, value: Value, state: State, node: ast.AST) -> Valu
         if obj.kind == CONTAINER:
             parts.append(join_all(v for k, v in obj.attrs.items() if k != TAINT_HELD))
         elif _holds_several(obj):
-            parts.append(part_of(machine, oid, _singular(obj.name), state))
+            parts.append(_one_of(machine, oid, state))
         elif obj.kind == MODEL and isinstance(obj.cls, str) and obj.attrs:
             parts.append(join_all(obj.attrs.values()))  # a ModuleList, a Sequential
         elif (obj.kind == MODEL and not obj.cls) or (obj.kind == OPAQUE and obj.part):
@@ -422,6 +423,14 @@ def _holds_several(obj: Obj) -> bool:
     """Tell whether an object out of sight, or what a library loads, is a list of models, as its name says."""
     loaded = obj.kind == MODEL and isinstance(obj.cls, str) and not obj.cls.startswith("torch.")
     return (obj.kind == OPAQUE or loaded) and obj.name.endswith(_SEVERAL)
+
+
+def _one_of(machine: Machine, oid: int, state: State) -> Value:
+    """Return one of a list of models: a whole of its own."""
+    value = part_of(machine, oid, _singular(state.heap[oid].name), state)
+    for number in value.refs:
+        state.heap[number] = state.heap[number]._replace(part=False)
+    return value
 
 
 _SEVERAL = ("models", "nets", "networks", "ensemble", "s_model", "model_parts")
