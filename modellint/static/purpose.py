@@ -122,8 +122,14 @@ def _asks_for_inference(step: CallSite) -> bool | None:
 
 
 def means_inference(event: Event) -> bool:
-    """Tell whether names say that an event is evaluation, prediction or the like: of the code, the data or the call."""
+    """Tell whether names say that an event is evaluation, prediction or the like: of the code, the data or the call, or
+    of the model's own method: `net.infer(x)`."""
+    if _INFERS.match(event.key.detail) and not event.root_trains:
+        return True
     return named_for_inference(event) or over_held_out_data(event) or called_for_inference(event)
+
+
+_INFERS = re.compile(r"^(infer|inference|predict|transcribe|synthesi[sz]e)(_|$)")
 
 
 _TRAINING_FLAG = re.compile(r"^(is_train(ing)?|training)$")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 
 from modellint.catalog import ActiveRule
@@ -89,7 +90,8 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
         confidence = weighed("ML201", confidence, Case(event, snapshot, context))
         scope = place.scope(event) if call is None else call.caller
         site = place.site if call is None else instead or call.site
-        yield (scope, "autograd"), _finding(event, snapshot, site, confidence, context)
+        cell = bisect_right(scope.module.cells, site.row)  # run one by one, each has to switch autograd off
+        yield (scope, cell, "autograd"), _finding(event, snapshot, site, confidence, context)
 
 
 def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confidence | None:

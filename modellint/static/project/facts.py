@@ -286,7 +286,10 @@ class ClassInfo:
 
 
 class ModuleInfo:
-    """A parsed file. `aliases` are globals that are another name for something: `F = torch.nn.functional`."""
+    """A parsed file. `aliases` are globals that are another name for something: `F = torch.nn.functional`.
+
+    `cells` holds the first row of each code cell of a notebook.
+    """
 
     def __init__(self, path: Path, text: str, tree: ast.Module) -> None:
         self.path = path
@@ -294,6 +297,7 @@ class ModuleInfo:
         self.imports: dict[str, Import] = {}
         self.stars: list[Import] = []
         self.aliases: dict[str, str] = {}
+        self.cells: tuple[int, ...] = ()
         self.functions: list[FunctionInfo] = []
         self.classes: list[ClassInfo] = []
         self.body = FunctionInfo(self, BODY, None, None, None)

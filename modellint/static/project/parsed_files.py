@@ -67,10 +67,12 @@ class ParsedFiles:
         known = self._modules.get(source.path)
         if known is not None and known.text == source.text:
             known.syntax.restore()
+            known.cells = source.cells
             return known
         module = scan(source.path, source.text, parse_text(source.text, source.path), self._shared_names)
         if known is not None:  # the old one may be known under any name
             self._replaced(source.path, source.text.encode(errors="replace"), known, module)
+        module.cells = source.cells
         self._modules[source.path] = module
         return module
 
@@ -120,6 +122,7 @@ class ParsedFiles:
                 if source.kind == "notebook":
                     source = without_broken_cells(source)[0]
                 module = scan(path, source.text, parse_text(source.text, path), self._shared_names)
+                module.cells = source.cells
                 self._held += module.syntax.size
                 if self._held > TREE_BUDGET:  # an import leads to hundreds of files, of which most are asked for names
                     module.syntax.let_go()

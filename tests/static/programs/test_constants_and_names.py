@@ -150,6 +150,26 @@ CALLER = """
 """
 
 
+ASKED = """
+        import torch
+
+        class Collection:
+            def __init__(self, net, clips):
+                self.net, self.clips = net, clips
+
+            def collect(self):
+                self.net.eval()
+                found = []
+                for clip in self.clips:
+                    found.append(self.net.{METHOD}(clip)){MARK}
+                return found
+"""
+
+
+def asked(method: str, mark: str = "") -> str:
+    return ASKED.replace("{METHOD}", method).replace("{MARK}", mark)
+
+
 def trainer(train: str = "Kind.TRAIN", evaluate: str = "Kind.EVAL", switch: str = "", mark: str = "") -> dict[str, str]:
     text = TRAINER.replace("{TRAIN}", train).replace("{EVAL}", evaluate)
     text = text.replace("{SWITCH}", switch or '"""Run both."""').replace("{MARK}", mark)
@@ -176,6 +196,7 @@ SILENT: dict[str, str | Mapping[str, str]] = {
     "what is no constant decides": trainer(train="Kind.default", evaluate="Kind.names()[0]"),
     "named by globals, and readied": named('globals()["Net"]'),
     "named by eval, and readied": named('eval("Net")'),
+    "a method that may do anything": asked("transform"),
     "graph layers under no_grad": graph(switch="@torch.no_grad()"),
     "an object synthesizes under no_grad": vocoder(switch="@torch.no_grad()"),
 }
@@ -187,6 +208,7 @@ FOUND: dict[str, str | Mapping[str, str]] = {
     "named by eval": named('eval("Net")', ready="", mark="  # ML101:error"),
     "named by globals, and without a mode": named('globals()["Net"]', ready="", mark="  # ML101:info", network=PLAIN),
     "named by eval, and without a mode": named('eval("Net")', ready="", mark="  # ML101:info", network=PLAIN),
+    "a method named for inference": asked("infer_clip", "  # ML201"),
     "graph layers, whose forward takes nothing": graph(mark="  # ML201"),
     "an object synthesizes what another method of it trains": vocoder(mark="  # ML201"),
 }
