@@ -241,7 +241,7 @@ class Classes:
                     break
             elif _may_build(function) or where:
                 if function.name != "__init__":
-                    found = found._replace(hangs_on=frozenset(option.parameter for option in found.options))
+                    found = found._replace(hangs_on=given.parameters_of(found.options))
                 answers.append(found)
         if function.name == "__init__" and (kept := frozenset(kept_arguments(function, arguments))):
             answers.append(Dependence(UNKNOWN, "", kept))
@@ -348,16 +348,20 @@ class Classes:
             layer = name + number if name[:1].isupper() else OF_LIBRARY + name
             return Dependence(YES, layer) if chance is None or scope is None else given.of_option(chance, scope, layer)
         switches = self.knowledge.dependent_with.get(dotted)
-        if switches is not None and name in _RECURRENT and _is_one(_argument(call, ("num_layers",), 2)):
-            return Dependence(NO)  # dropout stands between layers
         if switches is not None:
+            layers = _argument(call, ("num_layers",), 2) if name in _RECURRENT else None
+            if name in _RECURRENT and layers is None:
+                return Dependence(NO)  # dropout stands between layers
             chances = [_argument(call, switch.names, switch.position) for switch in switches]
             layer = f"{name} dropout"
-            return given.joined(
+            found = given.joined(
                 given.of_option(chance, scope, layer) if scope is not None else Dependence(YES, layer)
                 for chance in chances
                 if chance is not None and not _is_zero(chance)
             )
+            if layers is None or scope is None:
+                return found
+            return given.both(found, given.of_option(layers, scope, layer, given.SEVERAL))
         if self.knowledge.mode_free.get(dotted) or (dotted == _LOAD and scope is not None and _fills(scope)):
             return Dependence(NO)
         if self.knowledge.loaders.get(dotted) or self.knowledge.module_bases.get(dotted):
@@ -421,10 +425,6 @@ def _fills(scope: FunctionInfo) -> bool:
 
 
 _RECURRENT = frozenset({"LSTM", "GRU", "RNN"})
-
-
-def _is_one(node: ast.expr | None) -> bool:
-    return node is None or (isinstance(node, ast.Constant) and node.value == 1)
 
 
 _BUILDS = re.compile(r"init|make|build|create|setup|set_up|get_|construct|configure")

@@ -13,13 +13,15 @@ class Option(NamedTuple):
     """A parameter of a constructor on which `layer`, which depends on the mode, hangs.
 
     The layer is there where `wanted` is given, or anything but zero, None and False where `wanted` is None: a chance
-    of dropout, a flag, the name of a norm. `default` tells whether it is there where nobody gives anything.
+    of dropout, a flag, the name of a norm. `default` tells whether it is there where nobody gives anything. `needs` are
+    the options on which it hangs as well: dropout between the layers of a network, of which there may be one alone.
     """
 
     parameter: str
     layer: str
     default: str
     wanted: str | int | float | None = None
+    needs: tuple[Option, ...] = ()
 
 
 class Dependence(NamedTuple):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Set
-from typing import TYPE_CHECKING
+from functools import reduce
+from typing import TYPE_CHECKING, NamedTuple
 
 from modellint.static.attributes import stored
 from modellint.static.dependence import NO, UNKNOWN, YES, Dependence, Option
@@ -78,17 +79,10 @@ def as_called(
     given: dict[str | None, ast.expr] = {keyword.arg: keyword.value for keyword in call.keywords}
     given |= {} if starred else dict(zip(placed, call.args, strict=False))
     answers = [] if built.hangs_on else [Dependence(UNKNOWN, hints=built.hints)]
+    asked = _Asked(given, starred, spread, scope)
     for option in sorted(built.options, key=repr):
-        node = given.get(option.parameter)
-        if node is not None:
-            answers.append(of_option(node, scope, option.layer, option.wanted))
-        elif not starred and len(spread) == 1 and _is_own_spread(spread[0], scope):
-            answers.append(_hung(option))
-        elif (starred or spread) and option.default == NO:
-            answers.append(Dependence(UNKNOWN, hints=True))
-        else:
-            answers.append(Dependence(option.default, option.layer))
-    for name in sorted(built.hangs_on - {option.parameter for option in built.options}):
+        answers.append(reduce(both, (asked.of(need) for need in option.needs), asked.of(option)))
+    for name in sorted(built.hangs_on - parameters_of(built.options)):
         node = given.get(name)
         if node is not None:
             answers.append(_of_value(classes, node, scope, depth + 1))
@@ -98,6 +92,44 @@ def as_called(
     return joined(answers)
 
 
+def parameters_of(options: Iterable[Option]) -> frozenset[str]:
+    """Return the parameters that some options hang on."""
+    return frozenset(one.parameter for option in options for one in (option, *option.needs))
+
+
+class _Asked(NamedTuple):
+    """What a call in `scope` gives by name or by place, beside what it spreads with one star, or with two."""
+
+    given: dict[str | None, ast.expr]
+    starred: bool
+    spread: list[ast.expr]
+    scope: FunctionInfo
+
+    def of(self, option: Option) -> Dependence:
+        """Tell whether the layer is there that hangs on an option, whatever else that needs."""
+        alone = option._replace(needs=())
+        node = self.given.get(option.parameter)
+        if node is not None:
+            return of_option(node, self.scope, option.layer, option.wanted)
+        if not self.starred and len(self.spread) == 1 and _is_own_spread(self.spread[0], self.scope):
+            return _hung(alone)
+        if (self.starred or self.spread) and option.default == NO:
+            return Dependence(UNKNOWN, hints=True)
+        return Dependence(option.default, option.layer)
+
+
+def both(one: Dependence, other: Dependence) -> Dependence:
+    """Return what holds of a layer that is there where both of two answers say so."""
+    if NO in (one.answer, other.answer):
+        return Dependence(NO)
+    if one.is_certain or other.is_certain:
+        return other if one.is_certain else one
+    if not one.options or not other.options:
+        return Dependence(UNKNOWN, hints=one.hints or other.hints)
+    first, *others = sorted(one.options | other.options, key=repr)
+    return _hung(first._replace(needs=(*first.needs, *others)))
+
+
 def _is_own_spread(node: ast.expr, scope: FunctionInfo) -> bool:
     """Tell whether `node` is the `**kwargs` of a constructor: what it does not name its callers may name."""
     taken = scope.node.args.kwarg if scope.node is not None and scope.name == "__init__" else None
@@ -105,9 +137,10 @@ def _is_own_spread(node: ast.expr, scope: FunctionInfo) -> bool:
 
 
 def _hung(option: Option) -> Dependence:
-    """Return what is known where only `option` decides."""
-    answer = YES if option.default == YES else UNKNOWN
-    return Dependence(answer, option.layer, frozenset({option.parameter}), frozenset({option}))
+    """Return what is known where only `option` decides, and what it needs."""
+    every = (option, *option.needs)
+    answer = YES if all(one.default == YES for one in every) else UNKNOWN
+    return Dependence(answer, option.layer, frozenset(one.parameter for one in every), frozenset({option}))
 
 
 def of_option(node: ast.expr, scope: FunctionInfo, layer: str, wanted: str | int | float | None = None) -> Dependence:
@@ -126,7 +159,13 @@ def of_option(node: ast.expr, scope: FunctionInfo, layer: str, wanted: str | int
     return Dependence(UNKNOWN) if is_off else Dependence(YES, layer)
 
 
+SEVERAL = ">1"
+"""What is wanted of a number of layers: two or more of them."""
+
+
 def _is_on(node: ast.Constant, wanted: str | int | float | None) -> bool:
+    if wanted == SEVERAL:
+        return node.value != 1
     return node.value not in (0, None, False) if wanted is None else node.value == wanted
 
 
@@ -145,7 +184,8 @@ def _settled(node: ast.expr, scope: FunctionInfo) -> tuple[ast.expr, FunctionInf
         methods = scope.cls.methods.values()
         kept = [(value, method) for method in methods for name, value in stored(method) if name == own]
     elif isinstance(node, ast.Name) and all(parameter.arg != node.id for parameter, _ in parameters(scope)):
-        kept = [(value, scope) for name, value in assignments(scope) if name == node.id]
+        within = scope if scope.assigns(node.id) else scope.module.body  # `LAYERS = 2`, at the top of a file
+        kept = [(value, within) for name, value in assignments(within) if name == node.id]
     return kept[0] if len(kept) == 1 else (node, scope)
 
 
