@@ -300,7 +300,7 @@ def _is_readied_by_its_class(event: Event, snapshot: Snapshot) -> bool:
 
 def _is_as_built(event: Event, snapshot: Snapshot) -> bool:
     """Tell whether a method runs what its object built, in a mode that another one may have changed since."""
-    return event.root.cls is not None and all(fact.by_constructor for fact in snapshot.modes)
+    return event.root.cls is not None and {fact.by_constructor for fact in snapshot.modes} == {True}
 
 
 def _is_seen_whole(event: Event, snapshot: Snapshot) -> bool:
