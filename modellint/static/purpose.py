@@ -129,7 +129,7 @@ def means_inference(event: Event) -> bool:
     return named_for_inference(event) or over_held_out_data(event) or called_for_inference(event)
 
 
-_INFERS = re.compile(r"^(infer|inference|predict|transcribe|synthesi[sz]e)(_|$)")
+_INFERS = re.compile(r"^(infer|inference)(_|$)")
 
 
 _TRAINING_FLAG = re.compile(r"^(is_train(ing)?|training)$")
