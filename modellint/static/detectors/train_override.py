@@ -48,13 +48,14 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
 
 
 def _is_of_a_trainer(context: FileContext, cls: ClassInfo, method: FunctionInfo) -> bool:
-    """Tell whether a `train` runs the training: of a module that is no network, and that nobody switches."""
-    if any("forward" in base.methods for base in context.project.ancestry(cls)[0]):
+    """Tell whether a `train` runs the training, of a trainer by its name that has no forward: nobody switches it."""
+    if not _TRAINER.search(cls.name) or any("forward" in base.methods for base in context.project.ancestry(cls)[0]):
         return False
     inside = (node for loop in own(method, ast.While, ast.For) for node in walk(loop))
     return any(_TRAINS.search(last_name(node) or "") for node in inside if isinstance(node, ast.Call))
 
 
+_TRAINER = re.compile(r"[Tt]rain(er|ing)|(Learner|Runner|Solver)$")
 _TRAINS = re.compile(r"^(train|fit)_\w|step$|backward|epoch")
 
 
