@@ -10,11 +10,12 @@ from itertools import pairwise
 from modellint.static import held_out
 from modellint.static.flow.events import CallSite, Event
 from modellint.static.flow.frames import call_at
-from modellint.static.guards import conditions, own, path_to, walk_own
+from modellint.static.guards import bindings, conditions, own, path_to, walk_own
 from modellint.static.naming import is_test_module, snake, speaks_of_inference, speaks_of_loss_alone
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import parameters
 from modellint.static.project.names import last_name
+from modellint.static.project.trees import walk
 from modellint.static.snapshots import put_into_training
 
 _NAMED_FILE = re.compile(
@@ -277,3 +278,29 @@ def acts(event: Event) -> bool:
 def acts_by_name(event: Event) -> bool:
     """Tell whether the code around an event is named for picking an action."""
     return any(_ACTING.search(snake(name)) for name in names_around(event))
+
+
+def steps_an_environment(event: Event) -> bool:
+    """Tell whether an environment is given a step by what a function makes of a result: `env.step(actions)`."""
+    step = event.key.chain[-1] if event.key.chain else None
+    function = event.function if step is None else step.caller
+    call = call_at(function, event.site if step is None else step.site)
+    if call is None:
+        return False
+    made: set[str] = set()
+    for _ in range(_HOPS):
+        made |= {
+            name
+            for name, value in bindings(function)
+            if any(node is call or (isinstance(node, ast.Name) and node.id in made) for node in walk(value))
+        }
+    return any(
+        isinstance(given, ast.Name) and given.id in made
+        for taken in function.calls_of("step")
+        if isinstance(taken.func, ast.Attribute) and _ENVIRONMENT.search(last_name(taken.func.value) or "")
+        for given in taken.args
+    )
+
+
+_HOPS = 3  # `logits = net(x)`, `action = logits.argmax()`, `action = action.item()`
+_ENVIRONMENT = re.compile(r"(^|_)envs?(_|$)|[eE]nv(ironment)?s?$")

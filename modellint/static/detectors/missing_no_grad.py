@@ -44,6 +44,7 @@ from modellint.static.purpose import (
     is_test_code,
     means_inference,
     over_held_out_data,
+    steps_an_environment,
 )
 from modellint.static.sites import Place, called_from, places, seen_in, shown_at, written_at
 from modellint.static.snapshots import gradients_asked, has_loaded_weights, in_eval, in_train, records
@@ -97,7 +98,8 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
 def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confidence | None:
     """Return how sure it is that this forward is inference and needs no graph; None without evidence."""
     volatile = "volatile" in event.uses  # no gradient was wanted from it, even where its numbers are trained on
-    target = event.feeds_training and not _is_evaluated_apart(event, snapshot, context)
+    moves = steps_an_environment(event)
+    target = event.feeds_training and not (moves or _is_evaluated_apart(event, snapshot, context))
     differentiated = not volatile and (event.training or target or event.wants_gradient)
     if differentiated and not (_PREDICTS.match(event.function.name) and _is_cut_at_once(event)):
         return None  # what others train on has still left the graph before a method named predict() gives it
@@ -175,7 +177,7 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
         return Confidence.LIKELY  # `test()` calls `forward()`, as `optimize_parameters()` does, and trains nothing
     if sets_eval and event.model_trained and over_held_out_data(event):
         return Confidence.LIKELY  # whatever becomes of it: an object counts what was right
-    if acts_by_name(event) and numbers_only:
+    if numbers_only and (moves or acts_by_name(event)):
         return Confidence.LIKELY  # an environment takes no graph
     as_built = numbers_only and _is_as_built(event, snapshot)
     if named and predicts and (as_built or ENTRY in kinds(snapshot.modes)):
