@@ -8,13 +8,13 @@ import re
 from modellint.static.project.names import last_name
 
 _MAKES = (
-    r"(?!(get|build|make|create|load|read|define|setup|construct|convert|compile|prepare|save|export|wrap|instantiate|"
+    r"(?!_*(get|build|make|create|load|read|define|setup|construct|convert|compile|prepare|save|export|wrap|instantiate|"
     r"import)_)"
 )
 """What the name of a function that makes a model begins with, or does something else with one."""
 
 MODEL_NAME = re.compile(
-    rf"^_*{_MAKES}(\w*_)?"
+    rf"^{_MAKES}_*(\w*_)?"
     r"(model|net|network|module|backbone|encoder|decoder|generator|discriminator|classifier|detector|"
     r"segmenter|predictor_model|teacher|student|policy|actor|critic|agent_net|ema_model|unet|vae|resnet|bert|gpt|vit|clip|"
     r"dqn|\w?cnn|c?rnn|lstm|mlp|g[cn]n|gat|gan|vgg\d*|"
@@ -23,7 +23,7 @@ MODEL_NAME = re.compile(
 """Names that people give to models, not to what makes them; only used where nothing better is known of a call."""
 
 HELD_MODEL = re.compile(
-    rf"^_*{_MAKES}(\w+_)?(model|net|network|backbone|generator|discriminator|actor|critic|policy|dqn|unet|vae)$|"
+    rf"^{_MAKES}_*(\w+_)?(model|net|network|backbone|generator|discriminator|actor|critic|policy|dqn|unet|vae)$|"
     r"^net[A-Z]\w?$"
 )
 """Those by which objects of any kind hold a model: `trainer.model(x)`. A tokenizer has a decoder, an array a clip."""
