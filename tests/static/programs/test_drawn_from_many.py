@@ -131,30 +131,42 @@ MODE = """
         import torch
         from network import Net
 
-        class Manager:
-            def __init__(self, loader):
-                self.net, self.loader = Net(), loader
-                self.optimizer = torch.optim.SGD(self.net.parameters(), 0.1)
+        class Runner:
+            def __init__(self, loader, net):
+                self.net, self.loader = net, loader
 
-            def train(self):
-                self.net.train()
-                for x, y in self.loader:
-                    self.optimizer.zero_grad()
-                    torch.nn.functional.cross_entropy(self.net(x), y).backward()
-                    self.optimizer.step()
-
-            @torch.no_grad()
-            def validate(self, use_train_mode=False):
+            def validate(self, net=None, use_train_mode=False):
+                if net is None:
+                    net = self.net
                 if use_train_mode:
-                    self.net.train()
+                    net.train()
                 else:
-                    self.net.eval()
-                return [self.net(x).argmax(1).tolist() for x, y in self.loader]{MARK}
+                    net.eval()
+                right = 0
+                with torch.no_grad():
+                    for x, y in self.loader:
+                        right += (net(x).argmax(1) == y).sum().item()
+                return right
+
+        class Search:
+            def __init__(self, loader, net):
+                self.runner, self.net, self.loader = Runner(loader, net), net, loader
+                self.optimizer = torch.optim.SGD(net.parameters(), 0.1)
+
+            def warm_up(self):
+                for epoch in range(9):
+                    self.net.train()
+                    for x, y in self.loader:
+                        self.optimizer.zero_grad()
+                        torch.nn.functional.cross_entropy(self.net(x), y).backward()
+                        self.optimizer.step()
+                    print(self.validate())
+
+            def validate(self):
+                return self.runner.validate({FLAG}){MARK}
 
         def main(loader):
-            manager = Manager(loader)
-            manager.train()
-            print(manager.validate({FLAG}))
+            Search(loader, Net()).warm_up()
 """
 
 
@@ -185,11 +197,12 @@ def counts(place: str, mark: str = "") -> str:
 
 
 def mode(flag: str = "use_train_mode=True") -> dict[str, str]:
-    return {"network.py": NET, "manager.py": MODE.replace("{FLAG}", flag).replace("{MARK}", "")}
+    return {"network.py": NET, "search.py": MODE.replace("{FLAG}", flag).replace("{MARK}", "")}
 
 
 SILENT: dict[str, str | Mapping[str, str]] = {
     "a constructor readies its part": part(),
+    "a constructor readies its part, within a whole": part(made="Whole()"),
     "a part readies itself where it loads": part(
         ready='if path.endswith(".pt"):\n                    self.eval()', made="Whole()"
     ),
