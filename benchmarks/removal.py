@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import ast
-import json
 import os
 import random
 import re
@@ -35,7 +34,6 @@ import recall
 SWITCHES = frozenset({"no_grad", "inference_mode"})
 TESTS = re.compile(r"(^|/)(tests?|unit_tests|testing|docs?)(/|_)|(^|/)test_|_test\.py$|conftest")
 MOST_FILES = 1500  # of one repository
-LIMIT = 200  # seconds a file
 
 
 class Removal(NamedTuple):
@@ -125,13 +123,11 @@ def _rows(cut: Callable[[str], tuple[str, list[int]]], source: str) -> list[int]
 
 def _told(tree: Path, file: str, rule: str) -> int | None:
     """Return how many findings a file has of a rule and its kin, None where the check fails."""
-    command = [sys.executable, "-m", "modellint", "check", "--isolated", "--no-cache", "--jobs", "1"]
-    command += ["--select", ",".join(KIN[rule]), "--output-format", "json", file]
     try:
-        run = subprocess.run(command, cwd=tree, capture_output=True, text=True, timeout=LIMIT, check=False)
-        return len(json.loads(run.stdout))
-    except (subprocess.TimeoutExpired, json.JSONDecodeError):
+        findings = recall.check([sys.executable, "-m", "modellint"], tree, file)[1]
+    except RuntimeError:
         return None
+    return sum(finding["code"] in KIN[rule] for finding in findings)
 
 
 def _told_without(tree: Path, file: str, changed: str, rule: str) -> int | None:

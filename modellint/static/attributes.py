@@ -42,6 +42,12 @@ def called_attributes(method: FunctionInfo) -> set[str]:
     }
 
 
+def readied_attributes(method: FunctionInfo) -> set[str]:
+    """Return the attributes of `self` whose `eval()` a method calls: `self.net.eval()`."""
+    owners = (call.func.value for call in method.calls_of("eval") if isinstance(call.func, ast.Attribute))
+    return {name for owner in owners if (name := attribute_of(owner, method.self_name or "")) is not None}
+
+
 def _asked_parts(method: FunctionInfo) -> set[str]:
     """Return the attributes of `self` that are called like models and something of which `method` calls.
 

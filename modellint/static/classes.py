@@ -17,6 +17,7 @@ from modellint.static.attributes import (
     may_be_child,
     never_runs,
     owner_of,
+    readied_attributes,
     stored,
 )
 from modellint.static.dependence import NO, OF_LIBRARY, UNKNOWN, YES, Dependence
@@ -230,7 +231,11 @@ class Classes:
                 continue
             where = owner_of(function, call)
             found = _placed(found, where)
-            if where and found.answer == YES and (_is_readied(function, where) or self._is_converted(function, where)):
+            if (
+                where
+                and found.answer == YES
+                and (where in readied_attributes(function) or self._is_converted(function, where))
+            ):
                 found = Dependence(UNKNOWN)
             if found.answer == YES:
                 if where and never_runs(function, where):
@@ -373,12 +378,6 @@ class Classes:
             return Dependence(UNKNOWN, hints=hints)
         builds_layers = name[:1].isupper() and not dotted.startswith("torch.")
         return Dependence(UNKNOWN if builds_layers and first_part(dotted) not in _OF_PYTHON else NO)
-
-
-def _is_readied(function: FunctionInfo, attribute: str) -> bool:
-    """Tell whether a function puts a part that it builds into evaluation mode: `self.net.eval()`."""
-    owners = (call.func.value for call in function.calls_of("eval") if isinstance(call.func, ast.Attribute))
-    return any(attribute_of(owner, function.self_name or "") == attribute for owner in owners)
 
 
 def _is_plain_value(method: FunctionInfo, value: ast.expr) -> bool:

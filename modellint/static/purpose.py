@@ -284,7 +284,14 @@ def steps_an_environment(event: Event) -> bool:
     """Tell whether an environment is given a step by what a function makes of a result: `env.step(actions)`."""
     step = event.key.chain[-1] if event.key.chain else None
     function = event.function if step is None else step.caller
-    call = call_at(function, event.site if step is None else step.site)
+    taken = {
+        given.id
+        for call in function.calls_of("step")
+        if isinstance(call.func, ast.Attribute) and _ENVIRONMENT.search(last_name(call.func.value) or "")
+        for given in call.args
+        if isinstance(given, ast.Name)
+    }
+    call = call_at(function, event.site if step is None else step.site) if taken else None
     if call is None:
         return False
     made: set[str] = set()
@@ -294,12 +301,7 @@ def steps_an_environment(event: Event) -> bool:
             for name, value in bindings(function)
             if any(node is call or (isinstance(node, ast.Name) and node.id in made) for node in walk(value))
         }
-    return any(
-        isinstance(given, ast.Name) and given.id in made
-        for taken in function.calls_of("step")
-        if isinstance(taken.func, ast.Attribute) and _ENVIRONMENT.search(last_name(taken.func.value) or "")
-        for given in taken.args
-    )
+    return not made.isdisjoint(taken)
 
 
 _HOPS = 3  # `logits = net(x)`, `action = logits.argmax()`, `action = action.item()`

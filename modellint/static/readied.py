@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from modellint.static.attributes import stored
+from modellint.static.attributes import readied_attributes, stored
 from modellint.static.context import FileContext
 from modellint.static.flow.events import Event, Snapshot
 from modellint.static.narrowing import attribute_of
@@ -33,10 +33,8 @@ def readies_in_forward(event: Event, snapshot: Snapshot, context: FileContext) -
     forward = context.project.method(cls, "forward") if isinstance(cls, ClassInfo) else None
     if forward is None or event.key.detail not in ("", "forward", "__call__"):
         return False
-    owners = (call.func.value for call in forward.calls_of("eval") if isinstance(call.func, ast.Attribute))
-    switched = {attribute_of(owner, forward.self_name or "") for owner in owners}
     run = context.classes.parts_run(forward)
-    return bool(switched) and bool(run) and run <= switched
+    return bool(run) and run <= readied_attributes(forward)
 
 
 def _methods_named(event: Event, context: FileContext) -> list[FunctionInfo]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
+from modellint.static.attributes import readied_attributes
 from modellint.static.context import FileContext, Finding
 from modellint.static.dependence import NO
 from modellint.static.flow.values import Site
@@ -148,15 +149,13 @@ def _switches_parts_alone(context: FileContext, cls: ClassInfo) -> bool:
     if set(outside) != {"torch.nn.Module"} or "train" in methods or "forward" not in methods:
         return False
     method = cls.methods["eval"]
-    me = method.self_name or ""
     if (
         any(_is_super(call, method) for call in method.calls)
         or "training" in method.words
         or len(list(parameters(method))) > 1
     ):
         return False
-    owners = [call.func.value for call in method.calls_of("eval") if isinstance(call.func, ast.Attribute)]
-    return any(attribute_of(owner, me) for owner in owners)
+    return bool(readied_attributes(method))
 
 
 def _name_of(context: FileContext, method: FunctionInfo) -> Site:

@@ -69,11 +69,15 @@ class ParsedFiles:
             known.syntax.restore()
             known.cells = source.cells
             return known
-        module = scan(source.path, source.text, parse_text(source.text, source.path), self._shared_names)
+        module = self._scanned(source)
         if known is not None:  # the old one may be known under any name
             self._replaced(source.path, source.text.encode(errors="replace"), known, module)
-        module.cells = source.cells
         self._modules[source.path] = module
+        return module
+
+    def _scanned(self, source: SourceFile) -> ModuleInfo:
+        module = scan(source.path, source.text, parse_text(source.text, source.path), self._shared_names)
+        module.cells = source.cells
         return module
 
     def changed(self, path: Path) -> None:
@@ -121,8 +125,7 @@ class ParsedFiles:
                 source = read_source(path, self._read(path))
                 if source.kind == "notebook":
                     source = without_broken_cells(source)[0]
-                module = scan(path, source.text, parse_text(source.text, path), self._shared_names)
-                module.cells = source.cells
+                module = self._scanned(source)
                 self._held += module.syntax.size
                 if self._held > TREE_BUDGET:  # an import leads to hundreds of files, of which most are asked for names
                     module.syntax.let_go()
