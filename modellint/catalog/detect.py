@@ -153,7 +153,7 @@ def _pattern_problems(document: Document, pattern: Mapping[str, Any], key: KeyPa
     if "value" in pattern:
         yield from _value_problems(document, pattern["value"], (*key, "value"))
     for side in ("inside", "outside"):
-        for name in {"function", "guard"} & set(pattern.get(side, {})):
+        for name in {"except", "function", "guard"} & set(pattern.get(side, {})):
             yield from _regex_problems(document, pattern[side][name], (*key, side, name))
     for name in set(pattern.get("inside", {})) & set(pattern.get("outside", {})):
         if pattern["inside"][name] == pattern["outside"][name]:

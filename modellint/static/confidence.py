@@ -214,6 +214,8 @@ def _is_readied_out_of_sight(case: Case) -> bool:
         return False
     if "detached" in event.uses and acts_by_name(event):
         return False  # it acts on what it cuts off, in whatever mode
+    if any(fact.by_eval for fact in snapshot.modes):
+        return False
     return not in_eval(snapshot) and not in_train(snapshot) and ENTRY not in kinds(snapshot.modes)
 
 

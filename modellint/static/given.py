@@ -12,7 +12,7 @@ from modellint.static.attributes import stored
 from modellint.static.dependence import NO, UNKNOWN, YES, Dependence, Option
 from modellint.static.guards import assignments, conditions, own
 from modellint.static.narrowing import attribute_of
-from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo
+from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import parameters
 from modellint.static.project.names import dotted_name, last_name
 
@@ -52,7 +52,7 @@ def of_call(classes: Classes, cls: ClassInfo, call: ast.Call, scope: FunctionInf
     if init is not None:
         return as_called(classes, built, init, call, scope, depth)
     if built.answer == UNKNOWN and call.args and _PLAIN_CONTAINERS.issuperset(classes.project.ancestry(cls)[1]):
-        return joined(_of_value(classes, part, scope, depth) for part in call.args)  # `Blocks([Block(n) for n in ns])`
+        return joined(of_value(classes, part, scope, depth) for part in call.args)  # `Blocks([Block(n) for n in ns])`
     return built
 
 
@@ -85,10 +85,10 @@ def as_called(
     for name in sorted(built.hangs_on - parameters_of(built.options)):
         node = given.get(name)
         if node is not None:
-            answers.append(_of_value(classes, node, scope, depth + 1))
+            answers.append(of_value(classes, node, scope, depth + 1))
         else:
             default = None if starred or spread else defaults.get(name)
-            answers.append(_of_value(classes, default, maker, depth + 1) if default else Dependence(UNKNOWN))
+            answers.append(of_value(classes, default, maker, depth + 1) if default else Dependence(UNKNOWN))
     return joined(answers)
 
 
@@ -244,7 +244,7 @@ def _how_likely(found: Dependence) -> int:
     return 1 if found.options and all(option.default == NO for option in found.options) else 2
 
 
-def _of_value(classes: Classes, node: ast.expr, scope: FunctionInfo, depth: int) -> Dependence:
+def of_value(classes: Classes, node: ast.expr, scope: FunctionInfo, depth: int) -> Dependence:
     """Tell whether a layer, or what makes one, depends on the mode."""
     if depth > _DEEPEST:
         return Dependence(UNKNOWN)
@@ -269,7 +269,7 @@ def _of_value(classes: Classes, node: ast.expr, scope: FunctionInfo, depth: int)
             return _of_made(classes, node, scope, depth)
         case _:
             return Dependence(UNKNOWN)
-    return joined(_of_value(classes, part, scope, depth + 1) for part in parts)
+    return joined(of_value(classes, part, scope, depth + 1) for part in parts)
 
 
 def arguments_in(call: ast.Call, arguments: Set[str]) -> frozenset[str]:
@@ -278,64 +278,10 @@ def arguments_in(call: ast.Call, arguments: Set[str]) -> frozenset[str]:
     return frozenset(part.id for part in parts if isinstance(part, ast.Name) and part.id in arguments)
 
 
-def of_table(classes: Classes, table: ast.expr, scope: FunctionInfo) -> Dependence:
-    """Tell whether any of the classes in a table of them depends on the mode: for certain where all of them do."""
-    values: list[ast.expr] = []
-    if isinstance(table, ast.Dict):
-        values = table.values
-    elif (package := _package_of(table)) is not None:
-        picked = of_picked(classes, package, scope)
-        return picked if picked.answer != NO else Dependence(UNKNOWN)
-    else:
-        symbol = classes.project.resolve_in(scope, table)
-        variable = last_name(table)
-        if symbol is not None and isinstance(symbol.target, ModuleInfo):
-            scope, variable = symbol.target.body, symbol.variable
-        made = [value for name, value in assignments(scope) if name == variable]
-        if not made and not scope.is_body:
-            scope = scope.module.body
-            made = [value for name, value in assignments(scope) if name == variable]
-        if not made:
-            return Dependence(NO)  # elements of something local: functions, say
-        if len(made) != 1 or not isinstance(made[0], ast.Dict):
-            return Dependence(UNKNOWN)
-        values = made[0].values
-    return _whichever([_of_value(classes, value, scope, 0) for value in values])
-
-
-def _whichever(found: list[Dependence]) -> Dependence:
-    """Return what can be said of one of several, whichever it is."""
-    if all(one.answer == NO for one in found):
-        return Dependence(NO)
-    return found[0] if all(one.is_certain for one in found) else Dependence(UNKNOWN)
-
-
-def _package_of(table: ast.expr) -> ast.expr | None:
-    """Return the module whose names `table` holds: `models.__dict__`, `vars(models)`."""
-    if isinstance(table, ast.Attribute) and table.attr == "__dict__":
-        return table.value
-    return table.args[0] if isinstance(table, ast.Call) and last_name(table.func) == "vars" and table.args else None
-
-
-def of_picked(classes: Classes, package: ast.expr, scope: FunctionInfo) -> Dependence:
-    """Tell whether what a name picks out of a module, `getattr(models, arch)`, builds what depends on the mode.
-
-    Of a library's loaders it most likely does. Of classes in sight it does for certain where all of them do.
-    """
-    symbol = classes.project.resolve_in(scope, package)
-    if symbol is None:
-        return Dependence(NO)  # of an object: a method, an option
-    if isinstance(symbol.target, ModuleInfo) and symbol.variable is None:
-        built = [classes.dependence(cls) for cls in symbol.target.classes if classes.is_module(cls)]
-        return _whichever(built) if built else Dependence(UNKNOWN)
-    loads = symbol.target is None and classes.knowledge.loaders.get(f"{symbol.dotted}.any") is not None
-    return Dependence(UNKNOWN, hints=True) if loads else Dependence(NO)
-
-
 def of_attribute(classes: Classes, attribute: str, scope: FunctionInfo, depth: int = 0) -> Dependence:
     """Look at everything that the methods of the class assign to an attribute."""
     answers = [
-        _of_value(classes, value, method, depth + 1)
+        of_value(classes, value, method, depth + 1)
         for owner in (classes.project.ancestry(scope.cls)[0] if scope.cls is not None else ())
         for method in owner.methods.values()
         for value in _values_kept(method).get(attribute, ())
@@ -362,7 +308,7 @@ def _of_name(classes: Classes, node: ast.expr, scope: FunctionInfo, depth: int) 
             return Dependence(UNKNOWN, "", hangs_on)
         values = [value for name, value in assignments(scope) if name == node.id]
         if values:
-            return joined(_of_value(classes, value, scope, depth + 1) for value in values)
+            return joined(of_value(classes, value, scope, depth + 1) for value in values)
     symbol = classes.project.resolve_in(scope, node)
     if symbol is None:
         return Dependence(UNKNOWN)
@@ -380,9 +326,9 @@ def _of_made(classes: Classes, call: ast.Call, scope: FunctionInfo, depth: int) 
     if symbol is None:
         return Dependence(UNKNOWN)
     if last_name(call) == "partial" and call.args:
-        return _of_value(classes, call.args[0], scope, depth + 1)
+        return of_value(classes, call.args[0], scope, depth + 1)
     if symbol.dotted in CONTAINERS:
-        return joined(_of_value(classes, part, scope, depth + 1) for part in call.args)
+        return joined(of_value(classes, part, scope, depth + 1) for part in call.args)
     if isinstance(symbol.target, ClassInfo):
         return of_call(classes, symbol.target, call, scope, depth + 1)
     if isinstance(symbol.target, FunctionInfo):

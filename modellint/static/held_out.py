@@ -85,8 +85,17 @@ def _is_drawn(event: Event) -> bool:
         sources = list(_drawn_from(value))
         if any(NAME.search(snake(name)) for name in sources):
             return True
-        wanted |= set(sources) or {n.id for n in walk(value) if isinstance(n, ast.Name)}
+        read = {n.id for n in walk(value) if isinstance(n, ast.Name)}
+        if any(_SAMPLE.search(snake(name)) for name in read):
+            return True
+        wanted |= set(sources) or read
     return False
+
+
+_SAMPLE = re.compile(
+    r"^(test|validation|eval)_(sentence|text|sample|example|image|img|input|data|seq|sequence|batch)s?$"
+)
+"""Names of what is tried out: `test_sentence`, made into what a model takes."""
 
 
 _INDEX = re.compile(r"(^|_)(idx|ids?|ind(ex|ices|s)?|inds?|nids?|masks?|nodes?|split)(_|$)")

@@ -64,11 +64,21 @@ def places(context: FileContext, kind: str) -> Iterator[Place]:
                 elsewhere[call.site, event.site].append(event)
     for site, events in sorted(here.items()):
         yield Place(site, in_order(judged_at_callers(events)), False)
+    trained = {step for event in seen_in(context) if event.training for step in event.key.chain}
     for (site, _), events in sorted(elsewhere.items()):
+        events = [event for event in events if not _is_of_a_whole(event, site, trained)]
         told = (e for e in judged_at_callers(events) if not is_open(e) or _is_left_to_heirs(site, e))
         yield Place(site, in_order(told), True)
     for path, sites in sorted(shared.items()):
         yield from _shared_places(context, Path(path), sites, kind)
+
+
+def _is_of_a_whole(event: Event, site: Site, trained: set[CallSite]) -> bool:
+    """Tell whether the call at `site` leads to a function of a file not checked that trains and evaluates.
+
+    How it evaluates is nothing that the call could change.
+    """
+    return not event.training and any(step.site == site and step in trained for step in event.key.chain)
 
 
 def shown_at(

@@ -10,7 +10,7 @@ from modellint.static.context import FileContext
 from modellint.static.family import runs_without_gradients, under_switch
 from modellint.static.flow.events import Event, Snapshot
 from modellint.static.flow.values import EVAL
-from modellint.static.flow.vocabulary import GRAD_SWITCHES
+from modellint.static.flow.vocabulary import GRAD_SWITCHES, OTHER_FRAMEWORKS
 from modellint.static.guards import values_bound
 from modellint.static.handed_over import is_handed_over
 from modellint.static.left_open import is_held_by_something
@@ -69,9 +69,24 @@ _DEEPEST = 2
 
 def _all_under_switch(method: FunctionInfo, context: FileContext, depth: int) -> bool:
     calls = _calls_by_name(method, context)
+    switched = [scope for scope, call in calls if under_switch(scope, call)]
+    if switched and _has_a_twin(method, context):
+        return True  # the other calls ask the models of another framework
     return bool(calls) and all(
         under_switch(scope, call) or (depth < _DEEPEST and _all_under_switch(scope, context, depth + 1))
         for scope, call in calls
+    )
+
+
+def _has_a_twin(method: FunctionInfo, context: FileContext) -> bool:
+    """Tell whether a class for another framework's models has a method of that name, which is called in the same way."""
+    project, mine = context.project, context.module.path
+    paths = project.mentioning(f"def {method.name}(", mine, "calls") if method.cls is not None else ()
+    modules = (project.load(path, mine, "calls") for path in paths[:MAX_FILES])
+    return any(
+        not OTHER_FRAMEWORKS.isdisjoint(imported.module.split(".")[0] for imported in module.imports.values())
+        for module in modules
+        if module is not None and module is not method.module
     )
 
 

@@ -148,13 +148,17 @@ def moved_by_hand(method: FunctionInfo) -> Iterator[str]:
 
 
 def poured_over(method: FunctionInfo, taken: set[str]) -> Iterator[str]:
-    """Yield the containers each of whose elements `method` puts into one of `taken`: `for x in xs: ys.append(x)`."""
+    """Yield the containers whose elements `method` puts into one of `taken`: `for x in xs: ys.append(x)`, and
+    `ys = [xs[0], nn.ReLU(), xs[1]]`."""
     for loop in own(method, ast.For):
         for statement in loop.body:  # not where a condition may skip some
             call = statement.value if isinstance(statement, ast.Expr) else None
             if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
                 if ast.unparse(call.func.value) in taken:
                     yield from _run_over(loop, call.args)
+    for node in reversed(own(method, ast.Assign)):
+        if isinstance(node.value, (ast.List, ast.Tuple)) and not taken.isdisjoint(map(ast.unparse, node.targets)):
+            yield from (ast.unparse(part.value) for part in node.value.elts if isinstance(part, ast.Subscript))
 
 
 def _run_over(loop: ast.For, given: list[ast.expr]) -> Iterator[str]:

@@ -18,7 +18,7 @@ from modellint.static.guards import MODE_NAME, own, speaks_of_mode
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import parameters
 
-_DROPS = re.compile(r"(^|_)(drop_?out|drop_?path|drop_?connect|drop_?block|stochastic_depth)(_|$)", re.I)
+_DROPS = re.compile(r"(^|_)(drop_?out|drop_?path|drop_?connect|drop_?block|stochastic_depth)(_?\dd)?(_|$)", re.I)
 
 
 def drops_by_hand(context: FileContext, scope: FunctionInfo, call: ast.Call, name: str) -> bool:

@@ -25,7 +25,7 @@ from modellint.static.project.trees import walk
 
 _JOB = re.compile(
     r"Diffus|DDPM|DDIM|Ddpm|Ddim|SDE|Langevin|Sampler|Sampling|Generat(or|ive)|Noisy\w*(Linear|Conv|Net|Dense)|Polic|Actor|Agent|Augment|Random[A-Z]|^Random$|"
-    r"Jitter|Crop|Flip|Blur|Mix[Uu]p|CutMix|Cutmix|Cut[Oo]ut|Planner|Bayes|MonteCarlo|^MC|Loss|Criterion|Flow|Discriminator|Env|EBM|"
+    r"Jitter|Intensity|Stochastic(?!Depth)|Crop|Flip|Blur|Mix[Uu]p|CutMix|Cutmix|Cut[Oo]ut|Planner|Bayes|MonteCarlo|^MC|Loss|Criterion|Flow|Discriminator|Env|EBM|"
     r"LSH|MAE|Mask|Target|MIM|Pretrain|Contrast|Penalty|Regulari[sz]|CLR|MoCo|BYOL|Distribution|Prior|Latent|Denois|Initiali[sz]|Memory|Schedul|"
     r"Explain|Sample|Resize|Transform$|Dummy|Gumbel|GAN(?![a-z])|Quanti[sz]|Codebook|Warp|Perturb|Advers|Aug(?![a-z])|Mine(?![a-z])|Estimator"
 )

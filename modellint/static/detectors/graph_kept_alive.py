@@ -10,7 +10,7 @@ from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
 from modellint.static.family import runs_without_gradients
-from modellint.static.flow.data import AVERAGED, COLLECTED
+from modellint.static.flow.data import AVERAGED, COLLECTED, METERED
 from modellint.static.flow.events import ACCUMULATE, Event
 from modellint.static.flow.frames import call_at
 from modellint.static.guards import own
@@ -37,6 +37,8 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             if {"returned", "passed"} & event.uses and not (source.training and _trains_here(event)):
                 continue
             if collected and (not source.training or "passed" in event.uses or _is_another_entry(event)):
+                continue
+            if event.key.detail == METERED and not _is_given_a_loss(event):
                 continue
             if _begins_anew(event) or _counts(event) or _by_hand(source) or _is_step_of_module(event, context):
                 continue
@@ -111,6 +113,13 @@ def _counts(event: Event) -> bool:
     """Tell whether a sum is one of hits, samples or positions, by its name: such numbers come without a graph."""
     name = snake(event.text)
     return bool(_COUNT.search(name)) and not _LOSS.search(name)
+
+
+def _is_given_a_loss(event: Event) -> bool:
+    """Tell whether a meter, or what it is given, is called a loss: of a metric nobody knows whether it has a graph."""
+    call = call_at(event.function, event.site)
+    names = [node for node in walk(call) if isinstance(node, (ast.Name, ast.Attribute))] if call is not None else []
+    return any(_LOSS.search(snake(node.id if isinstance(node, ast.Name) else node.attr)) for node in names)
 
 
 def _is_another_entry(event: Event) -> bool:

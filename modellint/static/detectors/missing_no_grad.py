@@ -24,7 +24,7 @@ from modellint.static.evidence import (
 from modellint.static.family import builds_what_differentiates, differentiates, under_switch
 from modellint.static.flow.events import FORWARD, Event, Snapshot
 from modellint.static.flow.frames import call_at, holds
-from modellint.static.flow.values import ENTRY, EVAL, OFF, ON, Site, kinds
+from modellint.static.flow.values import ENTRY, EVAL, LOADED, OFF, ON, TRAIN, Site, kinds
 from modellint.static.flow.vocabulary import LOSS_METHOD
 from modellint.static.guards import bindings, conditions, own
 from modellint.static.left_open import (
@@ -128,7 +128,7 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
     if between and numbers_only:
         return Confidence.LIKELY
     cut_off = "detached" in event.uses and numbers_only
-    if sets_eval and cut_off:
+    if cut_off and (sets_eval or _is_readied_where_it_is_loaded(snapshot)):
         return Confidence.LIKELY
     if differentiated:
         return None
@@ -298,6 +298,13 @@ def _is_readied_by_its_class(event: Event, snapshot: Snapshot) -> bool:
         return False
     by_hand = all(fact.by_eval for fact in snapshot.modes if fact.mode == EVAL)
     return by_hand and event.root.cls is not None and event.text.startswith(f"{event.root.self_name}.")
+
+
+def _is_readied_where_it_is_loaded(snapshot: Snapshot) -> bool:
+    """Tell whether a constructor puts a model that it builds into evaluation mode, under a condition: with weights."""
+    if kinds(snapshot.modes) != {EVAL, TRAIN} or LOADED not in snapshot.obj.weights:
+        return False
+    return all(fact.by_eval if fact.mode == EVAL else fact.by_constructor for fact in snapshot.modes)
 
 
 def _is_as_built(event: Event, snapshot: Snapshot) -> bool:

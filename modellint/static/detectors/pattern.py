@@ -236,6 +236,9 @@ def _stands(context: FileContext, match: Match, key: str, wanted: Any) -> bool:
         return tied_to_mode(scope, match.node) is wanted
     if key == "loop":
         return any(isinstance(node, _LOOPS) for node in path_to(scope, match.node)[:-1]) is wanted
+    if key == "except":
+        handlers = (node.type for node in path_to(scope, match.node) if isinstance(node, ast.ExceptHandler))
+        return any(type_ is not None and re.search(wanted, ast.unparse(type_)) for type_ in handlers)
     decorators = [d for f in _functions(scope) if f.node is not None for d in f.node.decorator_list]
     around = [
         i.context_expr for n in path_to(scope, match.node) if isinstance(n, (ast.With, ast.AsyncWith)) for i in n.items

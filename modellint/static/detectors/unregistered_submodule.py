@@ -84,7 +84,8 @@ class _ClassReader:
         found: set[str] = set()
         for method in self.cls.methods.values():
             found |= taken_in(self.context, method) | self._said_to_be_hidden(method)
-            found.update(poured_over(method, found))
+            for name in poured_over(method, found):
+                found.add(name)  # of which something else may be made
         return found
 
     def _said_to_be_hidden(self, method: FunctionInfo) -> set[str]:

@@ -9,7 +9,7 @@ from modellint.static.flow import data
 from modellint.static.flow.machine import Machine, Statements
 from modellint.static.flow.state import State
 from modellint.static.flow.targets import assign
-from modellint.static.flow.values import NOTHING, Args, join
+from modellint.static.flow.values import NOTHING, Args, Value, join
 from modellint.static.flow.vocabulary import MODEL_NAME
 from modellint.static.project import FunctionInfo
 from modellint.static.project.names import imported_by_text, last_name
@@ -112,6 +112,8 @@ def _augmented(machine: Machine, node: ast.AugAssign, state: State) -> list[Stat
     before = machine.eval(_loaded(node.target), state)
     after = join(before, added)._replace(consts=None)
     number = not before.refs  # a list or tuple that grows is no sum
+    if number and before.taint:
+        after = Value(taint=after.taint)  # a tensor stays one, whatever a call out of sight gave that is added
     if isinstance(node.op, ast.Add) and number and machine.frame.loops and _is_sum(machine, node.target):
         after = after.with_taint(data.accumulated(machine, node, ast.unparse(node.target), added, state))
     assign(machine, node.target, after, state)

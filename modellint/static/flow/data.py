@@ -8,6 +8,7 @@ import re
 from modellint.static.flow.events import ACCUMULATE, FORWARD, Event
 from modellint.static.flow.handed import run_callbacks
 from modellint.static.flow.machine import Machine
+from modellint.static.flow.metering import summed, taken
 from modellint.static.flow.state import State
 from modellint.static.flow.targets import LEAF_HELD, in_order, store
 from modellint.static.flow.touching import touch_given
@@ -44,7 +45,7 @@ from modellint.static.flow.values import (
     surely_live,
 )
 from modellint.static.flow.vocabulary import KEEPS_GRAPH, is_metric
-from modellint.static.project import ClassInfo
+from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.names import last_name
 
 PREDICTIONS = {
@@ -285,6 +286,21 @@ def _collected(machine: Machine, node: ast.Call, item: Value, state: State) -> f
     return accumulated(machine, node, ast.unparse(node.func.value), item, state, COLLECTED)
 
 
+def metered(machine: Machine, method: FunctionInfo, args: Args, node: ast.Call, state: State) -> None:
+    """Note that a loop has an object add up results together with their graphs: `losses.update(loss)`."""
+    if not machine.frame.loops or not isinstance(node.func, ast.Attribute) or not args.taint:
+        return
+    names = summed(method)
+    if names and method.cls is not None and _PLAIN.issuperset(machine.project.ancestry(method.cls)[1]):
+        given = [args.get(name, position) for position, name in enumerate(taken(method)) if name in names]
+        added = join_all(value for value in given if value is not None)
+        accumulated(machine, node, ast.unparse(node.func.value), added, state, METERED)
+
+
+_PLAIN = frozenset({"object", "abc.ABC", "typing.Generic", "typing.Protocol"})
+"""Bases that change nothing of what a method does: others may call it under a switch of theirs."""
+
+
 def trains_in_each_turn(machine: Machine) -> bool:
     """Tell whether the loop around computes gradients in each of its turns."""
     loops = machine.frame.loops
@@ -292,7 +308,7 @@ def trains_in_each_turn(machine: Machine) -> bool:
 
 
 # how a loop keeps results together with their graphs, where it does not just add them up
-COLLECTED, AVERAGED = "collected", "averaged"
+COLLECTED, AVERAGED, METERED = "collected", "averaged", "metered"
 
 
 def with_elements(args: Args, state: State) -> frozenset[int]:

@@ -101,6 +101,8 @@ def _first_names(node: ast.expr) -> Iterator[str]:
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             yield from (name for argument in node.args[:1] for name in _first_names(argument))
             node = node.func.value
+        elif isinstance(node, ast.Call) and node.args:  # `Variable(x)`
+            node = node.args[0]
         else:
             return
     yield node.id

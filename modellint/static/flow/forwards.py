@@ -179,19 +179,32 @@ def _modes_of_what_runs(machine: Machine, obj: Obj, forward: FunctionInfo, state
     cls = class_of(obj)
     if cls is None or "training" in forward.words:
         return obj.modes
-    called = {name for name in called_attributes(forward) if not _tells_no_mode(machine, cls, name)}
+    called = {name for name in _parts_called(machine, cls, forward) if not _tells_no_mode(machine, cls, name)}
     held = {name: obj.attrs[name] for name in called if name in obj.attrs}
     parts = [state.heap[part] for value in held.values() for part in value.refs]
     if not parts:
         return obj.modes
     mentioned = (node.attr for node in walk_own(forward) if isinstance(node, ast.Attribute))
-    others = {name for name in mentioned if machine.classes.builds_child(cls, name)} | called_attributes(forward)
+    others = {name for name in mentioned if machine.classes.builds_child(cls, name)} | called
     if not all(_tells_no_mode(machine, cls, name) for name in others - held.keys()):
         return obj.modes
     by_hand = all(fact.by_eval for part in parts for fact in part.modes)
     if by_hand and kinds(obj.modes) <= {TRAIN, ENTRY} and all(part.kind == MODEL for part in parts):
         return frozenset().union(*(part.modes for part in parts))
     return obj.modes
+
+
+def _parts_called(machine: Machine, cls: ClassInfo, forward: FunctionInfo) -> frozenset[str]:
+    """Return the attributes that a forward calls, and those that methods compute with which it leaves all else to."""
+    called = called_attributes(forward)
+    methods = {name: machine.project.method(cls, name) for name in called}
+    runs = {name: machine.classes.parts_run(method) for name, method in methods.items() if method is not None}
+    through = {name for name, parts in runs.items() if parts and "" not in parts and not _asks_mode(methods[name])}
+    return frozenset(called - through).union(*(runs[name] for name in through))
+
+
+def _asks_mode(method: FunctionInfo | None) -> bool:
+    return method is not None and "training" in method.words
 
 
 def _own_train(forward: FunctionInfo) -> ast.Call | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from modellint.static.flow.vocabulary import KEEPS
@@ -56,7 +57,8 @@ def _calls_what_it_picks(function: FunctionInfo) -> bool:
 def is_factory(function: FunctionInfo, callee: ast.expr) -> bool:
     """Tell whether a function uses what `callee` gives as a module: `net = model(config); net.parameters()`.
 
-    A class that is handed in has the name of a model; the methods of an object share what it keeps.
+    A class that is handed in has the name of a model; the methods of an object share what it keeps. What is given the
+    options of a program first, `model(opt, rank)`, is built of them.
     """
     known: frozenset[str] | None = function.memo.get(is_factory)
     if known is None:
@@ -74,6 +76,13 @@ def _factories(function: FunctionInfo) -> Iterator[str]:
             for call in ast.walk(node.value):
                 if isinstance(call, ast.Call) and isinstance(call.func, (ast.Name, ast.Attribute)):
                     yield ast.unparse(call.func)
+    for call in function.calls:
+        first = call.args[0] if call.args else None
+        if isinstance(call.func, ast.Name) and isinstance(first, ast.Name) and _OPTIONS.match(first.id):
+            yield call.func.id
+
+
+_OPTIONS = re.compile(r"^(args|opts?|options|cfg|conf|config)$")
 
 
 def _asked_as_modules(function: FunctionInfo) -> set[str]:

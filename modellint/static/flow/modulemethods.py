@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from modellint.static.dependence import NO, YES
 from modellint.static.flow import data
 from modellint.static.flow.construct import training_from
 from modellint.static.flow.events import EVAL_AGAIN
@@ -73,10 +74,14 @@ def builtin(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, s
             machine.call_value(args.positional[0], Args((parts,)), node, state)
         return me
     if name in ("add_module", "register_module") and len(args.positional) == 2:
-        known = only_constant(args.positional[0])
+        known, part = only_constant(args.positional[0]), args.positional[1]
         if known is not None and isinstance(known[0], str):
-            set_attribute(machine, me, known[0], args.positional[1], state, node)
+            set_attribute(machine, me, known[0], part, state, node)
+        state.heap[oid] = _with_part(state.heap[oid], part, state)
         return NOTHING
+    if name == "append" and obj.cls == _SEQUENTIAL and len(args.positional) == 1:
+        state.heap[oid] = _with_part(obj, args.positional[0], state)
+        return me
     if name == "load_state_dict":
         if not _is_optimizer(obj):
             _load_weights(machine, oid, _weights_given(machine, node, state), node, state)
@@ -99,6 +104,21 @@ def builtin(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, s
         data.backward(machine, args.taint if comes_of_forwards(args.taint) else args.taint | held)
         return NOTHING
     return None
+
+
+_SEQUENTIAL = "torch.nn.Sequential"
+
+
+def _with_part(obj: Obj, part: Value, state: State) -> Obj:
+    """Return a module after it was given `part`: a Sequential depends on the mode if one of its parts does."""
+    if obj.cls != _SEQUENTIAL or obj.depends == YES:
+        return obj
+    parts = [state.heap[oid] for oid in part.refs]
+    telling = next((one for one in parts if one.depends == YES), None)
+    if telling is not None:
+        return obj._replace(depends=YES, detail=telling.detail or telling.how)
+    known = bool(parts) and all(one.kind == MODEL and one.depends == NO for one in parts)
+    return obj if known else obj._replace(depends=UNKNOWN)
 
 
 def _is_optimizer(obj: Obj) -> bool:

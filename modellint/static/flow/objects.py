@@ -156,6 +156,7 @@ def call_on(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, s
             return machine.call(FunctionValue(method, None, name), owner, args, node, state)
         if obj.kind == MODEL:
             return _own_method(machine, oid, method, args, node, state)
+        data.metered(machine, method, args, node, state)
         return machine.call(FunctionValue(method, None, name), me, args, node, state)
     result = builtin(machine, oid, name, args, node, state)
     if result is not None:

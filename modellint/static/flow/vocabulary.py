@@ -55,7 +55,7 @@ OTHER_FRAMEWORKS = LOOKS_ALIKE | frozenset("tensorflow tf_keras keras jax flax h
 GRAD_SWITCHES = frozenset({"no_grad", "inference_mode", "set_grad_enabled", "enable_grad"})
 """What torch switches autograd with, on or off."""
 
-ESTIMATORS = frozenset("sklearn xgboost lightgbm catboost statsmodels cv2 dlib mediapipe".split())
+ESTIMATORS = frozenset("sklearn xgboost lightgbm catboost statsmodels cv2 dlib mediapipe insightface".split())
 """Packages whose models are no networks, or none of Python."""
 
 FORWARD_METHOD = re.compile(

@@ -260,14 +260,16 @@ class FunctionInfo:
 
 class ClassInfo:
     """A class of the project. `bases` are the dotted names of its base classes, None for any other expression;
-    `fields` those of a dataclass or a named tuple, in order; `row` is where it begins."""
+    `fields` those of a dataclass or a named tuple, in order; `row` is where it begins, `is_conditional` whether that is
+    in a branch of its file, after an `except ImportError` say."""
 
-    __slots__ = ("bases", "decorators", "fields", "methods", "module", "name", "row", "scope")
+    __slots__ = ("bases", "decorators", "fields", "is_conditional", "methods", "module", "name", "row", "scope")
 
     def __init__(self, module: ModuleInfo, node: ast.ClassDef, scope: FunctionInfo) -> None:
         self.module = module
         self.name = node.name
         self.row = node.lineno
+        self.is_conditional = scope.is_body and node.col_offset > 0
         self.scope = scope
         self.bases = tuple(
             dotted_name(base.value if isinstance(base, ast.Subscript) else base) for base in node.bases

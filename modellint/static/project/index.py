@@ -103,7 +103,8 @@ class Project:
     def _lookup(self, module: ModuleInfo, name: str, hops: int) -> Symbol | None:
         own = module.body.classes.get(name) or module.body.functions.get(name)
         if own is not None:
-            return Symbol(f"{self.paths.dotted(module.path)}.{name}", own)
+            real = self._real(module, own, hops) if isinstance(own, ClassInfo) and own.is_conditional else None
+            return real or Symbol(f"{self.paths.dotted(module.path)}.{name}", own)
         if hops > _MAX_HOPS:
             return None
         if (imported := module.imports.get(name)) is not None:
@@ -124,6 +125,12 @@ class Project:
                 if found is not None:
                     return found
         return None
+
+    def _real(self, module: ModuleInfo, stand_in: ClassInfo, hops: int) -> Symbol | None:
+        """Return the class of the project that another branch imports by the name of one that stands in for it."""
+        imported = module.imports.get(stand_in.name)
+        found = self._follow(module, imported, hops) if imported is not None and hops <= _MAX_HOPS else None
+        return found if found is not None and isinstance(found.target, ClassInfo) else None
 
     def _guess(self, module: ModuleInfo, name: str, seen: set[ModuleInfo]) -> Symbol | None:
         """Return `name` as of the first star import of what is out of sight: no file in sight gives it to `module`."""

@@ -215,6 +215,21 @@ CASES = {
                 return torch.rand(1)
         """,
     ),
+    "outside the handler of an exception": (
+        {"call": ["torch.rand"], "outside": {"except": "TypeError"}},
+        """
+        import torch
+
+        try:
+            torch.rand(1)  # ours
+        except (TypeError, OSError):
+            torch.rand(1)
+        except ValueError:
+            torch.rand(1)  # ours
+        except:
+            torch.rand(1)  # ours
+        """,
+    ),
     "inside a with block, or what is decorated with it": (
         {"call": ["torch.rand"], "inside": {"with": ["torch.no_grad"]}},
         """

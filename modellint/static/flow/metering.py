@@ -1,0 +1,77 @@
+"""Meters: methods that add up what they are given in attributes of their object, `losses.update(loss, n)`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from modellint.static.flow.vocabulary import GRAD_SWITCHES
+from modellint.static.guards import own
+from modellint.static.narrowing import attribute_of
+from modellint.static.project import FunctionInfo
+from modellint.static.project.facts import parameters
+from modellint.static.project.names import last_name
+
+
+def taken(method: FunctionInfo) -> list[str]:
+    """Return the names of what a method is given, without the object itself."""
+    return [argument.arg for argument, _ in parameters(method) if argument.arg != method.self_name]
+
+
+def summed(method: FunctionInfo) -> frozenset[str]:
+    """Return the parameters whose values a method adds up as they come: a tensor keeps its graph in the sum.
+
+    Not those that it looks at or converts first (`if torch.is_tensor(value): value = value.item()`).
+    """
+    known: frozenset[str] | None = method.memo.get(summed)
+    if known is None:
+        known = method.memo[summed] = frozenset(_summed(method))
+    return known
+
+
+def _summed(method: FunctionInfo) -> Iterator[str]:
+    if method.self_name is None or not GRAD_SWITCHES.isdisjoint(method.words):
+        return
+    looked_at = {
+        name.id
+        for call in method.calls
+        if last_name(call.func) in _LOOKS
+        for name in call.args
+        if isinstance(name, ast.Name)
+    }
+    names = set(taken(method)) - method.stores - looked_at
+    for addend in _addends(method, method.self_name):
+        name = _carried(addend)
+        if name in names:
+            yield name
+
+
+_LOOKS = frozenset({"isinstance", "is_tensor", "hasattr", "type"})
+
+
+def _addends(method: FunctionInfo, me: str) -> Iterator[ast.expr]:
+    """Yield what is added to attributes of the object: `self.sum += value`, `self.sum = self.sum + value`."""
+    for node in own(method, ast.AugAssign):
+        if isinstance(node.op, ast.Add) and attribute_of(node.target, me) is not None:
+            yield node.value
+    for node in own(method, ast.Assign):
+        target, value = node.targets[0], node.value
+        if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
+            held = attribute_of(target, me)
+            if held is not None and attribute_of(value.left, me) == held:
+                yield value.right
+
+
+def _carried(value: ast.expr) -> str | None:
+    """Return the variable whose graph a product or a mean still has: `value` of `value.mean() * n`."""
+    while True:
+        if isinstance(value, ast.BinOp):
+            value = value.left
+        elif isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _KEEP:
+            value = value.func.value
+        else:
+            return value.id if isinstance(value, ast.Name) else None
+
+
+_KEEP = frozenset("mean sum cpu cuda to float double half squeeze view reshape".split())
+"""Methods of a tensor that give one with its graph."""
