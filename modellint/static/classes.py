@@ -279,9 +279,9 @@ class Classes:
         text = dotted_name(call.func)
         if text is None:
             if isinstance(call.func, ast.Subscript):  # `resnets.__dict__[arch]()`, `ENCODERS[args.encoder](args)`
-                return picked.of_table(self, call.func.value, scope)
+                return picked.of_table(self, call.func.value, call, scope)
             package = call.func.args[0] if isinstance(call.func, ast.Call) and _is_getattr(call.func) else None
-            return picked.of_picked(self, package, scope) if package is not None else Dependence(NO)
+            return picked.of_picked(self, package, call, scope) if package is not None else Dependence(NO)
         first = text.split(".")[0]
         if first in ("self", "cls", "super"):
             return Dependence(NO)
@@ -290,12 +290,12 @@ class Classes:
             tables = [v.value for v in values_of(scope, text) if isinstance(v, ast.Subscript)]
             if tables and all(isinstance(table, ast.Dict) for table in tables):
                 # `norm = {"bn": nn.BatchNorm2d, "none": nn.Identity}[norm]`: a norm is there to be used
-                return given.joined(picked.of_table(self, table, scope)._replace(hints=True) for table in tables)
+                return given.joined(picked.of_table(self, table, call, scope)._replace(hints=True) for table in tables)
             if first in arguments and "." not in text:
                 return Dependence(UNKNOWN, "", frozenset({first}))
             made = values_of(scope, text)
             if len(made) == 1 and isinstance(made[0], ast.Call) and _is_getattr(made[0]):
-                return picked.of_picked(self, made[0].args[0], scope)  # `build = getattr(models, arch)`
+                return picked.of_picked(self, made[0].args[0], call, scope)  # `build = getattr(models, arch)`
             if any(_evaluates_text(value) for value in made):
                 return Dependence(UNKNOWN, hints=self._has_some_with_mode(scope))
             return self._of_any(made or values_of(scope.module.body, text), call, scope, arguments)

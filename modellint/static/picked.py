@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from modellint.static.dependence import NO, UNKNOWN, YES, Dependence
 from modellint.static.given import of_value
-from modellint.static.guards import assignments, own
+from modellint.static.guards import assignments, own, path_to
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import FunctionInfo, ModuleInfo
 from modellint.static.project.names import last_name
@@ -16,17 +16,39 @@ if TYPE_CHECKING:
     from modellint.static.classes import Classes
 
 
-def of_table(classes: Classes, table: ast.expr, scope: FunctionInfo) -> Dependence:
-    """Tell whether any of the classes in a table of them depends on the mode: for certain where all of them do."""
+def of_table(classes: Classes, table: ast.expr, call: ast.Call, scope: FunctionInfo) -> Dependence:
+    """Tell whether what `call` builds by a class of a table of them depends on the mode: for certain if all do."""
+    return _of_table(classes, table, scope, _builds_layers(classes, call, scope))
+
+
+def of_picked(classes: Classes, package: ast.expr, call: ast.Call, scope: FunctionInfo) -> Dependence:
+    """Tell whether what `call` builds by a name of a module, `getattr(models, arch)`, depends on the mode.
+
+    Of a library's loaders it most likely does. Of classes in sight it does for certain where all of them do.
+    """
+    return _of_package(classes, package, scope, _builds_layers(classes, call, scope))
+
+
+def _builds_layers(classes: Classes, call: ast.Call, scope: FunctionInfo) -> bool:
+    """Tell whether a module builds several of its parts by one call: in a loop, or in a method of its own for that."""
+    if scope.cls is None or not classes.is_module(scope.cls):
+        return False
+    return scope.name != "__init__" or any(isinstance(node, _LOOPS) for node in path_to(scope, call))
+
+
+_LOOPS = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp, ast.DictComp)
+
+
+def _of_table(classes: Classes, table: ast.expr, scope: FunctionInfo, layers: bool) -> Dependence:
     if isinstance(table, ast.Dict):
-        return _whichever([of_value(classes, value, scope, 0) for value in table.values], classes, scope)
+        return _whichever([of_value(classes, value, scope, 0) for value in table.values], layers)
     if (package := _package_of(table)) is not None:
-        picked = of_picked(classes, package, scope)
-        return picked if picked.answer != NO else Dependence(UNKNOWN)
+        found = _of_package(classes, package, scope, layers)
+        return found if found.answer != NO else Dependence(UNKNOWN)
     attribute = attribute_of(table, scope.self_name or "")
     if attribute is not None and scope.cls is not None:
         kept = classes.kept_in(scope.cls, attribute)
-        return _of_made(classes, kept[0][1], kept[0][0]) if len(kept) == 1 else Dependence(NO)
+        return _of_made(classes, kept[0][1], kept[0][0], layers) if len(kept) == 1 else Dependence(NO)
     symbol = classes.project.resolve_in(scope, table)
     variable = last_name(table)
     if symbol is not None and isinstance(symbol.target, ModuleInfo):
@@ -39,34 +61,29 @@ def of_table(classes: Classes, table: ast.expr, scope: FunctionInfo) -> Dependen
         return Dependence(NO)  # elements of something local: functions, say
     if len(made) != 1 or not isinstance(made[0], ast.Dict):
         return Dependence(UNKNOWN)
-    return of_table(classes, made[0], scope)
+    return _of_table(classes, made[0], scope, layers)
 
 
-def _of_made(classes: Classes, made: ast.expr, scope: FunctionInfo) -> Dependence:
+def _of_made(classes: Classes, made: ast.expr, scope: FunctionInfo, layers: bool) -> Dependence:
     """Tell it of a table that an object keeps: written there, or made by a function of the classes of a module."""
     if isinstance(made, ast.Dict):
-        return of_table(classes, made, scope)
+        return _of_table(classes, made, scope, layers)
     symbol = classes.project.resolve_in(scope, made.func) if isinstance(made, ast.Call) else None
     maker = symbol.target if symbol is not None else None
     if not isinstance(maker, FunctionInfo):
         return Dependence(NO)  # a ModuleDict, of modules that were built before
-    for loop in own(maker, ast.For):
-        if (package := _package_of(loop.iter)) is not None:
-            return of_picked(classes, package, maker)
-    return Dependence(NO)
+    packages = (_package_of(loop.iter) for loop in own(maker, ast.For))
+    found = (_of_package(classes, package, maker, layers) for package in packages if package is not None)
+    return next(found, Dependence(NO))
 
 
-def of_picked(classes: Classes, package: ast.expr, scope: FunctionInfo) -> Dependence:
-    """Tell whether what a name picks out of a module, `getattr(models, arch)`, builds what depends on the mode.
-
-    Of a library's loaders it most likely does. Of classes in sight it does for certain where all of them do.
-    """
+def _of_package(classes: Classes, package: ast.expr, scope: FunctionInfo, layers: bool) -> Dependence:
     symbol = classes.project.resolve_in(scope, package)
     if symbol is None:
         return Dependence(NO)  # of an object: a method, an option
     if isinstance(symbol.target, ModuleInfo) and symbol.variable is None:
         built = [classes.dependence(cls) for cls in symbol.target.classes if classes.is_module(cls)]
-        return _whichever(built, classes, scope) if built else Dependence(UNKNOWN)
+        return _whichever(built, layers) if built else Dependence(UNKNOWN)
     loads = symbol.target is None and classes.knowledge.loaders.get(f"{symbol.dotted}.any") is not None
     return Dependence(UNKNOWN, hints=True) if loads else Dependence(NO)
 
@@ -82,12 +99,11 @@ def _package_of(table: ast.expr) -> ast.expr | None:
     return None
 
 
-def _whichever(found: list[Dependence], classes: Classes, scope: FunctionInfo) -> Dependence:
-    """Return what can be said of one of several, whichever it is; in a module, of several of them as its layers."""
+def _whichever(found: list[Dependence], layers: bool) -> Dependence:
+    """Return what can be said of one of several classes, whichever it is; or of many `layers`, each of one of them."""
     if all(one.answer == NO for one in found):
         return Dependence(NO)
     if all(one.is_certain for one in found):
         return found[0]
     number = sum(one.answer == YES for one in found)
-    of_layers = scope.cls is not None and classes.is_module(scope.cls)
-    return Dependence(UNKNOWN, hints=number > 0 if of_layers else 2 * number >= len(found))
+    return Dependence(UNKNOWN, hints=number > 0 if layers else 2 * number > len(found))

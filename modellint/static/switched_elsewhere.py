@@ -79,7 +79,7 @@ def _all_under_switch(method: FunctionInfo, context: FileContext, depth: int) ->
 
 
 def _has_a_twin(method: FunctionInfo, context: FileContext) -> bool:
-    """Tell whether a class for another framework's models has a method of that name, which is called in the same way."""
+    """Tell whether a class for another framework's models has a method of that name, which is called likewise."""
     project, mine = context.project, context.module.path
     paths = project.mentioning(f"def {method.name}(", mine, "calls") if method.cls is not None else ()
     modules = (project.load(path, mine, "calls") for path in paths[:MAX_FILES])
