@@ -166,12 +166,30 @@ def call_on(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, s
         return join_all(forward(machine, part, args, node, state) for part in refs)
     if obj.kind == MODEL or (obj.kind == OPAQUE and (looks_like_model(obj) or is_given_volatile(obj, args))):
         return model_method(machine, oid, name, args, node, state)
+    readied = _readied_part(obj, state) if obj.kind == OPAQUE and _SCORES.match(name) and args.every() else None
+    if readied is not None:
+        return model_method(machine, readied, name, args, node, state)
     if name == "append" and obj.kind == OPAQUE and len(args.positional) == 1:
         # a list that was made out of sight, by the constructor of a base class say, holds what it is given
         if any(state.heap[given].kind == MODEL for given in args.positional[0].refs):
             store(state, oid, ELEMENT, args.positional[0])
             return NOTHING
     return opaque_method(machine, oid, name, args, node, state)
+
+
+_SCORES = re.compile(r"^(score|encode|embed|forward)(_|$)")
+"""Methods by which an object asks the model that it holds; others, `evaluate()`, see to all of it themselves."""
+
+
+def _readied_part(obj: Obj, state: State) -> int | None:
+    """Return the model of an object out of sight that was put into evaluation mode there: `ranker.model.eval()`."""
+    held = (part for name, value in obj.attrs.items() if HELD_MODEL.match(name) for part in value.refs)
+    readied = [part for part in held if state.heap[part].kind == MODEL and _is_readied(state.heap[part])]
+    return readied[0] if len(readied) == 1 else None
+
+
+def _is_readied(obj: Obj) -> bool:
+    return bool(obj.modes) and all(fact.by_eval for fact in obj.modes)
 
 
 def _own_method(machine: Machine, oid: int, method: FunctionInfo, args: Args, node: ast.Call, state: State) -> Value:

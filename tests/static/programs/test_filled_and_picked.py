@@ -152,6 +152,14 @@ MEASURE = """
         if __name__ == "__main__":
             launch_testing(argparse.ArgumentParser().parse_args())
 """
+HOLDER = """
+        def get_predictions(ranker, loader):
+            ranker.{PART}eval()
+            found = []
+            for x in loader:
+                found.append(ranker.{METHOD}(x).argmax(1).tolist()){MARK}
+            return found
+"""
 LOOPS = """
         def fit(model, loader, valid, optimizer, loss_fn):
             for x, y in loader:
@@ -221,6 +229,10 @@ def ranker(part: str = "model.", mark: str = "") -> dict[str, str]:
     return {"rank.py": RANKER.replace("{PART}", part).replace("{MARK}", mark), "network.py": NET}
 
 
+def holder(part: str = "model.", method: str = "score_batch", mark: str = "") -> str:
+    return HOLDER.replace("{PART}", part).replace("{METHOD}", method).replace("{MARK}", mark)
+
+
 def calls(name: str, call: str, mark: str = "") -> dict[str, str]:
     main = CALLS.replace("{NAME}", name).replace("{CALL}", call).replace("{MARK}", mark)
     return {"main.py": main, "loops.py": LOOPS, "network.py": NET}
@@ -247,6 +259,8 @@ SILENT: dict[str, str | Mapping[str, str]] = {
         STAND_IN.replace("from .network", "from elsewhere")
     ),
     "the only part that has a mode is ready": ranker(),
+    "an object whose options were evaluated is asked": holder(part="options."),
+    "an object that evaluates by itself": holder(method="evaluate"),
     "a sample made of what is no sample": tried("make(word)", 'word = "a cat"'),
 }
 FOUND: dict[str, str | Mapping[str, str]] = {
@@ -261,6 +275,7 @@ FOUND: dict[str, str | Mapping[str, str]] = {
     ),
     "the class itself beside its stand-in": stand_in(mark="  # ML101:error"),
     "a part is ready that is not all": ranker(part="model.fc.", mark="  # ML101:error"),
+    "an object whose model is ready is asked": holder(mark="  # ML201"),
     "a batch of held-out data, wrapped": tried(
         "Variable(x).cuda()", "x, _ = next(iter(test_loader))", "  # ML101:error, ML201"
     ),
