@@ -19,9 +19,7 @@ from modellint.linting.record import Record
 from modellint.linting.states import State, digest_of_names, is_overtaken, looked_at_again, state_of
 from modellint.linting.store import Store
 from modellint.sources import SourceError, read_source
-from modellint.sources.projects import python_files
-
-_DECLARATIONS = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "environment.yml")
+from modellint.sources.projects import DECLARATIONS, python_files
 
 
 class PythonRecord(Record):
@@ -54,7 +52,7 @@ class PythonRecord(Record):
             self._changed = True
             if not old or states[name][2] != old[2]:
                 changed[name] = content
-        if any(name.endswith(_DECLARATIONS) for name in changed):
+        if any(name.endswith(DECLARATIONS) for name in changed):
             return
         links = Links.unpacked(data["links"], names)
         void = links.follow(changed, {name: _table(Path(name), text) for name, text in changed.items()})
@@ -76,7 +74,7 @@ class PythonRecord(Record):
             folders.update((folder, _names(folder)) for folder in project.folders)
         states = {**self._states, **read}
         asked = {
-            str(f / name) for path in fresh for f in _up_to(Path(path).parent, self._root) for name in _DECLARATIONS
+            str(f / name) for path in fresh for f in _up_to(Path(path).parent, self._root) for name in DECLARATIONS
         }
         for name in sorted((links.files() | asked) - states.keys()):
             states[name] = state_of(Path(name))

@@ -13,6 +13,12 @@ _TEMPORARY = ("/tmp", "/var/tmp", "/usr/tmp")
 _VERSIONED = (".git", ".hg")
 ROOT_MARKS = frozenset((*_VERSIONED, "pyproject.toml", "setup.py", "setup.cfg"))
 
+DECLARATIONS = (
+    *("pyproject.toml", "setup.py", "setup.cfg"),
+    *("requirements.txt", "requirement.txt", "environment.yml", "environment.yaml"),
+)
+"""Files in which projects declare what they need."""
+
 
 def is_shared(folder: Path) -> bool:
     """Return whether a folder is one of those that hold everything, where nobody has a project."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from modellint.static.flow.vocabulary import MODEL_NAME
-from modellint.static.guards import conditions, own, path_to
+from modellint.static.guards import assignments, conditions, own, path_to
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import parameters
@@ -193,3 +193,32 @@ def _holds(node: ast.expr, inner: ast.expr) -> bool:
     begins = (node.lineno, node.col_offset) <= (inner.lineno, inner.col_offset)
     last, inner_last = node.end_lineno or 0, inner.end_lineno or 0
     return begins and (inner_last, inner.end_col_offset or 0) <= (last, node.end_col_offset or 0)
+
+
+def taken_of(function: FunctionInfo, call: ast.Call) -> frozenset[str]:
+    """Return the attributes that a function takes of what `call` makes; nothing where it uses it in another way, too.
+
+    `vgg16().features`; `net = vgg16()`, of which there is `net.features` alone.
+    """
+    owners = {id(node.value): node.attr for node in own(function, ast.Attribute)}
+    if id(call) in owners:
+        return frozenset({owners[id(call)]})
+    taken = [owners.get(id(use)) for use in _uses(function, call)]
+    return frozenset() if None in taken else frozenset(name for name in taken if name is not None)
+
+
+def is_looked_up(function: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether a function only takes entries by their names of what `call` gives: a dict, `state["net"]`."""
+    keys = {id(n.value) for n in own(function, ast.Subscript) if _is_text(n.slice)}
+    uses = _uses(function, call)
+    return bool(uses) and all(id(use) in keys for use in uses)
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def _uses(function: FunctionInfo, call: ast.Call) -> list[ast.Name]:
+    """Return where the variables are read that hold what `call` gives."""
+    names = {name for name, value in assignments(function) if value is call}
+    return [node for node in own(function, ast.Name) if node.id in names and isinstance(node.ctx, ast.Load)]

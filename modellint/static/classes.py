@@ -13,12 +13,14 @@ from modellint.static.attributes import (
     attributes_of,
     called_attributes,
     computes_by_mode,
+    is_looked_up,
     kept_arguments,
     may_be_child,
     never_runs,
     owner_of,
     readied_attributes,
     stored,
+    taken_of,
 )
 from modellint.static.dependence import NO, OF_LIBRARY, UNKNOWN, YES, Dependence
 from modellint.static.guards import choices, values_of, walk_own
@@ -227,7 +229,7 @@ class Classes:
         arguments = {a.arg for a, default in parameters(function) if not self._is_plain_function(function, default)}
         for call in function.calls:
             found = self.of_call(call, function, arguments if builds else set())
-            if found.answer == NO:
+            if found.answer == NO or self._takes_parts_without_mode(function, call):
                 continue
             where = owner_of(function, call)
             found = _placed(found, where)
@@ -252,6 +254,14 @@ class Classes:
             answers.append(Dependence(UNKNOWN, "", kept))
         result = self._dependence[function] = given.joined(answers)
         return result
+
+    def _takes_parts_without_mode(self, function: FunctionInfo, call: ast.Call) -> bool:
+        """Tell whether a function takes only those parts of a library's network that have no mode: VGG's features."""
+        symbol = self.project.resolve_in(function, call.func)
+        if symbol is None or symbol.target is not None:
+            return False
+        parts = taken_of(function, call)
+        return bool(parts) and all(self.knowledge.mode_free.get(f"{symbol.dotted}.{part}") for part in parts)
 
     def _is_converted(self, function: FunctionInfo, attribute: str) -> bool:
         """Tell whether a part goes through a function that may replace its layers: `self.net = freeze(self.net)`."""
@@ -341,7 +351,7 @@ class Classes:
         name = dotted.rsplit(".", 1)[-1]
         if name == "__init__":
             return Dependence(NO)  # of a base, which is looked at as such
-        if name[:1].islower() and not self.knowledge.loaders.get(dotted):
+        if name.lstrip("_")[:1].islower() and not self.knowledge.loaders.get(dotted):
             return Dependence(NO)  # a function, no layer
         if self.knowledge.mode_dependent.get(dotted):
             if _argument(call, ("norm_layer",), None) is not None:
@@ -367,7 +377,7 @@ class Classes:
             if layers is None or scope is None:
                 return found
             return given.both(found, given.of_option(layers, scope, layer, given.SEVERAL))
-        if self.knowledge.mode_free.get(dotted) or (dotted == _LOAD and scope is not None and _fills(scope)):
+        if self.knowledge.mode_free.get(dotted) or (dotted == _LOAD and scope is not None and _fills(scope, call)):
             return Dependence(NO)
         if self.knowledge.loaders.get(dotted) or self.knowledge.module_bases.get(dotted):
             containers = ("Sequential", "ModuleList", "ModuleDict", "Module")
@@ -418,9 +428,9 @@ def _is_zero(node: ast.expr | None) -> bool:
 _LOAD = "torch.load"
 
 
-def _fills(scope: FunctionInfo) -> bool:
-    """Tell whether what a function loads are weights for what it builds, and no model."""
-    return "load_state_dict" in scope.callees
+def _fills(scope: FunctionInfo, call: ast.Call | None) -> bool:
+    """Tell whether what a function loads are weights for what it builds, or a dict of entries, and no model."""
+    return "load_state_dict" in scope.callees or (call is not None and is_looked_up(scope, call))
 
 
 _RECURRENT = frozenset({"LSTM", "GRU", "RNN"})

@@ -10,7 +10,7 @@ from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
 from modellint.static.evidence import PREDICTS
 from modellint.static.flow.events import FORWARD, GRAPH_MADE, Event, Snapshot
-from modellint.static.flow.values import ON, Site
+from modellint.static.flow.values import OFF, ON, Site
 from modellint.static.merge import merged
 from modellint.static.purpose import is_test_code, named_for_inference
 from modellint.static.sites import Place, places
@@ -67,6 +67,8 @@ def _switch(event: Event, snapshot: Snapshot) -> Site | None:
     if not (in_eval(snapshot) and predicts) and not (named and (predicts or "returned" in event.uses)):
         return None
     if event.leaves:
+        if snapshot.grad.state == OFF:
+            return None  # what is marked there marks nothing
         if {"returned with its graph", "passed"} & event.uses or not predicts or len(event.leaves) > 1:
             return None
         return next(iter(event.leaves))

@@ -46,6 +46,7 @@ from modellint.static.purpose import (
     over_held_out_data,
     steps_an_environment,
 )
+from modellint.static.requirements import is_held_below
 from modellint.static.sites import Place, called_from, places, seen_in, shown_at, written_at
 from modellint.static.snapshots import gradients_asked, has_loaded_weights, in_eval, in_train, records
 from modellint.static.switched_elsewhere import is_called_recording, left_to_others
@@ -98,6 +99,8 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
 def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confidence | None:
     """Return how sure it is that this forward is inference and needs no graph; None without evidence."""
     volatile = "volatile" in event.uses  # no gradient was wanted from it, even where its numbers are trained on
+    if volatile and is_held_below(context.project.root, context.module.path.parent, "torch", _VOLATILE_UNTIL):
+        return None
     moves = steps_an_environment(event)
     target = event.feeds_training and not (moves or _is_evaluated_apart(event, snapshot, context))
     differentiated = not volatile and (event.training or target or event.wants_gradient)
@@ -189,6 +192,10 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
         )
         return Confidence.LIKELY if forgotten else Confidence.POSSIBLE
     return None
+
+
+_VOLATILE_UNTIL = (0, 4)
+"""The release of torch that ignores `Variable(x, volatile=True)`; before, that switched autograd off."""
 
 
 def _is_evaluated_apart(event: Event, snapshot: Snapshot, context: FileContext) -> bool:

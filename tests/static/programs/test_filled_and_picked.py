@@ -186,6 +186,44 @@ CALLS = """
             optimizer = torch.optim.Adam(net.parameters())
             print({CALL}){MARK}
 """
+PARTS = """
+        import math
+        import torch
+        from torch import nn
+        from torchvision import models
+
+        class Positive(nn.Module):
+            def __init__(self, size):
+                super().__init__()
+                self.weight = nn.Parameter(torch.empty(size, size))
+                bound = math.sqrt(nn.init._calculate_fan_in_and_fan_out(self.weight)[0])
+                nn.init.uniform_(self.weight, -bound, bound)
+
+            def forward(self, x):
+                return x @ self.weight.exp()
+
+        class Grid(nn.Module):
+            def __init__(self, path):
+                super().__init__()
+                state = torch.load(path)
+                self.register_buffer("mask", {STATE})
+
+            def forward(self, x):
+                return self.mask[x.long()]
+
+        class Net(nn.Module):
+            def __init__(self, path="grid.pt"):
+                super().__init__()
+                {PART}
+
+            def forward(self, x):
+                return self.part(x)
+
+        net = Net()
+        net.load_state_dict(torch.load("net.pt", weights_only=True))
+        with torch.no_grad():
+            print(net(torch.zeros(1, 3, 8, 8)).argmax(1).item()){MARK}
+"""
 TRIED = """
         import torch
         from network import Net
@@ -238,6 +276,10 @@ def calls(name: str, call: str, mark: str = "") -> dict[str, str]:
     return {"main.py": main, "loops.py": LOOPS, "network.py": NET}
 
 
+def parts(part: str, state: str = 'state["mask"]', mark: str = "  # ML101:info") -> str:
+    return PARTS.replace("{PART}", part).replace("{STATE}", state).replace("{MARK}", mark)
+
+
 def tried(given: str, sample: str, mark: str = "") -> dict[str, str]:
     code = TRIED.replace("{GIVEN}", given).replace("{SAMPLE}", sample).replace("{MARK}", mark)
     return {"notebook.py": code, "network.py": NET}
@@ -268,6 +310,21 @@ FOUND: dict[str, str | Mapping[str, str]] = {
     "filled with layers that have no mode, one by one": filled("net.append(nn.Linear(4, 2))", "  # ML101:info"),
     "filled with dropout": filled('net.add_module("drop", nn.Dropout())', "  # ML101:error"),
     "filled with dropout, one by one": filled("net.append(nn.Dropout())", "  # ML101:error"),
+    "a layer made as torch makes its own": parts("self.part = Positive(4)"),
+    "entries of what is loaded": parts("self.part = Grid(path)"),
+    "what is loaded, as a whole": parts("self.part = torch.load(path)", mark="  # ML101:error"),
+    "features of a network that has dropout behind them": parts("self.part = models.vgg16(pretrained=True).features"),
+    "features of a network that has dropout behind them, and a pool": parts(
+        "net = models.vgg16(pretrained=True)\n"
+        "                self.part = nn.Sequential(*list(net.features.children())[:9], net.avgpool)"
+    ),
+    "features of a network that has norms": parts(
+        "self.part = models.vgg16_bn(pretrained=True).features", mark="  # ML101:error"
+    ),
+    "a network beside its features": parts(
+        "net = models.vgg16(pretrained=True)\n                self.part, self.whole = net.features, nn.Sequential(net)",
+        mark="  # ML101:error",
+    ),
     "layers that a name picks from a table": picked(_BY_TABLE, mark="  # ML101:error"),
     "layers that a name picks from a module": picked(_BY_MODULE, mark="  # ML101:error"),
     "layers that a name picks from a table that is written out": picked(
