@@ -187,7 +187,10 @@ def _has_members_of_no_mode(event: Event, context: FileContext) -> bool:
     name, classes = event.key.detail, context.classes
     modules = filter(classes.is_module, event.function.module.classes)
     having = [cls for cls in modules if name in cls.methods or classes.builds_child(cls, name)]
-    return bool(having) and all(classes.dependence(cls).answer == NO for cls in having)
+    return bool(having) and all(
+        classes.has_no_mode(cls, name) if name not in cls.methods else classes.dependence(cls).answer == NO
+        for cls in having
+    )
 
 
 def _follows_owner(event: Event, snapshot: Snapshot, context: FileContext) -> bool:
