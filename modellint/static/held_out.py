@@ -93,9 +93,10 @@ def _is_drawn(event: Event) -> bool:
 
 
 _SAMPLE = re.compile(
-    r"^(test|validation|eval)_(sentence|text|sample|example|image|img|input|data|seq|sequence|batch)s?$"
+    r"^(test|validation|eval)_(sentence|text|sample|example|image|img|input|data|sequence|batch)s?$|"
+    r"^(test|val|valid|validation|eval)_?(data_?|d)?(set|loader)$"
 )
-"""Names of what is tried out: `test_sentence`, made into what a model takes."""
+"""Names of what is tried out, and of where it is from: `make(test_sentence)`, `draw(test_dset, 8)`."""
 
 
 _INDEX = re.compile(r"(^|_)(idx|ids?|ind(ex|ices|s)?|inds?|nids?|masks?|nodes?|split)(_|$)")

@@ -325,6 +325,14 @@ def _namespace(machine: Machine, args: Args, node: ast.Call, state: State) -> Va
     return machine.allocate(node, state, obj, "namespace")
 
 
+def _picture(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
+    """Torchvision draws and saves pictures under no_grad, without a graph (torchvision/utils.py:24 and 256, 0.28.0)."""
+    taint = data.with_elements(args, state)
+    for use in ("reported", "detached"):
+        machine.recorder.use(taint, use)
+    return Value(taint=cut_off(taint))
+
+
 def _nothing(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
     return Value(taint=args.taint)
 
@@ -391,7 +399,10 @@ _BUILTINS: dict[str, Handler] = {
     "bool": lambda m, a, n, s: a.positional[0] if a.positional else NOTHING,
 }
 
+_PICTURES = "make_grid save_image draw_bounding_boxes draw_segmentation_masks draw_keypoints flow_to_image".split()
+
 _FUNCTIONS: dict[str, Handler] = {
+    **{f"torchvision.utils.{name}": _picture for name in _PICTURES},
     IDENTITY: _first,
     "typing.cast": _cast,
     "functools.partial": _partial,

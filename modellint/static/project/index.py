@@ -127,10 +127,13 @@ class Project:
         return None
 
     def _real(self, module: ModuleInfo, stand_in: ClassInfo, hops: int) -> Symbol | None:
-        """Return the class of the project that another branch imports by the name of one that stands in for it."""
+        """Return the class that another branch imports by the name of one that stands in for it: torch's, or one of the
+        project, which is more than what an `except ImportError` leaves of it."""
         imported = module.imports.get(stand_in.name)
         found = self._follow(module, imported, hops) if imported is not None and hops <= _MAX_HOPS else None
-        return found if found is not None and isinstance(found.target, ClassInfo) else None
+        if found is None or not (isinstance(found.target, ClassInfo) or found.dotted.startswith("torch.")):
+            return None
+        return found
 
     def _guess(self, module: ModuleInfo, name: str, seen: set[ModuleInfo]) -> Symbol | None:
         """Return `name` as of the first star import of what is out of sight: no file in sight gives it to `module`."""

@@ -336,6 +336,7 @@ FOUND: dict[str, str | Mapping[str, str]] = {
     "a batch of held-out data, wrapped": tried(
         "Variable(x).cuda()", "x, _ = next(iter(test_loader))", "  # ML101:error, ML201"
     ),
+    "samples of a held-out set": tried("x", "x = draw(test_dset, 8)", "  # ML101:error, ML201"),
     "a sample that is tried out": tried("x", "x = make(test_sentence, words)", "  # ML101:error, ML201"),
 }
 
