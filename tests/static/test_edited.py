@@ -285,3 +285,38 @@ def test_a_global_that_was_edited_counts_for_those_who_use_it(editor: Editor, mo
     ran = runs(editor, script.replace("shared.eval()\n", "shared.train()\n"), monkeypatch)
     assert "evaluate" in ran
     assert "predict_again" not in ran
+
+
+STAND_IN = """\
+ready = True
+from real import Net
+class Net:
+    def __call__(self, x):
+        return x
+"""
+REAL = """\
+from torch import nn
+
+class Net(nn.Sequential):
+    def __init__(self):
+        super().__init__(nn.Dropout())
+"""
+USER = """\
+import torch
+from zoo import Net
+
+net = Net()
+net.load_state_dict(torch.load("net.pt", weights_only=True))
+with torch.no_grad():
+    print(net(torch.zeros(1, 4)).argmax(1))
+"""
+
+
+def test_a_class_that_comes_to_stand_in_for_an_imported_one_gives_way_to_it(tmp_path: Path) -> None:
+    head, body = STAND_IN.split("class", 1)
+    branch = head + "if not ready:\n    class" + body.replace("\n    ", "\n        ")
+    editor = Editor(tmp_path, {"predict.py": USER, "zoo.py": STAND_IN, "real.py": REAL})
+    assert not any(d.code == "ML101" for d in editor.found("predict.py"))
+    editor.type("zoo.py", branch)
+    assert any(d.code == "ML101" for d in editor.found("predict.py"))
+    assert editor.found("predict.py") == editor.found("predict.py", fresh=True)
