@@ -64,7 +64,8 @@ def places(context: FileContext, kind: str) -> Iterator[Place]:
                 elsewhere[call.site, event.site].append(event)
     for site, events in sorted(here.items()):
         yield Place(site, in_order(judged_at_callers(events)), False)
-    trained = {step for event in seen_in(context) if event.training for step in event.key.chain}
+    seen = seen_in(context) if elsewhere else ()
+    trained = {step for event in seen if event.training for step in event.key.chain}
     for (site, _), events in sorted(elsewhere.items()):
         events = [event for event in events if not _is_of_a_whole(event, site, trained)]
         told = (e for e in judged_at_callers(events) if not is_open(e) or _is_left_to_heirs(site, e))
