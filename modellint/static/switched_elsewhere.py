@@ -69,13 +69,12 @@ _DEEPEST = 2
 
 def _all_under_switch(method: FunctionInfo, context: FileContext, depth: int) -> bool:
     calls = _calls_by_name(method, context)
-    switched = [scope for scope, call in calls if under_switch(scope, call)]
-    if switched and _has_a_twin(method, context):
+    recording = [scope for scope, call in calls if not under_switch(scope, call)]
+    if len(recording) < len(calls) and _has_a_twin(method, context):
         return True  # the other calls ask the models of another framework
-    return bool(calls) and all(
-        under_switch(scope, call) or (depth < _DEEPEST and _all_under_switch(scope, context, depth + 1))
-        for scope, call in calls
-    )
+    if depth == _DEEPEST:
+        return bool(calls) and not recording
+    return bool(calls) and all(_all_under_switch(scope, context, depth + 1) for scope in recording)
 
 
 def _has_a_twin(method: FunctionInfo, context: FileContext) -> bool:

@@ -24,7 +24,7 @@ from modellint.static.guards import (
 from modellint.static.naming import is_test_module
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.callers import scopes_mentioning
-from modellint.static.project.facts import called_name, parameters
+from modellint.static.project.facts import called_name, parameters, taken
 from modellint.static.project.names import last_name
 from modellint.static.project.trees import walk
 
@@ -259,7 +259,7 @@ def _called_in_training_only(scope: FunctionInfo) -> bool:
 
 def _callers_tie(context: FileContext, scope: FunctionInfo, chance: ast.expr) -> bool:
     """Tell whether a probability is an argument that every caller in the file, or the class, makes follow the mode."""
-    names = [argument.arg for argument, _ in parameters(scope) if argument.arg != scope.self_name]
+    names = taken(scope)
     if not isinstance(chance, ast.Name) or chance.id not in names or scope.name == "forward":
         return False
     callers = context.scopes if scope.cls is None else scope.cls.methods.values()

@@ -309,16 +309,22 @@ def _modules_in(value: Value, state: State) -> list[int]:
     return found
 
 
+def with_part(depends: Dependence, part: Value, state: State) -> Dependence:
+    """Return what holds of a container of layers, of which `depends` is known, with one more part in it."""
+    parts = [state.heap[oid] for oid in part.refs]
+    telling = next((one for one in parts if one.depends == YES), None)
+    if telling is not None:
+        return Dependence(YES, telling.detail or telling.how)
+    return Dependence(UNKNOWN) if any(one.depends == UNKNOWN for one in parts) else depends
+
+
 def _with_parts(depends: Dependence, attrs: dict[str, Value], args: Args, state: State) -> Dependence:
     if depends.answer == YES:
         return depends
     for value in attrs.values():
-        for oid in value.refs:
-            part = state.heap[oid]
-            if part.depends == YES:
-                return Dependence(YES, part.detail or part.how)
-            if part.depends == UNKNOWN:
-                depends = Dependence(UNKNOWN)
+        depends = with_part(depends, value, state)
+        if depends.answer == YES:
+            return depends
     for oid in _held(args.starred, state) if args.starred is not None else ():
         if state.heap[oid].kind == MODEL and state.heap[oid].depends == YES:  # `Sequential(*layers)`
             return Dependence(YES, state.heap[oid].detail or state.heap[oid].how)

@@ -8,7 +8,7 @@ import re
 from modellint.static.flow.events import ACCUMULATE, FORWARD, Event
 from modellint.static.flow.handed import run_callbacks
 from modellint.static.flow.machine import Machine
-from modellint.static.flow.metering import summed, taken
+from modellint.static.flow.metering import summed
 from modellint.static.flow.state import State
 from modellint.static.flow.targets import LEAF_HELD, in_order, store
 from modellint.static.flow.touching import touch_given
@@ -46,6 +46,7 @@ from modellint.static.flow.values import (
 )
 from modellint.static.flow.vocabulary import KEEPS_GRAPH, is_metric
 from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project.facts import taken
 from modellint.static.project.names import last_name
 
 PREDICTIONS = {

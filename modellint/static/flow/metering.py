@@ -9,13 +9,8 @@ from modellint.static.flow.vocabulary import GRAD_SWITCHES
 from modellint.static.guards import own
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import FunctionInfo
-from modellint.static.project.facts import parameters
+from modellint.static.project.facts import taken
 from modellint.static.project.names import last_name
-
-
-def taken(method: FunctionInfo) -> list[str]:
-    """Return the names of what a method is given, without the object itself."""
-    return [argument.arg for argument, _ in parameters(method) if argument.arg != method.self_name]
 
 
 def summed(method: FunctionInfo) -> frozenset[str]:

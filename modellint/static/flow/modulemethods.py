@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from modellint.static.dependence import NO, YES
+from modellint.static.dependence import YES, Dependence
 from modellint.static.flow import data
-from modellint.static.flow.construct import training_from
+from modellint.static.flow.construct import training_from, with_part
 from modellint.static.flow.events import EVAL_AGAIN
 from modellint.static.flow.forwards import forward, looks_like_model, written
 from modellint.static.flow.machine import Machine
@@ -77,10 +77,10 @@ def builtin(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, s
         known, part = only_constant(args.positional[0]), args.positional[1]
         if known is not None and isinstance(known[0], str):
             set_attribute(machine, me, known[0], part, state, node)
-        state.heap[oid] = _with_part(state.heap[oid], part, state)
+        state.heap[oid] = _filled(state.heap[oid], part, state)
         return NOTHING
     if name == "append" and obj.cls == _SEQUENTIAL and len(args.positional) == 1:
-        state.heap[oid] = _with_part(obj, args.positional[0], state)
+        state.heap[oid] = _filled(obj, args.positional[0], state)
         return me
     if name == "load_state_dict":
         if not _is_optimizer(obj):
@@ -109,16 +109,13 @@ def builtin(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, s
 _SEQUENTIAL = "torch.nn.Sequential"
 
 
-def _with_part(obj: Obj, part: Value, state: State) -> Obj:
+def _filled(obj: Obj, part: Value, state: State) -> Obj:
     """Return a module after it was given `part`: a Sequential depends on the mode if one of its parts does."""
     if obj.cls != _SEQUENTIAL or obj.depends == YES:
         return obj
-    parts = [state.heap[oid] for oid in part.refs]
-    telling = next((one for one in parts if one.depends == YES), None)
-    if telling is not None:
-        return obj._replace(depends=YES, detail=telling.detail or telling.how)
-    known = bool(parts) and all(one.kind == MODEL and one.depends == NO for one in parts)
-    return obj if known else obj._replace(depends=UNKNOWN)
+    known = Dependence(obj.depends, obj.detail)
+    after = with_part(known, part, state) if part.refs else Dependence(UNKNOWN)  # else a part out of sight
+    return obj if after is known else obj._replace(depends=after.answer, detail=after.detail)
 
 
 def _is_optimizer(obj: Obj) -> bool:

@@ -361,6 +361,11 @@ def called_name(module: ModuleInfo, call: ast.Call) -> str | None:
     return name
 
 
+def taken(function: FunctionInfo) -> list[str]:
+    """Return the names of what callers give to a function, in the order of the signature: without `self`."""
+    return [argument.arg for argument, _ in parameters(function) if argument.arg != function.self_name]
+
+
 def parameters(function: FunctionInfo) -> Iterator[tuple[ast.arg, ast.expr | None]]:
     """Yield each parameter of `function` with its default, in the order of the signature."""
     if function.node is None:
