@@ -22,7 +22,7 @@ from modellint.static.attributes import (
     stored,
     taken_of,
 )
-from modellint.static.dependence import NO, OF_LIBRARY, UNKNOWN, YES, Dependence
+from modellint.static.dependence import NO, OF_LIBRARY, UNKNOWN, YES, Dependence, is_named_for_an_architecture
 from modellint.static.guards import choices, values_of, walk_own
 from modellint.static.knowledge import Knowledge
 from modellint.static.naming import PREPARES_DATA
@@ -92,7 +92,8 @@ class Classes:
             if self.knowledge.mode_dependent.get(base):
                 return Dependence(YES, base.rsplit(".", 1)[-1])
             if (not self.is_module_name(base) and base not in WITHOUT_LAYERS) or base in given.CONTAINERS:
-                answers.append(Dependence(UNKNOWN))  # what it is filled with is not in the class
+                hints = is_named_for_an_architecture(base.rsplit(".", 1)[-1])
+                answers.append(Dependence(UNKNOWN, hints=hints))  # what it is filled with is not in the class
         init = self.project.method(cls, "__init__")
         known: set[str] = set()
         called: set[str] = set()
@@ -338,6 +339,11 @@ class Classes:
         """Tell whether a module of the same file depends on the mode: one that `eval("Conv")` may name."""
         return any(self.is_module(cls) and self.dependence(cls).answer == YES for cls in scope.module.classes)
 
+    def _is_named_for_a_free_norm(self, norm: ast.expr) -> bool:
+        """Tell whether an expression names a norm of torch or torchvision that is the same in every mode."""
+        name = last_name(norm)
+        return any(self.knowledge.mode_free.get(f"{package}.{name}") for package in ("torch.nn", "torchvision.ops"))
+
     def _switches_itself(self, cls: ClassInfo) -> bool:
         """Tell whether a new instance of `cls` puts itself into evaluation mode, with weights perhaps that it loads: it
         is so within a new whole."""
@@ -354,8 +360,9 @@ class Classes:
         if name.lstrip("_")[:1].islower() and not self.knowledge.loaders.get(dotted):
             return Dependence(NO)  # a function, no layer
         if self.knowledge.mode_dependent.get(dotted):
-            if _argument(call, ("norm_layer",), None) is not None:
-                return Dependence(UNKNOWN, hints=True)  # `resnet50(norm_layer=FrozenBatchNorm2d)`
+            norm = _argument(call, ("norm_layer",), None)
+            if norm is not None:  # `resnet50(norm_layer=FrozenBatchNorm2d)`, or what a caller gives
+                return Dependence(UNKNOWN, hints=not self._is_named_for_a_free_norm(norm))
             chance = _argument(call, ("p", "dropout", "drop_prob"), 0 if "Drop" in name else None)
             if _is_zero(chance):
                 return Dependence(NO)
@@ -387,7 +394,9 @@ class Classes:
             hints = known.loaders.get(dotted) is not None or known.dropout_by_default.get(dotted) is not None
             return Dependence(UNKNOWN, hints=hints)
         builds_layers = name[:1].isupper() and not dotted.startswith("torch.")
-        return Dependence(UNKNOWN if builds_layers and first_part(dotted) not in _OF_PYTHON else NO)
+        if not builds_layers or first_part(dotted) in _OF_PYTHON:
+            return Dependence(NO)
+        return Dependence(UNKNOWN, hints=is_named_for_an_architecture(name))
 
 
 def _is_plain_value(method: FunctionInfo, value: ast.expr) -> bool:

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 YES, NO, UNKNOWN = "yes", "no", "unknown"
 OF_LIBRARY = "a layer of "
 """How a detail begins that is a network of a library, which is known to have such layers, not a layer in sight."""
+
+
+_ARCHITECTURE = re.compile(
+    r"Res-?Ne([Xx]t|[Ss]t|t)|Resnet|Dense[Nn]et|Inception|Xception|Alex[Nn]et|VGG|"
+    r"(Efficient|Mobile|Shuffle|Mnas|Squeeze|Conv[Nn]e[Xx])([Nn]et|t)|U-?[Nn]et|Deep[Ll]ab|HRNet|"
+    r"YOLO|Yolo|(Mask|Faster)-?RCNN|DETR|"
+    r"Bert(?=[A-Z_\d]|$)|BERT|Electra|ELECTRA|GPT|(?<![a-zA-Z])M?T5|BART|Bart(?=[A-Z_\d]|$)|Transformer|Conformer|ViT|Swin|"
+    r"[Ww]av2[Vv]ec|Hu(bert|BERT)"
+)
+
+
+def is_named_for_an_architecture(name: str) -> bool:
+    """Tell whether a class is named for a kind of network that normalises batches, or drops values, as it was
+    published: residual, dense and inception networks, U-Nets and detectors do the one, transformers the other."""
+    return _ARCHITECTURE.search(name) is not None
 
 
 class Option(NamedTuple):

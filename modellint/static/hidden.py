@@ -21,7 +21,7 @@ def hides_children(snapshot: Snapshot, classes: Classes) -> bool:
         return False
     if isinstance(obj.cls, ClassInfo) and all(_is_built(fact.how) for fact in snapshot.modes):
         built = classes.dependence(obj.cls)
-        return obj.weights != frozenset({LOADED}) or not (obj.hints or built.hints or built.options)
+        return LOADED not in obj.weights or not (obj.hints or built.hints or built.options)
     filled = isinstance(obj.cls, str) and obj.cls.startswith("torch.nn.") and not obj.touched
     fresh = all(fact.how == f"{obj.how}()" for fact in snapshot.modes)
     return filled and fresh and obj.weights != frozenset({LOADED})

@@ -61,10 +61,9 @@ def is_test_code(event: Event) -> bool:
     around = functions_around(event)
     if any(f.cls is not None and "unittest.TestCase" in f.cls.bases for f in around):
         return True
-    if any(f.name == "_test" and f.cls is None for f in around):
-        return True
-    if any(f.name == "test" and not list(parameters(f)) and own(f, ast.Assert) for f in around):
-        return True  # what pytest collects
+    alone = [f for f in around if all(default is not None for _, default in parameters(f))]
+    if any(f.name == "_test" or (f.name == "test" and own(f, ast.Assert)) for f in alone):
+        return True  # what pytest collects, or a module tries itself out with; what is given a model evaluates it
     return "pytest" in module.imports and any(name.startswith("test_") for name in names_around(event))
 
 
@@ -232,11 +231,16 @@ def _is_put_into_training_for_it(event: Event) -> bool:
         fact.by_train
         and fact.site is not None
         and (call := call_at(scope, fact.site)) is not None
-        and any(holds and _MONTE_CARLO.search(snake(last_name(test) or "")) for test, holds in conditions(scope, call))
+        and any(holds and _asks_for_samples(snake(last_name(test) or "")) for test, holds in conditions(scope, call))
         for snapshot in event.snapshots
         for fact in snapshot.modes
         for scope in scopes
     )
+
+
+def _asks_for_samples(name: str) -> bool:
+    """Tell whether an option asks for predictions that spread, and not for a kind of training: `train_with_dropout`."""
+    return _MONTE_CARLO.search(name) is not None and _TRAINS.search(name) is None
 
 
 _MONTE_CARLO = re.compile(

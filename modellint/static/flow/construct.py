@@ -112,11 +112,11 @@ def _is_made_of_loaded_parts(machine: Machine, cls: ClassInfo, obj: Obj, state: 
     if made.fresh or made.may_load or not made.loads_parts:
         return False
     parts = [part for held in obj.attrs.values() for oid in held.refs if (part := state.heap.find(oid)) is not None]
-    networks = [part for part in parts if part.kind == MODEL and not _is_mere_layer(part, weights)]
+    networks = [part for part in parts if part.kind == MODEL and not is_mere_layer(part, weights)]
     return bool(networks) and all(part.weights == frozenset({LOADED}) for part in networks)
 
 
-def _is_mere_layer(part: Obj, weights: Weights) -> bool:
+def is_mere_layer(part: Obj, weights: Weights) -> bool:
     """Tell whether a part learns nothing: a transform of the project, or a layer of torch beside what learns."""
     if isinstance(part.cls, ClassInfo):
         return weights.of(part.cls).is_weightless

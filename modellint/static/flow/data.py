@@ -9,7 +9,7 @@ from modellint.static.flow.events import ACCUMULATE, FORWARD, Event
 from modellint.static.flow.handed import run_callbacks
 from modellint.static.flow.machine import Machine
 from modellint.static.flow.metering import summed
-from modellint.static.flow.state import State
+from modellint.static.flow.state import State, with_elements
 from modellint.static.flow.targets import LEAF_HELD, in_order, store
 from modellint.static.flow.touching import touch_given
 from modellint.static.flow.values import (
@@ -176,9 +176,9 @@ def escape(machine: Machine, node: ast.Call, args: Args, state: State, name: str
     """
     func = node.func
     name = name or (func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else "")
-    taint = args.taint
+    taint = with_elements(args, state)
     if is_metric(name, node):
-        machine.recorder.use(with_elements(args, state), "reported")
+        machine.recorder.use(taint, "reported")
     if taint and name in ("print", "info", "debug", "log"):
         machine.recorder.use(taint, "printed")
     if name == "backward" or (taint and _steps(name, node)):
@@ -186,7 +186,7 @@ def escape(machine: Machine, node: ast.Call, args: Args, state: State, name: str
     elif taint and computes:
         machine.recorder.use(taint, "passed")
     elif taint:
-        machine.recorder.pass_on(args, state.grad)
+        machine.recorder.pass_on(args, state)
     for value in args.every():
         for oid in value.refs:
             if state.heap[oid].kind == CONTAINER:
@@ -310,16 +310,6 @@ def trains_in_each_turn(machine: Machine) -> bool:
 
 # how a loop keeps results together with their graphs, where it does not just add them up
 COLLECTED, AVERAGED, METERED = "collected", "averaged", "metered"
-
-
-def with_elements(args: Args, state: State) -> frozenset[int]:
-    """Return the forwards that arguments, or what lists among them hold, were computed from."""
-    taint = args.taint
-    for value in args.every():
-        for oid in value.refs:
-            if state.heap[oid].kind == CONTAINER:
-                taint = taint.union(*(held.taint for held in state.heap[oid].attrs.values()))
-    return taint
 
 
 def container_method(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, state: State) -> Value:

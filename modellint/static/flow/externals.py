@@ -17,7 +17,7 @@ from modellint.static.flow.handed import run_callbacks
 from modellint.static.flow.libraries import IDENTITY
 from modellint.static.flow.machine import Machine
 from modellint.static.flow.objects import call_method
-from modellint.static.flow.state import State
+from modellint.static.flow.state import State, with_elements
 from modellint.static.flow.targets import iterate, member_by_name, set_attribute
 from modellint.static.flow.touching import touch_value
 from modellint.static.flow.values import (
@@ -104,7 +104,7 @@ def call_external(machine: Machine, dotted: str, args: Args, node: ast.Call, sta
     if dotted.startswith(("torch.", "numpy.", "math.")) and not dotted.startswith("torch.optim"):
         if dotted.startswith("torch.") and last.endswith("_like"):
             return NOTHING  # `torch.zeros_like(y)` has the shape of a result, and none of its numbers
-        taint = data.with_elements(args, state)
+        taint = with_elements(args, state)
         if _PREDICTION.match(dotted):
             machine.recorder.use(taint, "prediction")
             taint = cut_off(taint)
@@ -327,7 +327,7 @@ def _namespace(machine: Machine, args: Args, node: ast.Call, state: State) -> Va
 
 def _picture(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
     """Torchvision draws and saves pictures under no_grad, without a graph (torchvision/utils.py:24 and 256, 0.28.0)."""
-    taint = data.with_elements(args, state)
+    taint = with_elements(args, state)
     for use in ("reported", "detached"):
         machine.recorder.use(taint, use)
     return Value(taint=cut_off(taint))
@@ -395,7 +395,7 @@ _BUILTINS: dict[str, Handler] = {
     "isinstance": _isinstance,
     "hasattr": lambda m, a, n, s: NOTHING,
     "callable": lambda m, a, n, s: NOTHING,
-    **dict.fromkeys(("sum", "max", "min"), lambda m, a, n, s: Value(taint=data.with_elements(a, s))),
+    **dict.fromkeys(("sum", "max", "min"), lambda m, a, n, s: Value(taint=with_elements(a, s))),
     "bool": lambda m, a, n, s: a.positional[0] if a.positional else NOTHING,
 }
 

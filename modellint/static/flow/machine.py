@@ -39,7 +39,7 @@ from modellint.static.flow.skipping import (
     tells_nothing,
     without_running,
 )
-from modellint.static.flow.state import MAX_SPLIT, State, join_states, settle
+from modellint.static.flow.state import MAX_SPLIT, State, join_states, settle, with_elements
 from modellint.static.flow.toplevels import Globals, fill_in, run_module
 from modellint.static.flow.touching import may_write, touch_given
 from modellint.static.flow.values import (
@@ -310,11 +310,11 @@ class Machine:
         idle = function.name != LAMBDA and not is_wrapper and self.is_inert(function)
         if idle and not _hands_over_code(args) and not runs_what_it_is_given(self, function, args, state):
             if gives_numbers(function):
-                self.recorder.use(args.taint, "number")
+                self.recorder.use(with_elements(args, state), "number")
             else:
-                self.recorder.pass_on(args, state.grad)
+                self.recorder.pass_on(args, state)
             if METRIC.search(function.name):
-                self.recorder.use(args.taint, "reported")
+                self.recorder.use(with_elements(args, state), "reported")
             if (given := handed_back(function, receiver, args, state)) is not None:
                 return given
             return after_inert(self.out_of_sight(node, args, state, may_write(function)), function)
@@ -390,8 +390,8 @@ class Machine:
         """
         if writes:
             touch_given(self, node, args, state)
-        if args.taint:
-            return Value(taint=args.taint)
+        if taint := with_elements(args, state):
+            return Value(taint=taint)
         func = node.func if isinstance(node, ast.Call) and not isinstance(node.func, ast.Call) else None
         how = "" if func is not None and last_name(func) in _HANDS_OUT else CALLED
         obj = Obj(OPAQUE, None, "", self.site(node), how, UNKNOWN_MODES, UNKNOWN_WEIGHTS, {})

@@ -6,7 +6,7 @@ import ast
 
 from modellint.static.dependence import YES, Dependence
 from modellint.static.flow import data
-from modellint.static.flow.construct import training_from, with_part
+from modellint.static.flow.construct import is_mere_layer, training_from, with_part
 from modellint.static.flow.events import EVAL_AGAIN
 from modellint.static.flow.forwards import forward, looks_like_model, written
 from modellint.static.flow.machine import Machine
@@ -166,6 +166,23 @@ def _load_weights(machine: Machine, oid: int, weights: Facts, node: ast.Call, st
         kind=MODEL if obj.kind == OPAQUE else obj.kind, weights=weights, proven=True, modes=modes
     )
     _load_parts(oid, weights, state, {oid})
+    _load_whole(machine, oid, weights, node, state)
+
+
+def _load_whole(machine: Machine, oid: int, weights: Facts, node: ast.Call, state: State) -> None:
+    """Give weights to a model too whose method loads them into its only part that learns: `self.body.load_state_dict`.
+
+    The part that was loaded may be one of torch's containers; beside it stand layers of torch that learn nothing.
+    """
+    part = node.func.value if isinstance(node.func, ast.Attribute) else None
+    if not isinstance(part, ast.Attribute) or not isinstance(part.value, (ast.Name, ast.Attribute)):
+        return
+    for owner in machine.eval(part.value, state).refs:
+        whole = state.heap[owner]
+        inner = {ref for held in whole.attrs.values() for ref in held.refs if state.heap[ref].kind == MODEL}
+        beside = (state.heap[ref] for ref in inner - {oid})
+        if whole.kind == MODEL and oid in inner and all(is_mere_layer(obj, machine.quiet.weights) for obj in beside):
+            state.heap[owner] = whole._replace(weights=weights)
 
 
 def _load_parts(oid: int, weights: Facts, state: State, seen: set[int]) -> None:

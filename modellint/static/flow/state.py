@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias, TypeVar
 
-from modellint.static.flow.values import UNKNOWN, Grad, Obj, Value, join, join_objects
+from modellint.static.flow.values import CONTAINER, UNKNOWN, Args, Grad, Obj, Value, join, join_objects
 
 VariableKey: TypeAlias = "tuple[int, str]"
 """The frame that owns a variable, and its name."""
@@ -111,6 +111,20 @@ class State:
             stale = [key for key in self.path if name in _WORD.findall(key[1])]
             for key in stale:
                 del self.path[key]
+
+
+def every_given(args: Args, state: State) -> Iterator[Value]:
+    """Yield what a call is given, and what lists and other containers among that hold."""
+    for value in args.every():
+        yield value
+        for oid in value.refs:
+            if state.heap[oid].kind == CONTAINER:
+                yield from state.heap[oid].attrs.values()
+
+
+def with_elements(args: Args, state: State) -> frozenset[int]:
+    """Return the forwards that arguments, or what lists among them hold, were computed from."""
+    return args.taint.union(*(value.taint for value in every_given(args, state)))
 
 
 def join_states(states: Sequence[State]) -> State:

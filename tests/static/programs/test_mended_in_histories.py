@@ -43,7 +43,7 @@ def test_a_model_is_loaded_by_a_method_of_any_name(lint: Lint, method: str) -> N
 TRAINER = """
 import torch
 
-def {function}(model, loader):
+def {function}:
     return Trainer(model)._test(loader)
 
 class Trainer:
@@ -61,15 +61,16 @@ class Trainer:
 
 
 def test_a_function_that_tries_out_its_file_is_a_test(lint: Lint) -> None:
-    lint(TRAINER.format(function="_test", switch="if loader:", mark=""), rules=["ML201"])
+    lint(TRAINER.format(function="_test(model=None, loader=())", switch="if loader:", mark=""), rules=["ML201"])
 
 
 def test_a_method_that_tests_without_gradients_is_right(lint: Lint) -> None:
-    lint(TRAINER.format(function="run", switch="with torch.no_grad():", mark=""), rules=["ML201"])
+    lint(TRAINER.format(function="run(model, loader)", switch="with torch.no_grad():", mark=""), rules=["ML201"])
 
 
-def test_a_method_that_tests_what_a_class_trained_is_no_test_of_its_code(lint: Lint) -> None:
-    lint(TRAINER.format(function="run", switch="if loader:", mark="ML201"), rules=["ML201"])
+@pytest.mark.parametrize("function", ["run(model, loader)", "_test(model, loader)"])
+def test_a_method_that_tests_what_a_class_trained_is_no_test_of_its_code(lint: Lint, function: str) -> None:
+    lint(TRAINER.format(function=function, switch="if loader:", mark="ML201"), rules=["ML201"])
 
 
 CORPUS = """
