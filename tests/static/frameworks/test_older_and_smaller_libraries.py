@@ -152,9 +152,88 @@ SILENT = {
         body='BertModel.from_pretrained("bert-base-uncased")',
         mark="",
     ),
+    "AllenNLP's predictors call eval(), and its evaluate() does both": """
+        import torch
+        from allennlp.models import Model
+        from allennlp.modules import FeedForward
+        from allennlp.predictors import Predictor
+        from allennlp.training.metrics import CategoricalAccuracy
+        from allennlp.training.util import evaluate
+
+        class Tagger(Model):
+            def __init__(self, vocab):
+                super().__init__(vocab)
+                self.head = FeedForward(4, 1, 3, torch.nn.ReLU(), dropout=0.5)
+                self.accuracy = CategoricalAccuracy()
+
+            def forward(self, x, y=None):
+                return {"logits": self.head(x)}
+
+        def tag(text, vocab, loader):
+            print(Predictor.from_path("model.tar.gz").predict(sentence=text)["tags"])
+            model = Tagger(vocab)
+            model.load_state_dict(torch.load("tagger.pt", weights_only=True))
+            print(evaluate(model, loader))
+            return model.forward_on_instances(text)
+    """,
+    "nothing in a model of AllenNLP depends on the mode": """
+        import torch
+        from allennlp.models import Model
+        from allennlp.modules import ScalarMix
+        from allennlp.training.metrics import CategoricalAccuracy
+
+        class Tagger(Model):
+            def __init__(self, vocab):
+                super().__init__(vocab)
+                self.mix = ScalarMix(3)
+                self.head = torch.nn.Linear(4, 3)
+                self.accuracy = CategoricalAccuracy()
+
+            def forward(self, x):
+                return {"logits": self.head(self.mix(x))}
+
+        def tag(batch, vocab):
+            model = Tagger(vocab)
+            model.load_state_dict(torch.load("tagger.pt", weights_only=True))
+            with torch.no_grad():
+                return model(batch)["logits"].argmax(-1).tolist()  # ML101:info
+    """,
 }
 
 FOUND = {
+    "a list of models of AllenNLP, whose outputs are put together by another method": """
+        import torch
+        from allennlp.models import Model
+        from allennlp.modules import FeedForward
+
+        class Tagger(Model):
+            def __init__(self, vocab):
+                super().__init__(vocab)
+                self.head = FeedForward(4, 1, 3, torch.nn.ReLU(), dropout=0.5)
+
+            def forward(self, x):
+                return {"logits": self.head(x)}
+
+        class Ensemble:
+            def __init__(self, paths, vocab):
+                self.models = []
+                for path in paths:
+                    model = Tagger(vocab)
+                    model.load_state_dict(torch.load(path, weights_only=True))
+                    self.models.append(model)
+
+            def predict(self, batches):
+                found = []
+                for batch, model in zip(batches, self.models):
+                    found.append(model.forward(**batch))  # ML101, ML201
+                return self.vote(found)
+
+            def vote(self, found):
+                total = torch.zeros_like(found[0]["logits"])
+                for output in found:
+                    total += output["logits"]
+                return torch.max(total, dim=-1)[1].tolist()
+    """,
     "a method of such a model that mmcv does not call": """
         import torch
         from mmcv.runner import BaseModule
