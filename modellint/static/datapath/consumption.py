@@ -194,7 +194,8 @@ class Consumptions:
         """A framework asks a class for its loaders."""
         if scope.cls is not None and scope.name in _HOOKS and scope.node is not None:
             for value in self.resolver.definitions(scope).returns:
-                yield Consumption(_HOOKS[scope.name], Origin(value, scope), value, scope)
+                for loader in _listed(value, scope):
+                    yield Consumption(_HOOKS[scope.name], Origin(loader, scope), loader, scope)
 
     def _handed(self, call: ast.Call, scope: FunctionInfo) -> Iterator[Consumption]:
         """A loader goes to a function out of sight that trains or evaluates, as its name says."""
@@ -275,6 +276,19 @@ _STEP = re.compile(r"^_?(eval\w*|val\w*|test|predict\w*|infer\w*)_(step|batch|on
 
 _NAMED = (ast.Name, ast.Attribute)
 _VALIDATES = re.compile(r"^_?(run_|do_)?(eval|evaluate|evaluation|validate|validation|predict|test)(_epoch|_loop)?$")
+
+
+def _listed(value: ast.expr, scope: FunctionInfo) -> Iterator[ast.expr]:
+    """Yield a value, and what is in it where it is a list that is written out or filled: several loaders at once."""
+    yield value
+    if isinstance(value, (ast.List, ast.Tuple)):
+        yield from value.elts
+    elif isinstance(value, ast.ListComp):
+        yield value.elt
+    elif isinstance(value, ast.Name):
+        for call in scope.calls_of("append"):
+            if call.args and ast.unparse(call.func) == f"{value.id}.append":
+                yield call.args[0]
 
 
 def _users(module: ModuleInfo, names: frozenset[str]) -> frozenset[str]:

@@ -34,7 +34,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             if not source.training and not any(s.obj.proven for s in source.snapshots):
                 continue
             collected = event.key.detail == COLLECTED
-            if {"returned", "passed"} & event.uses and not (source.training and _trains_here(event)):
+            if event.goes_on_with_graph and not (source.training and _trains_here(event)):
                 continue
             if collected and (not source.training or "passed" in event.uses or _is_another_entry(event)):
                 continue

@@ -18,7 +18,7 @@ from modellint.static.guards import own
 from modellint.static.merge import merged
 from modellint.static.naming import snake
 from modellint.static.origins import CallView, Origin, Resolver
-from modellint.static.project import FunctionInfo
+from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import called_name, parameters
 from modellint.static.project.names import last_name
 
@@ -145,11 +145,17 @@ def _is_on(resolver: Resolver, view: CallView, options: Mapping[str, Any]) -> bo
         given = view.argument(name)
         for origin in resolver.origins(given) if given is not None else ():
             for made in resolver.views(origin):
-                wanted = makers.get(made.dotted)
+                wanted = next((makers[name] for name in _names_of(resolver, made) if name in makers), None)
                 argument = made.argument(wanted) if isinstance(wanted, str) else None
                 if wanted is True or (argument is not None and resolver.truth(argument) is True):
                     return True
     return False
+
+
+def _names_of(resolver: Resolver, made: CallView) -> list[str]:
+    """Return the name of what a call makes; of a class of the project those of the classes that it descends from."""
+    target = made.callee.symbol.target if made.callee.symbol is not None else None
+    return resolver.project.ancestry(target)[1] if isinstance(target, ClassInfo) else [made.dotted]
 
 
 def _is_on_at_first(resolver: Resolver, given: Origin) -> bool:

@@ -17,7 +17,7 @@ from modellint.static.evidence import PREDICTS, as_trained, is_explained, is_inf
 from modellint.static.flow.events import FORWARD, Event, Snapshot
 from modellint.static.flow.frames import call_at
 from modellint.static.flow.libraries import SAVED_WHOLE
-from modellint.static.flow.values import ENTRY, EVAL, JUST_BUILT, MIXED, OFF, RANDOM, TRAIN, Site, kinds
+from modellint.static.flow.values import ENTRY, EVAL, JUST_BUILT, MIXED, OFF, RANDOM, TRAIN, UNKNOWN, Site, kinds
 from modellint.static.guards import assignments, conditions, names_mode, own
 from modellint.static.hidden import hides_children
 from modellint.static.left_open import (
@@ -282,7 +282,7 @@ def _judge_open(
         for snapshot in event.snapshots:
             left_open = open_mode(snapshot)
             made = snapshot.obj.is_mere_result and is_inference(event, snapshot)
-            if not (left_open or made or _perhaps_train(snapshot)) or event.training:
+            if not (left_open or made or _depends_on_callers(snapshot)) or event.training:
                 continue
             if snapshot.obj.depends == NO or is_no_model(event, snapshot):
                 continue
@@ -333,9 +333,9 @@ def _computes_a_loss(event: Event, context: FileContext) -> bool:
     )
 
 
-def _perhaps_train(snapshot: Snapshot) -> bool:
-    """Tell whether the model is in training mode unless a caller changed that."""
-    return kinds(snapshot.modes) == {TRAIN, ENTRY}
+def _depends_on_callers(snapshot: Snapshot) -> bool:
+    """Tell whether a model is in training mode, or in one that nobody in sight set, unless a caller changed that."""
+    return kinds(snapshot.modes) in ({TRAIN, ENTRY}, {UNKNOWN, ENTRY})
 
 
 def _with_callers(finding: Finding, bad: Iterable[Event]) -> Finding:

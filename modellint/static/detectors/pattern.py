@@ -29,13 +29,17 @@ _TYPES = {"bool": bool, "int": int, "float": float, "string": str, "none": type(
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A place that fits the head of a pattern: a call, an assignment to an attribute, or the class `cls`."""
+    """A place that fits the head of a pattern: a call, an assignment to an attribute, or the class `cls`.
+
+    `prepared` is the call that `node` prepares, where that is `partial(function, ...)`.
+    """
 
     scope: FunctionInfo
     node: ast.Call | ast.Assign | ast.ClassDef
     name: str
     written: str
     cls: ClassInfo | None = None
+    prepared: ast.Call | None = None
 
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
@@ -71,13 +75,22 @@ def _heads(context: FileContext, pattern: Mapping[str, Any]) -> Iterator[Match]:
             continue
         for call in scope.calls:
             if "call" in pattern:
-                name = _matching(context, scope, call.func, pattern["call"])
+                prepared = _prepared(call)
+                func = call.func if prepared is None else prepared.func
+                name = _matching(context, scope, func, pattern["call"])
                 if name is not None:
-                    yield Match(scope, call, name, ast.unparse(call.func))
+                    yield Match(scope, call, name, ast.unparse(func), prepared=prepared)
             elif isinstance(call.func, ast.Attribute) and call.func.attr in pattern["method"]:
                 owner = Origin(call.func.value, scope)
                 if "of" not in pattern or _made_by(context, owner, pattern["of"]):
                     yield Match(scope, call, call.func.attr, ast.unparse(call.func))
+
+
+def _prepared(call: ast.Call) -> ast.Call | None:
+    """Return the call of `function` that `partial(function, ...)` prepares; None for any other call."""
+    if last_name(call.func) != "partial" or not call.args:
+        return None
+    return ast.copy_location(ast.Call(call.args[0], call.args[1:], call.keywords), call)
 
 
 def _classes(context: FileContext, bases: Iterable[str]) -> Iterator[Match]:
@@ -141,7 +154,8 @@ def _fits(context: FileContext, pattern: Mapping[str, Any], match: Match) -> str
         if not _value_fits(context, pattern["value"], Origin(match.node.value, match.scope)):
             return None
         shown = ast.unparse(match.node.value)
-    call = match.node if isinstance(match.node, ast.Call) and "arguments" in pattern else None
+    made = match.prepared or match.node
+    call = made if isinstance(made, ast.Call) and "arguments" in pattern else None
     view = context.resolver.view(Origin(call, match.scope)) if call is not None else None
     for name, wanted in pattern.get("arguments", {}).items():
         if view is None or view.opaque:

@@ -97,7 +97,7 @@ def construct(machine: Machine, symbol: ClassValue, args: Args, node: ast.Call, 
         if built.kind == MODEL and _is_made_of_loaded_parts(machine, cls, built, state):
             state.heap[oid] = built = built._replace(weights=frozenset({LOADED}))
         if built.depends == UNKNOWN and machine.classes.dependence(cls).hangs_on:
-            state.heap[oid] = built = _with_given(built, state)
+            state.heap[oid] = built = _with_given(machine, built, state)
         parts = (state.heap.find(part) for held in built.attrs.values() for part in held.refs)
         switched = any(part is not None and EVAL in kinds(part.modes) for part in parts)
         if built.kind == MODEL and switched and machine.classes.dependence(cls).answer != YES:
@@ -123,13 +123,23 @@ def is_mere_layer(part: Obj, weights: Weights) -> bool:
     return part.cls is not None and part.cls.startswith("torch.nn.")
 
 
-def _with_given(obj: Obj, state: State) -> Obj:
-    """Return a model that runs what it was given: it depends on the mode where one of its parts surely does."""
+def _with_given(machine: Machine, obj: Obj, state: State) -> Obj:
+    """Return a model that runs what it was given: it depends on the mode where one of its parts does, for sure or most
+    likely."""
     for name, held in obj.attrs.items():
         parts = [part for oid in held.refs if (part := state.heap.find(oid)) is not None]
         if parts and all(part.kind == MODEL and part.depends == YES for part in parts):
             return obj._replace(depends=YES, detail=f"{parts[0].detail or parts[0].how} in {name}")
+        if parts and all(part.kind == MODEL and _tells_of_a_mode(machine, part) for part in parts):
+            obj = obj._replace(hints=True)
     return obj
+
+
+def _tells_of_a_mode(machine: Machine, obj: Obj) -> bool:
+    """Tell whether a model most likely depends on the mode, if it is not known to: one of a library does."""
+    if obj.depends == UNKNOWN and isinstance(obj.cls, str):
+        return obj.hints or machine.classes.of_external(obj.cls, None).hints
+    return obj.depends == YES or obj.hints
 
 
 def _wraps_what_is_out_of_sight(machine: Machine, cls: ClassInfo, args: Args) -> bool:
@@ -245,6 +255,7 @@ def construct_external(machine: Machine, dotted: str, args: Args, node: ast.Call
         depends.detail,
         True,
         touched=built_from_weights(args, state),
+        hints=depends.hints,
     )
     return machine.allocate(node, state, obj, dotted)
 
