@@ -174,7 +174,7 @@ def _nothing_tells(case: Case) -> bool:
         return False
     likely = LOADED in obj.weights
     if isinstance(obj.cls, ClassInfo):
-        likely = _tells_of_a_mode(obj, case)
+        likely = obj.hints or classes.dependence(obj.cls).hints
     elif obj.cls is not None:
         likely = not of_torch and (likely or classes.of_external(obj.cls, None).hints)
     return not likely and not any(fact.by_train or fact.by_library for fact in case.snapshot.modes)

@@ -153,7 +153,10 @@ def runs_in_eval_only(function: FunctionInfo, target: ast.AST) -> bool:
 def speaks_of_mode(function: FunctionInfo, test: ast.expr) -> bool:
     """Tell whether the outcome of `test` depends on `self.training` or on an argument named for the mode."""
     own = {argument.arg for argument, _ in parameters(function)}
+    variants = {inner for node in walk(test) if _asks_for_a_variant(node) for inner in walk(node)}
     for node in walk(test):
+        if node in variants:
+            continue
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
             return False  # ~True and ~False are both true
         if isinstance(node, ast.Attribute):
@@ -165,6 +168,17 @@ def speaks_of_mode(function: FunctionInfo, test: ast.expr) -> bool:
             return True
     bare = test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else test
     return isinstance(bare, ast.Name) and bare.id in own
+
+
+def _asks_for_a_variant(node: ast.AST) -> bool:
+    """Tell whether a comparison is of a mode with texts that name no stage: `mode == "bilinear"`."""
+    if not isinstance(node, ast.Compare) or not isinstance(node.left, (ast.Name, ast.Attribute)):
+        return False
+    texts = [c.value for c in node.comparators if isinstance(c, ast.Constant) and isinstance(c.value, str)]
+    return len(texts) == len(node.comparators) and not any(map(_STAGE.search, texts))
+
+
+_STAGE = re.compile(r"train|eval|val|test|infer|predict|sampl|generat|fit|dev|deploy|serv|learn", re.I)
 
 
 def value_tied_to_mode(function: FunctionInfo, value: ast.expr) -> bool:

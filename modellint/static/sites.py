@@ -149,7 +149,7 @@ def in_order(events: Iterable[Event]) -> tuple[Event, ...]:
 
 def _order(event: Event) -> tuple[object, ...]:
     key, obj = event.key, event.snapshots[0].obj
-    known = (YES, UNKNOWN, NO).index(obj.depends), not obj.detail
+    known = (YES, UNKNOWN, NO).index(obj.depends), not obj.detail, not obj.hints, obj.cls is None
     calls = tuple(step.site for step in key.chain)
     passed = sorted((text, holds) for (_, text), holds in key.path)
     made = obj.born is not None, obj.born or (), obj.how

@@ -70,7 +70,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
         yield from _judge_saved(place, [*good, *trained], context)
         yield from _judge_open(place, good, trained, context)
         return
-    event, snapshot = min(bad, key=lambda case: _how_unsure(case[0], case[1], context))
+    event, snapshot = next((case for case in bad if not hides_children(case[1], context.classes)), bad[0])
     if snapshot.obj.depends == NO and (not has_loaded_weights(snapshot) or _knows_of_modes(event, context)):
         # a remark is for what is shipped, and for authors who have not thought of modes
         yield from _judge_open(place, good, trained, context)
@@ -109,12 +109,6 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
     confidence = weighed("ML101", confidence, Case(event, snapshot, context))
     finding = _finding(event, snapshot, place.site, confidence, context)
     yield _cause(event, snapshot), _with_callers(finding, [event for event, _ in bad])
-
-
-def _how_unsure(event: Event, snapshot: Snapshot, context: FileContext) -> tuple[bool, bool]:
-    """Return what orders the ways that lead to a forward: the one of whose model most is known tells of it best."""
-    doubted = weighed("ML101", Confidence.CERTAIN, Case(event, snapshot, context)) is Confidence.POSSIBLE
-    return hides_children(snapshot, context.classes), doubted
 
 
 def _knows_of_modes(event: Event, context: FileContext) -> bool:

@@ -237,7 +237,7 @@ def _yield(machine: Machine, node: ast.Yield | ast.YieldFrom, state: State) -> V
     if frame.on_yield is not None:
         frame.on_yield(value, state)
     else:
-        frame.yielded.append((value, state))
+        frame.yielded.append((value, state, state.grad))
     return NOTHING
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from modellint.static.flow.events import CallSite, Loop
 from modellint.static.flow.state import State
-from modellint.static.flow.values import Site, Value
+from modellint.static.flow.values import Grad, Site, Value
 from modellint.static.project import FunctionInfo, ModuleInfo
 
 
@@ -49,7 +49,7 @@ class Frame:
         self.lap = 0
         self.loops: tuple[Loop, ...] = ()
         self.on_yield: Callable[[Value, State], None] | None = None
-        self.yielded: list[tuple[Value, State]] = []
+        self.yielded: list[tuple[Value, State, Grad]] = []
 
 
 def site_of(module: ModuleInfo, node: ast.AST) -> Site:

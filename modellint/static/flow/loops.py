@@ -15,6 +15,18 @@ from modellint.static.flow.values import CONTAINER, Value
 
 def _for(machine: Machine, node: ast.For | ast.AsyncFor, state: State) -> list[State]:
     iterable = machine.eval(node.iter, state)
+    before = state.grad
+    # what a generator switches off for its `yield` is off in the body of the loop, until the generator goes on
+    state.grad = next((machine.yields_under[oid] for oid in iterable.refs if oid in machine.yields_under), before)
+    under = state.grad
+    after = _turns(machine, node, iterable, state)
+    for end in after:
+        if end.grad == under:
+            end.grad = before
+    return after
+
+
+def _turns(machine: Machine, node: ast.For | ast.AsyncFor, iterable: Value, state: State) -> list[State]:
     items = elements(machine, node.iter, iterable, state)
     if items is not None:
         return _unrolled(machine, node, items, state)

@@ -50,6 +50,7 @@ from modellint.static.flow.values import (
     MODEL,
     NONE,
     NOTHING,
+    OFF,
     OPAQUE,
     UNKNOWN_MODES,
     UNKNOWN_WEIGHTS,
@@ -159,6 +160,7 @@ class Machine:
         self._globals: dict[ModuleInfo, Globals] = {}
         self.wrappers: dict[FunctionInfo, tuple[ast.expr, ...]] = {}
         self.managed: dict[FunctionInfo, list[ast.stmt]] = {}
+        self.yields_under: dict[int, Grad] = {}
         self._lambdas: dict[object, FunctionInfo] = {}
 
     # -- identity ------------------------------------------------------------------------------------------
@@ -466,10 +468,13 @@ class Machine:
         state.path = {key: known for key, known in after.path.items() if key[0] != frame.id}
         state.grad = saved if switched is not None else after.grad
         if frame.yielded:
-            for value, then in frame.yielded:
+            for value, then, _ in frame.yielded:
                 state.keep(value.refs, then)  # `while True: yield ...` may be left before what it yields was made
-            items = join_all(value for value, _ in frame.yielded)
-            return self.container(function.node, state, {ELEMENT: items}, "generator")
+            items = join_all(value for value, _, _ in frame.yielded)
+            made = self.container(function.node, state, {ELEMENT: items}, "generator")
+            if all(grad.state == OFF for _, _, grad in frame.yielded):
+                self.yields_under.update(dict.fromkeys(made.refs, frame.yielded[0][2]))
+            return made
         return join_all(value for value, _ in ends)
 
     def module_frame(self, module: ModuleInfo) -> int:

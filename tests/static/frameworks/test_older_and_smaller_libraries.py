@@ -176,6 +176,24 @@ SILENT = {
             print(evaluate(model, loader))
             return model.forward_on_instances(text)
     """,
+    "wrappers that switch both and put the mode back": """
+        import torch
+        from dalle_pytorch import DALLE, DiscreteVAE
+        from x_transformers import AutoregressiveWrapper, Decoder, TransformerWrapper
+
+        def write(prompt, path, loader, optimizer):
+            layers = Decoder(dim=8, depth=2, attn_dropout=0.1)
+            model = AutoregressiveWrapper(TransformerWrapper(num_tokens=256, max_seq_len=64, attn_layers=layers))
+            for x in loader:
+                model.train()
+                loss = model(x)
+                loss.backward()
+                optimizer.step()
+                print(model.generate(prompt, 10).tolist())
+            dalle = DALLE(dim=1024, vae=DiscreteVAE())
+            dalle.load_state_dict(torch.load(path, weights_only=True))
+            return dalle.generate_images(prompt).tolist()
+    """,
     "nothing in a model of AllenNLP depends on the mode": """
         import torch
         from allennlp.models import Model
@@ -201,6 +219,24 @@ SILENT = {
 }
 
 FOUND = {
+    "what such a wrapper does not switch": """
+        import torch
+        from dalle_pytorch import DALLE, DiscreteVAE
+
+        def write(prompt, path):
+            dalle = DALLE(dim=1024, vae=DiscreteVAE())
+            dalle.load_state_dict(torch.load(path, weights_only=True))
+            return dalle(prompt).argmax(-1).tolist()  # ML101, ML201
+    """,
+    "a sampler of diffusion does not call eval()": """
+        import torch
+        from denoising_diffusion_pytorch import GaussianDiffusion, Unet
+
+        def sample(path):
+            diffusion = GaussianDiffusion(Unet(dim=64, dropout=0.1), image_size=128)
+            diffusion.load_state_dict(torch.load(path, weights_only=True))
+            return diffusion.sample(batch_size=4).cpu().numpy()  # ML101
+    """,
     "a list of models of AllenNLP, whose outputs are put together by another method": """
         import torch
         from allennlp.models import Model
