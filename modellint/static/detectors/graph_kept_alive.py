@@ -36,7 +36,9 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             collected = event.key.detail == COLLECTED
             if event.goes_on_with_graph and not (source.training and _trains_here(event)):
                 continue
-            if collected and (not source.training or "passed" in event.uses or _is_another_entry(event)):
+            if collected and (not source.training or _is_another_entry(event)):
+                continue
+            if collected and "passed" in event.uses and not _frees_graphs(event):
                 continue
             if event.key.detail == METERED and not _is_given_a_loss(event):
                 continue
@@ -98,6 +100,13 @@ def _trains_here(event: Event) -> bool:
     """Tell whether the function that adds up also computes the gradients: what it hands back is a report."""
     return any(_BACKWARD.search(name) for name in event.function.callees)
 
+
+def _frees_graphs(event: Event) -> bool:
+    """Tell whether what is collected was differentiated once and for all: nobody can do it again."""
+    return not any(k.arg in _RETAINS for call in event.function.calls_of("backward") for k in call.keywords)
+
+
+_RETAINS = frozenset({"retain_graph", "create_graph"})
 
 _BACKWARD = re.compile(r"backward|step|optimi[sz]e|update|minimi[sz]e|train")
 
