@@ -101,7 +101,7 @@ class Classes:
             for method in owner.methods.values():
                 if computes_by_mode(method):
                     return Dependence(YES, f"{cls.name}.{method.name} asks for self.training")
-                found = self.of_function(method)
+                found = given.by_method(self, mine, method, self.of_function(method))
                 its_own = owner.methods.get("__init__", init)
                 if its_own is not None and its_own is not init:
                     found = given.of_base(self, found, its_own, init)
@@ -177,10 +177,12 @@ class Classes:
 
     def has_no_mode(self, cls: ClassInfo, attribute: str) -> bool:
         """Tell whether nothing that `cls` builds and keeps in `attribute` depends on the mode."""
-        if not self.stores(cls, attribute):
-            return False
+        return self.stores(cls, attribute) and self.of_part(cls, attribute).answer == NO
+
+    def of_part(self, cls: ClassInfo, attribute: str) -> Dependence:
+        """Tell whether what `cls` keeps in `attribute` depends on the mode."""
         init = self.project.method(cls, "__init__")
-        return init is not None and given.of_attribute(self, attribute, init).answer == NO
+        return Dependence(UNKNOWN) if init is None else given.of_attribute(self, attribute, init)
 
     def runs_forward(self, method: FunctionInfo) -> bool:
         """Tell whether a method of a torch module computes with its submodules, itself or through other methods."""
@@ -248,7 +250,7 @@ class Classes:
                 if found.is_certain:
                     break
             elif _may_build(function) or where:
-                if function.name != "__init__":
+                if function.cls is None:
                     found = found._replace(hangs_on=given.parameters_of(found.options))
                 answers.append(found)
         if function.name == "__init__" and (kept := frozenset(kept_arguments(function, arguments))):

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from modellint.diagnostic import Confidence
 from modellint.static.classes import first_part
 from modellint.static.context import FileContext
-from modellint.static.dependence import NO, UNKNOWN, YES
+from modellint.static.dependence import NO, UNKNOWN, YES, is_named_for_an_architecture
 from modellint.static.flow.events import Event, Snapshot
 from modellint.static.flow.frames import call_at, holds
 from modellint.static.flow.libraries import SAVED_WHOLE
@@ -144,18 +144,21 @@ def _is_imported(context: FileContext, site: Site | None) -> bool:
 
 
 def _is_of_a_class_out_of_sight(case: Case) -> bool:
-    """Tell whether all that is known of a model is that it was built, of one class (a factory may build any)."""
+    """Tell whether all that is known of a model is that it was built, of one class (a factory may build any), whose
+    name is none of a network with a mode."""
     obj, modes = case.snapshot.obj, case.snapshot.modes
     if obj.depends != UNKNOWN or obj.born is None:
         return False
     built = modes == UNKNOWN_MODES or all(fact.how == JUST_BUILT for fact in modes)
-    return built and _names_a_class(case.context, obj.born)
+    classes = _classes_named(case.context, obj.born) if built else []
+    return bool(classes) and not any(map(is_named_for_an_architecture, classes))
 
 
-def _names_a_class(context: FileContext, site: Site) -> bool:
-    """Tell whether the call at `site` calls a class, or a method of one: `Net()`, `Net.from_checkpoint(path)`."""
-    names = [(dotted_name(call.func) or "").split(".") for _, call in calls_at(context, site)]
-    return any(name[-1][:1].isupper() or (name[-2:-1] and name[-2][:1].isupper()) for name in names)
+def _classes_named(context: FileContext, site: Site) -> list[str]:
+    """Return the classes that the call at `site` calls, itself or a method of one: `Net()`, `Net.restore(path)`."""
+    calls = calls_at(context, site)
+    names = [(context.qualified(scope, call.func) or dotted_name(call.func) or "").split(".") for scope, call in calls]
+    return [word for name in names for word in name[-2:] if word[:1].isupper()]
 
 
 def _nothing_tells(case: Case) -> bool:
@@ -205,6 +208,26 @@ def _may_see_to_it_itself(case: Case) -> bool:
     return sees_to_it_itself(case.event, case.snapshot) and not project.mentioning(
         f"def {name}(", case.context.module.path, "calls"
     )
+
+
+def _is_in_a_part_that_does_not_run(case: Case) -> bool:
+    """Tell whether the layer that depends on the mode is in a part of a model that its forward leaves alone.
+
+    A loss or a network that measures is for the methods that train and validate.
+    """
+    obj, classes = case.snapshot.obj, case.context.classes
+    part = obj.detail.rpartition(" in ")[2]
+    if (
+        not isinstance(obj.cls, ClassInfo)
+        or case.event.key.detail not in ("", "forward")
+        or not classes.stores(obj.cls, part)
+    ):
+        return False
+    forward = case.context.project.method(obj.cls, "forward")
+    run = classes.parts_run(forward) if forward is not None else frozenset({""})
+    if not run or "" in run or part in run:
+        return False
+    return not any(classes.of_part(obj.cls, name).answer == YES for name in run)
 
 
 def _is_readied_out_of_sight(case: Case) -> bool:
@@ -257,6 +280,7 @@ DOUBTS = (
     Doubt("ML101", "from callers to a file whose own networks have no mode", _is_most_likely_of_the_file, 0, 2),
     Doubt("ML101", "of a project without a name that depends on a mode", _comes_from_where_nothing_has_a_mode, 0, 6),
     Doubt("ML101", "of a class out of sight", _is_of_a_class_out_of_sight, 0, 3),
+    Doubt("ML101", "the layer is in a part that the forward does not run", _is_in_a_part_that_does_not_run, 0, 2),
     Doubt("ML103", "nothing in the class tells of a mode", _has_no_known_mode, 2, 6),
     Doubt("ML103", "who built the model called eval(), who trains is out of sight", _was_built_so, 0, 8),
     Doubt("ML109", "builds parts out of sight, of which nothing tells of a mode", _builds_what_has_no_known_mode, 0, 1),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Sequence, Set
 from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -64,6 +64,35 @@ def of_base(classes: Classes, built: Dependence, init: FunctionInfo, heir: Funct
         if len(calls) == 1 and ast.unparse(calls[0].func).startswith("super(") and above[:1] == [init.cls]:
             return as_called(classes, built, init, calls[0], heir, 0)
     return Dependence(built.answer, built.detail, hints=built.hints)
+
+
+def by_method(
+    classes: Classes, family: Sequence[ClassInfo], method: FunctionInfo, built: Dependence, depth: int = 0
+) -> Dependence:
+    """Return `built`, what `method` builds, as the methods of its class ask for it: `self.build(width, dropout)`.
+
+    What nobody in the class calls is asked for by whoever does; what hangs on that alone is open. Options that the
+    method reads from attributes are those of the constructor, and stay.
+    """
+    own = {parameter.arg for parameter, _ in parameters(method)}
+    kept = frozenset(option for option in built.options if not parameters_of([option]) <= own)
+    if method.name == "__init__" or not (len(kept) < len(built.options) or built.hangs_on & own):
+        return built
+    mine = built._replace(options=built.options - kept, hangs_on=built.hangs_on & own)
+    calls = [
+        (caller, call)
+        for owner in family
+        for caller in owner.methods.values()
+        for call in caller.calls_of(method.name)
+        if attribute_of(call.func, caller.self_name or "") == method.name
+    ]
+    answers = [_hung(option) for option in sorted(kept, key=repr)]
+    if not calls or method.is_static or depth > _DEEPEST:
+        return joined([Dependence(mine.answer, mine.detail, hints=mine.hints), *answers])
+    for caller, call in calls:
+        asked = as_called(classes, mine, method, call, caller, 0)
+        answers.append(by_method(classes, family, caller, asked, depth + 1))
+    return joined(answers)
 
 
 def as_called(
@@ -154,7 +183,7 @@ def of_option(node: ast.expr, scope: FunctionInfo, layer: str, wanted: str | int
     name = _parameter(node, scope)
     default = next((default for parameter, default in parameters(scope) if parameter.arg == name), None)
     is_off = isinstance(default, ast.Constant) and not _is_on(default, wanted)
-    if name is not None and (scope.name == "__init__" or scope.cls is None):
+    if name is not None:
         return _hung(Option(name, layer, NO if is_off else YES, wanted))
     return Dependence(UNKNOWN) if is_off else Dependence(YES, layer)
 

@@ -15,7 +15,7 @@ from modellint.static.context import FileContext, Finding
 from modellint.static.dependence import NO
 from modellint.static.detectors.one_flag import put_back_alone
 from modellint.static.flow.events import EVAL_AGAIN, FORWARD, CallSite, Event
-from modellint.static.flow.frames import call_at, holds
+from modellint.static.flow.frames import call_at, holds, site_of
 from modellint.static.flow.values import ENTRY, EVAL, TRAIN, ModeFact, Modes, Site, kinds
 from modellint.static.guards import assignments, conditions, path_to, statements_before, walk_own
 from modellint.static.merge import merged
@@ -37,16 +37,15 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             site = min(facts)
             if site in told:
                 continue
+            steps = _steps_to(event, facts[site], everything)
             finding = Finding(
                 place.site,
                 {"model": event.text, "line": site.line_seen_from(place.site.path)},
                 weighed("ML103", _looks(event), Case(event, event.snapshots[0], context, tuple(facts))),
                 related=(
                     (site, "put into evaluation mode here, and never back"),
-                    *(
-                        (step.site, f"by {step.callee.qualname}, called here")
-                        for step in _steps_to(event, facts[site], everything)
-                    ),
+                    *((step.site, f"by {step.callee.qualname}, called here") for step in steps),
+                    *_by_helpers(steps, site, context),
                 ),
             )
             found.append(((event.function, facts[site]), finding))
@@ -251,6 +250,15 @@ def _steps_to(event: Event, fact: ModeFact, events: Iterable[Event]) -> list[Cal
     first, *others = sorted(found, key=_is_undone)
     left = [step for step in others if not _is_undone(step)]  # equivalent: shown beside the finding
     return [*found[first], *left]
+
+
+def _by_helpers(steps: Iterable[CallSite], site: Site, context: FileContext) -> Iterator[tuple[Site, str]]:
+    """Yield where the functions that are called call the one in which eval() stands: `set_mode("eval", models)`."""
+    evaluations = dict.fromkeys(step.callee for step in steps)
+    for helper, _ in calls_at(context, site):
+        for function in evaluations:
+            for call in function.calls_of(helper.name):
+                yield site_of(function.module, call), f"by {helper.qualname}, called here"
 
 
 def _is_undone(step: CallSite) -> bool:

@@ -152,6 +152,11 @@ def _is_off_by_default(cls: ClassInfo, method: FunctionInfo, call: ast.Call) -> 
     for test, holds in conditions(method, call):
         while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
             test, holds = test.operand, not holds
+        match test:
+            case ast.Compare(
+                ast.Attribute() as amount, [ast.Gt() | ast.NotEq() | ast.IsNot()], [ast.Constant(0 | None)]
+            ):
+                test = amount
         if isinstance(test, ast.Attribute) and bool(options.get(test.attr, holds)) is not holds:
             return True
     return False

@@ -47,3 +47,14 @@ def test_the_evaluations_that_nothing_undoes_are_named(lint: Lint, first: str, s
 
     called = [place.position.row for place in found.related if "called here" in place.message]
     assert called == named
+
+
+def test_the_helpers_that_switch_a_mode_are_named(lint: Lint) -> None:
+    switched = TRAINER.replace("    net.eval()\n", '    switch("eval", net)\n').replace(
+        "def evaluate(", 'def switch(mode, net):\n    if mode == "eval":\n        net.eval()\n\ndef evaluate('
+    )
+    (found,) = lint(switched.format(first="print(epoch)", second=VALIDATE), rules=["ML103"])
+
+    rows = {place.position.row: place.message for place in found.related}
+    assert {11, 26} <= rows.keys()
+    assert rows[11] == "by switch, called here"

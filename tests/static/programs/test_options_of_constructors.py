@@ -76,6 +76,36 @@ class Loud(Encoder):
         Encoder.__init__(self, 4, norm="group")
         self.scale = nn.Linear(4, 4)
 
+class Residual(nn.Module):
+    def __init__(self, width, norm, use_dropout):
+        super().__init__()
+        self.block = self.build(width, norm, use_dropout)
+
+    def build(self, width, norm, use_dropout):
+        layers = [nn.Linear(width, width), norm(width)]
+        if use_dropout:
+            layers += [nn.Dropout(0.5)]
+        return nn.Sequential(*layers)
+
+    def forward(self, x):
+        return x + self.block(x)
+
+class Generator(nn.Module):
+    def __init__(self, norm=nn.BatchNorm1d, use_dropout=False):
+        super().__init__()
+        self.body = nn.Sequential(Residual(4, norm, use_dropout), Residual(4, norm=norm, use_dropout=use_dropout))
+
+    def forward(self, x):
+        return self.body(x)
+
+class Plain(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = Residual(4, norm=nn.LayerNorm, use_dropout=False)
+
+    def forward(self, x):
+        return self.body(x)
+
 def mlp(width, dropout=0.0, *, norm=None):
     layers = [nn.Linear(width, width)]
     if norm == "batch":
@@ -156,6 +186,9 @@ WITHOUT_A_MODE = [
     "Heir(0)",
     "Quiet()",
     "Made()",
+    "Plain()",
+    "Generator(nn.LayerNorm)",
+    "Generator(norm=nn.LayerNorm, use_dropout=False)",
     "Transformer()",
     "Transformer(8, 4, drop_rate=0.0, drop_path_rate=0)",
     'Made(4, 0, norm="group")',
@@ -182,6 +215,8 @@ WITH_A_MODE = [
     ("Heir(0.1)", "Dropout"),
     ("Loud()", "Dropout"),
     ("Made(4, 0.5)", "Dropout"),
+    ("Generator()", "BatchNorm1d"),
+    ("Generator(nn.LayerNorm, True)", "Dropout(p=0.5) in body"),
     ("Transformer(drop_rate=0.1)", "Dropout"),
     ("Transformer(4, 2, 0.0, 0.2)", "DropPath in drop_path in layers"),
     ('Made(norm="batch")', "BatchNorm1d"),
