@@ -30,7 +30,7 @@ _JOB = re.compile(
     r"Explain|Sample|Resize|Transform$|Dummy|Gumbel|GAN(?![a-z])|Quanti[sz]|Codebook|Warp|Perturb|Advers|Aug(?![a-z])|Mine(?![a-z])|Estimator"
 )
 _JOB_FOLDER = re.compile(
-    r"^(augment\w*|\w*mentations|(\w+_)?aug(ment\w*)?|data_aug\w*|spec_?aug\w*|loss(es)?|transforms?|\w*_transforms|diffusion\w*|samplers?|sampling|explain\w*)$"
+    r"^(augment\w*|\w*mentations|(\w+_)?aug(ment\w*)?|data_aug\w*|spec_?aug\w*|loss(es)?|transforms?|\w*_transforms|diffusion\w*|samplers?|sampling|explain\w*|discriminators?|critics?)$"
 )
 _JOB_METHOD = re.compile(
     r"sampl|generat|random|few_?shot|mask|augment|loss|negative|shuffle|init(?!_?(hidden|state|h0|lstm|gru|rnn))|reset|select_action|act$|permut|corrupt|perturb|dump|visual"
@@ -54,7 +54,7 @@ def is_dropout(name: str, call: ast.Call) -> bool:
 def classes_that_answer(context: FileContext) -> Iterator[ClassInfo]:
     """Yield the modules of a file whose job, by their names and the file's, is not to draw."""
     path = context.module.path
-    if is_test_file(path) or any(_JOB_FOLDER.search(part) for part in (path.stem, *path.parts[-3:-1])):
+    if is_test_file(path) or any(_JOB_FOLDER.search(part.lower()) for part in (path.stem, *path.parts[-3:-1])):
         return
     for cls in context.module_classes():
         if not _JOB.search(cls.name):

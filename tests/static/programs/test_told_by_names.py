@@ -152,7 +152,8 @@ BESIDE = """
 
         class Shell:
             def load(self, path):
-                self.model.load_state_dict(torch.load(path, weights_only=True))
+                self.state = torch.load(path, weights_only=True)
+                self.model.load_state_dict(self.state)
 
             def decode_from_source(self, x):
                 self.model.eval()
