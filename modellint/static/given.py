@@ -190,11 +190,15 @@ def of_option(node: ast.expr, scope: FunctionInfo, layer: str, wanted: str | int
 
 SEVERAL = ">1"
 """What is wanted of a number of layers: two or more of them."""
+NOTHING = "<nothing>"
+"""What is wanted of an option that keeps a layer away: that nobody asks for it."""
 
 
 def _is_on(node: ast.Constant, wanted: str | int | float | None) -> bool:
     if wanted == SEVERAL:
         return node.value != 1
+    if wanted == NOTHING:
+        return node.value in (0, None, False)
     return node.value not in (0, None, False) if wanted is None else node.value == wanted
 
 
@@ -249,8 +253,14 @@ def where_asked_for(found: Dependence, function: FunctionInfo, call: ast.Call) -
     """
     hanging: list[Dependence] = []
     for test, holds in conditions(function, call):
-        both = holds and isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And)
-        for part in test.values if both else [test] if holds else []:  # type: ignore[attr-defined]
+        while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            test, holds = test.operand, not holds
+        if not holds:
+            if isinstance(test, (ast.Name, ast.Attribute)):  # `GroupNorm if group else BatchNorm`
+                hanging += _open(of_option(test, function, found.detail, NOTHING), found)
+            continue
+        both = isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And)
+        for part in test.values if both else [test]:  # type: ignore[attr-defined]
             match part:
                 case ast.Name() | ast.Attribute():
                     hung = of_option(part, function, found.detail)
@@ -260,10 +270,16 @@ def where_asked_for(found: Dependence, function: FunctionInfo, call: ast.Call) -
                     hung = of_option(left, function, found.detail, wanted)
                 case _:
                     continue
-            if hung.answer != YES or (hung.options and found.is_certain):
-                hanging.append(hung if hung.options or hung.answer == NO else found)
+            hanging += _open(hung, found)
     # all have to hold: `if norm:`, and within it `if norm == "batch":`
     return min(hanging, key=_how_likely, default=found)
+
+
+def _open(hung: Dependence, found: Dependence) -> list[Dependence]:
+    """Return what a condition leaves of `found`, if it leaves something open."""
+    if hung.answer == YES and not (hung.options and found.is_certain):
+        return []
+    return [hung if hung.options or hung.answer == NO else found]
 
 
 def _how_likely(found: Dependence) -> int:

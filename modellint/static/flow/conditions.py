@@ -64,8 +64,9 @@ def narrow(machine: Machine, test: ast.expr, holds: bool, state: State) -> None:
                 _checked(symbol.owner, holds, state)
     elif (absent := _absent(test, holds)) is not None:
         # what happens to a model where there is one is all that ever happens to it
+        absents = (MODEL, OPAQUE) if isinstance(absent, ast.Attribute) else (MODEL,)
         for oid in machine.eval(absent, state).refs:
-            if state.heap[oid].kind in (MODEL, OPAQUE):
+            if state.heap[oid].kind in absents:
                 state.heap[oid] = state.heap[oid]._replace(modes=frozenset())
     elif not holds and (name := _asked_for_tensor(test)) is not None:
         key = (variable_key(machine, name, state), name)
@@ -99,8 +100,8 @@ def _checked(oid: int, holds: bool, state: State) -> None:
 
 
 def _absent(test: ast.expr, holds: bool) -> ast.expr | None:
-    """Return the attribute that is None where `test` holds, or does not."""
-    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.left, ast.Attribute):
+    """Return the attribute or variable that is None where `test` holds, or does not."""
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.left, (ast.Attribute, ast.Name)):
         with_none = isinstance(test.comparators[0], ast.Constant) and test.comparators[0].value is None
         if with_none and isinstance(test.ops[0], ast.Is if holds else ast.IsNot):
             return test.left

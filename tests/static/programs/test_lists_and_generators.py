@@ -111,3 +111,40 @@ def test_weights_of_the_only_part_are_those_of_the_whole(
     lint: Lint, more: str, restore: str, ready: str, mark: str
 ) -> None:
     lint(BODY.format(MORE=more, RESTORE=restore, READY=ready, MARK=mark), rules=["ML101"])
+
+
+MAYBE = (
+    NET
+    + """
+        def set_mode(mode, models):
+            for m in models:
+                if m is None:
+                    continue
+                if mode == "train":
+                    m.train()
+                if mode == "eval":
+                    m.eval()
+
+        def check(first, second, loader):
+            set_mode("eval", [first, second])
+            with torch.no_grad():
+                right = sum((first(x).argmax(1) == y).sum().item() for x, y in loader)
+            set_mode("{THEN}", [first, second])
+            return right
+
+        def main(kind, loader, held_out, optimizer):
+            first, second = Net(), None
+            if kind == "two":
+                second = Net()
+            for step, (x, y) in enumerate(loader):
+                nn.functional.cross_entropy(first(x), y).backward(){MARK}
+                optimizer.step()
+                if step % 10 == 0:
+                    print(check(first, second, held_out))
+"""
+)
+
+
+@pytest.mark.parametrize(("then", "mark"), [("train", ""), ("eval", "  # ML103")])
+def test_models_in_a_list_that_may_be_none(lint: Lint, then: str, mark: str) -> None:
+    lint(MAYBE.format(THEN=then, MARK=mark), rules=["ML103"])

@@ -106,6 +106,19 @@ class Plain(nn.Module):
     def forward(self, x):
         return self.body(x)
 
+class Grouped(nn.Module):
+    def __init__(self, width=4, group=False, sure=True):
+        super().__init__()
+        self.head = nn.Linear(width, width)
+        self.norm = nn.GroupNorm(2, width) if group else nn.BatchNorm1d(width)
+        if not sure:
+            self.drop = nn.Dropout(0.1)
+        else:
+            self.drop = nn.Identity()
+
+    def forward(self, x):
+        return self.head(self.drop(self.norm(x)))
+
 def mlp(width, dropout=0.0, *, norm=None):
     layers = [nn.Linear(width, width)]
     if norm == "batch":
@@ -187,6 +200,8 @@ WITHOUT_A_MODE = [
     "Quiet()",
     "Made()",
     "Plain()",
+    "Grouped(group=True)",
+    "Grouped(4, True, True)",
     "Generator(nn.LayerNorm)",
     "Generator(norm=nn.LayerNorm, use_dropout=False)",
     "Transformer()",
@@ -216,6 +231,8 @@ WITH_A_MODE = [
     ("Loud()", "Dropout"),
     ("Made(4, 0.5)", "Dropout"),
     ("Generator()", "BatchNorm1d"),
+    ("Grouped()", "BatchNorm1d in norm"),
+    ("Grouped(4, True, False)", "Dropout(p=0.1) in drop"),
     ("Generator(nn.LayerNorm, True)", "Dropout(p=0.5) in body"),
     ("Transformer(drop_rate=0.1)", "Dropout"),
     ("Transformer(4, 2, 0.0, 0.2)", "DropPath in drop_path in layers"),
