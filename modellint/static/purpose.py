@@ -274,7 +274,7 @@ def acts(event: Event) -> bool:
     """
     if acts_by_name(event):
         return True
-    if not event.loops or speaks_of_inference(event.function.name):
+    if not event.loops or named_for_inference(event):
         return False
     return "step" in event.loops[-1].calls and "zero_grad" not in event.loops[-1].calls
 

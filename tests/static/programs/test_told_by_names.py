@@ -186,3 +186,41 @@ TRIED = """
 @pytest.mark.parametrize(("more", "mark"), [("=None", ""), (", steps=3", "  # ML201")])
 def test_a_function_that_is_given_a_model_evaluates_it(lint: Lint, more: str, mark: str) -> None:
     lint(TRIED.format(MORE=more, MARK=mark), rules=["ML201"])
+
+
+STEPS = """
+        import torch
+        from torch import nn
+
+        class Trainer:
+            def __init__(self, loader, held_out, optimizer):
+                self.net = nn.Sequential(nn.Linear(4, 2), nn.Dropout(0.1))
+                self.loader, self.held_out, self.optimizer = loader, held_out, optimizer
+
+            def train(self):
+                self.net.train()
+                for x, y in self.loader:
+                    nn.functional.cross_entropy(self.net(x), y).backward()
+                    self.optimizer.step()
+                print(self.{NAME}())
+
+            def {NAME}(self):
+                {READY}
+                right = []
+                for x, y in self.held_out:
+
+                    def step(trainer):
+                        with torch.no_grad():
+                            right.append((trainer.net(x).argmax(1) == y).sum().item()){MARK}
+
+                    step(self)
+                return right
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "ready", "mark"),
+    [("val_epoch", "self.net.eval()", ""), ("explore", "pass", ""), ("val_epoch", "pass", "  # ML101")],
+)
+def test_a_step_of_an_evaluation_is_none_through_an_environment(lint: Lint, name: str, ready: str, mark: str) -> None:
+    lint(STEPS.format(NAME=name, READY=ready, MARK=mark), rules=["ML101"])
