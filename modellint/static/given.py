@@ -83,6 +83,7 @@ def by_method(
         (caller, call)
         for owner in family
         for caller in owner.methods.values()
+        if caller is not method
         for call in caller.calls_of(method.name)
         if attribute_of(call.func, caller.self_name or "") == method.name
     ]
