@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from modellint.static.attributes import stored
 from modellint.static.dependence import NO, UNKNOWN, YES, Dependence, Option
-from modellint.static.guards import assignments, conditions, own
+from modellint.static.guards import assignments, conditions, own, unnegated
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import parameters
@@ -254,8 +254,7 @@ def where_asked_for(found: Dependence, function: FunctionInfo, call: ast.Call) -
     """
     hanging: list[Dependence] = []
     for test, holds in conditions(function, call):
-        while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            test, holds = test.operand, not holds
+        test, holds = unnegated(test, holds)
         if not holds:
             if isinstance(test, (ast.Name, ast.Attribute)):  # `GroupNorm if group else BatchNorm`
                 hanging += _open(of_option(test, function, found.detail, NOTHING), found)

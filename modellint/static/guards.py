@@ -139,12 +139,18 @@ def names_mode(function: FunctionInfo, test: ast.expr) -> bool:
     )
 
 
+def unnegated(test: ast.expr, holds: bool = True) -> tuple[ast.expr, bool]:
+    """Return a condition without each `not` before it, and whether that holds where `test` does, or does not."""
+    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test, holds = test.operand, not holds
+    return test, holds
+
+
 def runs_in_eval_only(function: FunctionInfo, target: ast.AST) -> bool:
     """Tell whether `target` stands where `self.training` is false: a guard turned the wrong way round."""
     wrong = False
     for test, holds in conditions(function, target):
-        while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            test, holds = test.operand, not holds
+        test, holds = unnegated(test, holds)
         if isinstance(test, ast.Attribute) and test.attr == "training":
             wrong = wrong or not holds
     return wrong

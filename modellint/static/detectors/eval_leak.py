@@ -17,7 +17,7 @@ from modellint.static.detectors.one_flag import put_back_alone
 from modellint.static.flow.events import EVAL_AGAIN, FORWARD, CallSite, Event
 from modellint.static.flow.frames import call_at, holds, site_of
 from modellint.static.flow.values import ENTRY, EVAL, TRAIN, ModeFact, Modes, Site, kinds
-from modellint.static.guards import assignments, conditions, path_to, statements_before, walk_own
+from modellint.static.guards import assignments, conditions, path_to, statements_before, unnegated, walk_own
 from modellint.static.merge import merged
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.names import last_name
@@ -213,8 +213,7 @@ _TRAINS = re.compile(r"^(is_?)?(train|training)$", re.I)
 
 def _says_no_training(test: ast.expr, holds: bool) -> bool:
     """Tell whether `test`, an attribute that is an option, says by its truth or its falsehood that nothing trains."""
-    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        test, holds = test.operand, not holds
+    test, holds = unnegated(test, holds)
     return isinstance(test, ast.Attribute) and _TRAINS.match(test.attr) is not None and not holds
 
 

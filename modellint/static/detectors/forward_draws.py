@@ -16,6 +16,7 @@ from modellint.static.guards import (
     path_to,
     speaks_of_mode,
     tied_to_mode,
+    unnegated,
 )
 from modellint.static.naming import is_test_file
 from modellint.static.project import ClassInfo, FunctionInfo
@@ -180,8 +181,7 @@ def _happens_once(method: FunctionInfo, call: ast.Call) -> bool:
 
 def _excuses(method: FunctionInfo, test: ast.expr) -> bool:
     """Tell whether a condition ties a draw to the mode, or to what whoever runs the model asks for."""
-    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        test = test.operand
+    test, _ = unnegated(test)
     if isinstance(test, ast.Name) and test.id in {argument.arg for argument, _ in parameters(method)}:
         return test.id in _deciding_arguments(method)
     return follows_mode(method, test) or _asks_argument(method, test)
@@ -258,8 +258,7 @@ def _mentions(caller: FunctionInfo, value: ast.expr, names: set[str]) -> bool:
 
 def _asks_argument(method: FunctionInfo, test: ast.expr) -> bool:
     """Tell whether a condition asks for an argument itself: its truth, `is None`, or its equality to a constant."""
-    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        test = test.operand
+    test, _ = unnegated(test)
     if isinstance(test, ast.BoolOp):
         return any(_asks_argument(method, value) for value in test.values)
     asked = test.left if isinstance(test, ast.Compare) else test

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from modellint.static.attributes import stored
 from modellint.static.detectors.latent_draws import held_by
-from modellint.static.guards import conditions, own, path_to, walk_own
+from modellint.static.guards import conditions, own, path_to, unnegated, walk_own
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import parameters
 from modellint.static.project.names import last_name
@@ -150,8 +150,7 @@ def _is_off_by_default(cls: ClassInfo, method: FunctionInfo, call: ast.Call) -> 
     defaults = {a.arg: d.value for a, d in parameters(init) if isinstance(d, ast.Constant)}
     options = {n: defaults[v.id] for n, v in stored(init) if isinstance(v, ast.Name) and v.id in defaults}
     for test, holds in conditions(method, call):
-        while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            test, holds = test.operand, not holds
+        test, holds = unnegated(test, holds)
         match test:
             case ast.Compare(
                 ast.Attribute() as amount, [ast.Gt() | ast.NotEq() | ast.IsNot()], [ast.Constant(0 | None)]

@@ -21,6 +21,7 @@ from modellint.static.flow.values import (
     kinds,
     only_constant,
 )
+from modellint.static.guards import unnegated
 from modellint.static.project.names import last_name
 
 _PURE = (ast.Name, ast.Attribute, ast.Constant, ast.Compare, ast.BoolOp, ast.UnaryOp, ast.cmpop, ast.boolop)
@@ -48,8 +49,7 @@ def truth(machine: Machine, test: ast.expr, state: State) -> bool | None:
 
 def narrow(machine: Machine, test: ast.expr, holds: bool, state: State) -> None:
     """Take over what `test`, found to hold or not, says about a mode: `model.training`, or that there is no model."""
-    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        test, holds = test.operand, not holds
+    test, holds = unnegated(test, holds)
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) is holds:
         for operand in test.values:
             narrow(machine, operand, holds, state)
@@ -138,9 +138,7 @@ def condition_key(machine: Machine, test: ast.expr) -> tuple[ConditionKey | None
 
 def _condition(test: ast.expr) -> tuple[str | None, bool]:
     """Return the text of a pure condition without its negation, None for any other, and whether it is unnegated."""
-    positive = True
-    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        test, positive = test.operand, not positive
+    test, positive = unnegated(test)
     if (
         isinstance(test, ast.Compare)
         and len(test.ops) == 1

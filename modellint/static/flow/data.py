@@ -14,7 +14,6 @@ from modellint.static.flow.targets import LEAF_HELD, in_order, store
 from modellint.static.flow.touching import touch_given
 from modellint.static.flow.values import (
     CALLED,
-    CONTAINER,
     ELEMENT,
     ENTRY,
     EVAL,
@@ -30,7 +29,6 @@ from modellint.static.flow.values import (
     Args,
     FunctionValue,
     Grad,
-    Obj,
     Value,
     comes_of_forwards,
     cut_off,
@@ -41,7 +39,6 @@ from modellint.static.flow.values import (
     live,
     only_constant,
     perhaps_cut_off,
-    results,
     surely_live,
 )
 from modellint.static.flow.vocabulary import KEEPS_GRAPH, is_metric
@@ -189,8 +186,6 @@ def escape(machine: Machine, node: ast.Call, args: Args, state: State, name: str
         machine.recorder.pass_on(args, state)
     for value in args.every():
         for oid in value.refs:
-            if state.heap[oid].kind == CONTAINER:
-                _pass_on_collected(machine, state.heap[oid])
             if state.heap[oid].kind == INSTANCE and isinstance(state.heap[oid].cls, ClassInfo):
                 _run_methods(machine, oid, node, state)
     touch_given(machine, node, args, state)
@@ -218,14 +213,6 @@ def _steps(name: str, node: ast.Call) -> bool:
 
 
 _STEPS = re.compile(r"scaler|backward|(^|_)(step|update)(_|$)")
-
-
-def _pass_on_collected(machine: Machine, held: Obj) -> None:
-    """Record for the results that a loop collected in a list that code out of sight gets them."""
-    events = machine.recorder.events
-    for value in held.attrs.values():
-        collected = (n for n in results(value.taint) if events[n].key.kind == ACCUMULATE)
-        machine.recorder.use(frozenset(collected), "passed")
 
 
 _MAX_METHODS = 12

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from modellint.static.flow.state import State, every_given, with_elements
+from modellint.static.flow.state import State, every_given
 from modellint.static.flow.values import (
     ENTRY,
     OFF,
@@ -354,8 +354,8 @@ class Recorder:
 
     def pass_on(self, args: Args, state: State) -> None:
         """Record that code out of sight gets what `args` hold; under no_grad it can differentiate nothing of it."""
-        self.use(with_elements(args, state), "passed")
         for value in every_given(args, state):
+            self.use(value.taint, "passed")
             if state.grad.state != OFF and not is_cut(value.taint):
                 for number in perhaps_live(value.taint):
                     self.events[number].uses.add("passed with its graph")

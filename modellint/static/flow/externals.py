@@ -365,7 +365,7 @@ def _imported(machine: Machine, args: Args, node: ast.Call, state: State) -> Val
     return Value(symbols=(External("<imported>"),))
 
 
-def _has_method(machine: Machine, args: Args, state: State) -> Value:
+def _hasattr(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
     """Return what `hasattr(thing, "name")` gives, where all that the thing may be has a method of that name."""
     if len(args.positional) != 2 or not args.positional[0].refs:
         return NOTHING
@@ -406,7 +406,7 @@ _BUILTINS: dict[str, Handler] = {
     "len": lambda m, a, n, s: NOTHING,
     "range": _nothing,
     "isinstance": _isinstance,
-    "hasattr": lambda m, a, n, s: _has_method(m, a, s),
+    "hasattr": _hasattr,
     "callable": lambda m, a, n, s: NOTHING,
     **dict.fromkeys(("sum", "max", "min"), lambda m, a, n, s: Value(taint=with_elements(a, s))),
     "bool": lambda m, a, n, s: a.positional[0] if a.positional else NOTHING,

@@ -17,8 +17,8 @@ def _for(machine: Machine, node: ast.For | ast.AsyncFor, state: State) -> list[S
     iterable = machine.eval(node.iter, state)
     before = state.grad
     # what a generator switches off for its `yield` is off in the body of the loop, until the generator goes on
-    state.grad = next((machine.yields_under[oid] for oid in iterable.refs if oid in machine.yields_under), before)
-    under = state.grad
+    under = next((machine.yields_under[oid] for oid in iterable.refs if oid in machine.yields_under), before)
+    state.grad = under
     after = _turns(machine, node, iterable, state)
     for end in after:
         if end.grad == under:
