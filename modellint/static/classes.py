@@ -255,6 +255,9 @@ class Classes:
                 answers.append(found)
         if function.name == "__init__" and (kept := frozenset(kept_arguments(function, arguments))):
             answers.append(Dependence(UNKNOWN, "", kept))
+        if function.cls is None and not answers:
+            picked_one = given.of_picker(self, function)
+            answers.append(picked_one._replace(hangs_on=given.parameters_of(picked_one.options)))
         result = self._dependence[function] = given.joined(answers)
         return result
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -122,6 +122,57 @@ def as_called(
     return joined(answers)
 
 
+def as_known(built: Dependence, constants: Callable[[str], Set[object] | None]) -> Dependence:
+    """Return `built`, what a call in a function builds, where the parameters of that function are known.
+
+    Args:
+        built: What the text of the function tells.
+        constants: Gives the only constants that a parameter can have been given; None where it can be anything.
+    """
+    if not built.options:
+        return built
+    open_too = not built.hangs_on or bool(built.hangs_on - parameters_of(built.options))
+    answers = [Dependence(UNKNOWN, hints=built.hints)] if open_too else []
+    for option in sorted(built.options, key=repr):
+        answers.append(reduce(both, (_as_given(one, constants(one.parameter)) for one in (option, *option.needs))))
+    return joined(answers)
+
+
+def _as_given(option: Option, constants: Set[object] | None) -> Dependence:
+    """Tell whether the layer of an option is there, whatever else that needs, where only `constants` can be given."""
+    if constants is None:
+        return Dependence(UNKNOWN, hints=option.wanted is None and option.default == YES)
+    answers = {_is_on(value, option.wanted) for value in constants}
+    if len(answers) == 1:
+        return Dependence(YES, option.layer) if answers == {True} else Dependence(NO)
+    return Dependence(UNKNOWN)
+
+
+def of_picker(classes: Classes, function: FunctionInfo) -> Dependence:
+    """Tell it of the classes of layers that a function gives back for its caller to build: `norm_layer("batch")`."""
+    answers = []
+    for node in own(function, ast.Return):
+        values = [node.value] if node.value is not None else []
+        if isinstance(node.value, ast.Name):
+            values = [value for name, value in assignments(function) if name == node.value.id] or values
+        for value in values:
+            if _is_maker(classes, value, function):
+                answers.append(where_asked_for(of_value(classes, value, function, 0), function, value))
+    return joined(answers)
+
+
+def _is_maker(classes: Classes, node: ast.expr, scope: FunctionInfo) -> bool:
+    """Tell whether an expression is a class of modules, or one that `functools.partial` prepares."""
+    if isinstance(node, ast.Call) and last_name(node) == "partial" and node.args:
+        node = node.args[0]
+    symbol = classes.project.resolve_in(scope, node) if isinstance(node, (ast.Name, ast.Attribute)) else None
+    if symbol is None:
+        return False
+    if isinstance(symbol.target, ClassInfo):
+        return classes.is_module(symbol.target)
+    return symbol.target is None and classes.is_module_name(symbol.dotted)
+
+
 def parameters_of(options: Iterable[Option]) -> frozenset[str]:
     """Return the parameters that some options hang on."""
     return frozenset(one.parameter for option in options for one in (option, *option.needs))
@@ -180,10 +231,10 @@ def of_option(node: ast.expr, scope: FunctionInfo, layer: str, wanted: str | int
     """
     node, scope = _source(node, scope)
     if isinstance(node, ast.Constant):
-        return Dependence(YES, layer) if _is_on(node, wanted) else Dependence(NO)
+        return Dependence(YES, layer) if _is_on(node.value, wanted) else Dependence(NO)
     name = _parameter(node, scope)
     default = next((default for parameter, default in parameters(scope) if parameter.arg == name), None)
-    is_off = isinstance(default, ast.Constant) and not _is_on(default, wanted)
+    is_off = isinstance(default, ast.Constant) and not _is_on(default.value, wanted)
     if name is not None:
         return _hung(Option(name, layer, NO if is_off else YES, wanted))
     return Dependence(UNKNOWN) if is_off else Dependence(YES, layer)
@@ -195,12 +246,12 @@ NOTHING = "<nothing>"
 """What is wanted of an option that keeps a layer away: that nobody asks for it."""
 
 
-def _is_on(node: ast.Constant, wanted: str | int | float | None) -> bool:
+def _is_on(value: object, wanted: str | int | float | None) -> bool:
     if wanted == SEVERAL:
-        return node.value != 1
+        return value != 1
     if wanted == NOTHING:
-        return node.value in (0, None, False)
-    return node.value not in (0, None, False) if wanted is None else node.value == wanted
+        return value in (0, None, False)
+    return value not in (0, None, False) if wanted is None else value == wanted
 
 
 def _parameter(node: ast.expr, scope: FunctionInfo) -> str | None:
@@ -247,13 +298,13 @@ _SAME_AMOUNT = re.compile(r"^(float|list|tuple|iter)$|_?\d?tuple$|^pair$|_pair$"
 """Functions that give an amount back as it is, or several times."""
 
 
-def where_asked_for(found: Dependence, function: FunctionInfo, call: ast.Call) -> Dependence:
-    """Return `found`, of the layer that `call` builds, as it hangs on an option: `if p > 0`, `norm == "batch"`.
+def where_asked_for(found: Dependence, function: FunctionInfo, node: ast.expr) -> Dependence:
+    """Return `found`, of the layer that `node` makes or picks, as it hangs on an option: `if p > 0`, `norm == "batch"`.
 
     Of two that both must be on, that which is off unless somebody asks for it is kept.
     """
     hanging: list[Dependence] = []
-    for test, holds in conditions(function, call):
+    for test, holds in conditions(function, node):
         test, holds = unnegated(test, holds)
         if not holds:
             if isinstance(test, (ast.Name, ast.Attribute)):  # `GroupNorm if group else BatchNorm`

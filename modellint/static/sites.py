@@ -45,6 +45,7 @@ def places(context: FileContext, kind: str) -> Iterator[Place]:
     here: dict[Site, list[Event]] = defaultdict(list)
     elsewhere: dict[tuple[Site, Site], list[Event]] = defaultdict(list)  # one call may lead to several models
     shared: dict[str, set[Site]] = defaultdict(set)
+    asked: set[Site] = set()
     for event in seen_in(context):
         if event.key.kind != kind:
             continue
@@ -52,6 +53,7 @@ def places(context: FileContext, kind: str) -> Iterator[Place]:
         if call is not None and context.is_checked(call.site.path):
             if call.site.path == mine:
                 elsewhere[call.site, event.site].append(event)
+                asked.add(call.site)
             continue  # else it is judged with the file of the call
         if event.site.path == mine:
             here[event.site].append(event)
@@ -68,7 +70,8 @@ def places(context: FileContext, kind: str) -> Iterator[Place]:
     trained = {step for event in seen if event.training for step in event.key.chain}
     for (site, _), events in sorted(elsewhere.items()):
         events = [event for event in events if not _is_of_a_whole(event, site, trained)]
-        told = (e for e in judged_at_callers(events) if not is_open(e) or _is_left_to_heirs(site, e))
+        judged = site in asked
+        told = (e for e in judged_at_callers(events) if judged or not is_open(e) or _is_left_to_heirs(site, e))
         yield Place(site, in_order(told), True)
     for path, sites in sorted(shared.items()):
         yield from _shared_places(context, Path(path), sites, kind)

@@ -12,7 +12,7 @@ from modellint.catalog.framework import Argument, Fact
 from modellint.static.classes import Classes
 from modellint.static.dependence import NO
 from modellint.static.flow.values import RANDOM
-from modellint.static.guards import conditions, walk_own
+from modellint.static.guards import choices, conditions, values_of, walk_own
 from modellint.static.knowledge import ABSENT, UNSURE, settle
 from modellint.static.project import ClassInfo, FunctionInfo, Symbol
 from modellint.static.project.facts import is_left_to_heirs
@@ -166,8 +166,12 @@ class Weights:
             method = self._project.method(function.cls, func.attr) if function.cls else None
             if method is not None:
                 _push(method, seen, queue)
-            return _NEITHER
+                return _NEITHER
+            kept = self._classes.kept_in(function.cls, func.attr) if function.cls else []
+            return self._picked(kept, call)
         symbol = self._project.resolve_in(function, func)
+        if symbol is None and isinstance(func, ast.Name) and (held := values_of(function, func.id)):
+            return self._picked([(function, value) for value in held], call)
         if symbol is None:
             dynamic = isinstance(func, ast.Call) and last_name(func) == "getattr"
             return Made(may_load=dynamic or "__dict__" in ast.unparse(func))
@@ -178,6 +182,16 @@ class Weights:
             _push(target, seen, queue)
             return _NEITHER
         return self._external(symbol.dotted, call)
+
+    def _picked(self, kept: list[tuple[FunctionInfo, ast.expr]], call: ast.Call) -> Made:
+        """Tell it of a call of one of several layers of torch: `conv = nn.Conv2d if flat else nn.Conv3d`."""
+        made = _NEITHER
+        for scope, value in kept:
+            for choice in choices(value):
+                symbol = self._project.resolve_in(scope, choice)
+                if symbol is not None and symbol.target is None and symbol.dotted.startswith("torch.nn."):
+                    made |= self._external(symbol.dotted, call)
+        return made
 
     def _makes_loaded(self, symbol: Symbol) -> bool:
         """Tell whether a call makes a model that loads weights by itself: by a library, or in its own constructor."""

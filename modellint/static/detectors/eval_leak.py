@@ -170,6 +170,8 @@ def _restores(function: FunctionInfo, branch: ast.If, call: ast.Call) -> bool:
         return (own in body and _asks_mode(function, branch.test)) or (
             ".train()" in body and _ASKS_FOR_TRAINING.search(other) is not None
         )
+    if "backward(" in other:
+        return False  # two ways to train, of which one evaluates
     return own in body and any(node is call for statement in branch.orelse for node in ast.walk(statement))
 
 

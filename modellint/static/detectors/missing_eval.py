@@ -275,18 +275,12 @@ def _judge_open(
             continue  # by a method that readies the model, or may
         for snapshot in event.snapshots:
             left_open = open_mode(snapshot)
-            made = snapshot.obj.is_mere_result and is_inference(event, snapshot)
-            if not (left_open or made or _depends_on_callers(snapshot)) or event.training:
+            switched = _is_switched_by_its_class(event, snapshot, place, context)
+            if not (left_open or snapshot.obj.is_mere_result or _depends_on_callers(snapshot) or switched):
                 continue
             if snapshot.obj.depends == NO or is_no_model(event, snapshot):
                 continue
-            if named_for_inference(event) and (
-                sibling_sets_eval(event, context)
-                or readies_another(event, snapshot, context)
-                or forgets_eval(event, context)
-                or (is_inference(event, snapshot) and is_never_switched(event, context))
-                or is_never_readied(event, snapshot, context)
-            ):
+            if named_for_inference(event) and _is_right_elsewhere(event, snapshot, context):
                 site = _blamed(event, place, [*good, *trained])
                 finding = _finding(event, snapshot, site, Confidence.LIKELY, context)
                 yield _cause(event, snapshot), _with_callers(finding, place.events)
@@ -330,6 +324,30 @@ def _computes_a_loss(event: Event, context: FileContext) -> bool:
 def _depends_on_callers(snapshot: Snapshot) -> bool:
     """Tell whether a model is in training mode, or in one that nobody in sight set, unless a caller changed that."""
     return kinds(snapshot.modes) in ({TRAIN, ENTRY}, {UNKNOWN, ENTRY})
+
+
+def _is_right_elsewhere(event: Event, snapshot: Snapshot, context: FileContext) -> bool:
+    """Tell whether other code shows that the model has to be readied for this forward.
+
+    Or that nobody readies it, and it cannot be right for this method and for the one that trains.
+    """
+    inference = is_inference(event, snapshot)
+    return (
+        (inference and sibling_sets_eval(event, context))
+        or readies_another(event, snapshot, context)
+        or forgets_eval(event, context)
+        or (inference and is_never_switched(event, context))
+        or is_never_readied(event, snapshot, context)
+    )
+
+
+def _is_switched_by_its_class(event: Event, snapshot: Snapshot, place: Place, context: FileContext) -> bool:
+    """Tell whether a method runs what its object builds, in a mode of which only the other methods can tell."""
+    cls = event.root.cls
+    if cls is None or kinds(snapshot.modes) != {UNKNOWN}:
+        return False
+    held = written_at(event, place.site, context).removeprefix(f"{event.root.self_name}.")
+    return context.classes.builds_child(cls, held.partition(".")[0])
 
 
 def _with_callers(finding: Finding, bad: Iterable[Event]) -> Finding:

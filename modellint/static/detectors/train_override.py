@@ -36,16 +36,27 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             continue  # who inherits may give it a `mode`
         if _is_of_a_trainer(context, cls, method):
             continue
-        problem = _refuses(method)
-        if "eval" in cls.methods:  # both are its own: what else they do to each other is its own business
-            problem = problem if _is_torchs_in_the_end(context, cls) else ""
-        else:
+        problem, confidence = _refuses(method), Confidence.CERTAIN
+        if "eval" not in cls.methods:
             problem = problem or _problem(method)
+        elif problem and not _is_torchs_in_the_end(context, cls):
+            # both are its own: what they do to each other is its own business, but not what a whole does to its parts
+            problem = _AS_A_PART if problem != _UNCALLED and _switches(method) else ""
+            confidence = Confidence.LIKELY
         if problem:
             site = _name_of(context, method)
             again = _with_itself_again(method)
             related = ((context.site(again), "the call"),) if again is not None else ()
-            yield Finding(site, {"class": cls.name, "problem": problem}, related=related)
+            yield Finding(site, {"class": cls.name, "problem": problem}, confidence, related=related)
+
+
+_AS_A_PART = "cannot be given a `mode`, so that train(False), and the eval() of a whole that it is a part of, fail"
+
+
+def _switches(method: FunctionInfo) -> bool:
+    """Tell whether a `train` switches parts or its own flag, and so is no loop that trains."""
+    calls = method.calls_of("train", "eval")
+    return "training" in method.words or any(isinstance(call.func, ast.Attribute) for call in calls)
 
 
 def _is_of_a_trainer(context: FileContext, cls: ClassInfo, method: FunctionInfo) -> bool:

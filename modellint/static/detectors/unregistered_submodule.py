@@ -72,12 +72,23 @@ class _ClassReader:
         self.context = context
         self.cls = cls
         self.registers_by_hand = any(
-            last_name(call) in REGISTERS and not sets_elsewhere(method, call) and not _names_one_parameter(call)
+            last_name(call) in REGISTERS
+            and not sets_elsewhere(method, call)
+            and not _names_one_parameter(call)
+            and not self._registers_what_it_builds(method, call)
             for method in cls.methods.values()
             for call in method.calls
         )
         self.registered = self._mentioned_in_containers()
         self.makers = Makers(context, cls)
+
+    def _registers_what_it_builds(self, method: FunctionInfo, call: ast.Call) -> bool:
+        """Tell whether a call registers a module that it builds itself, `setattr(self, name, nn.Linear(n, m))`.
+
+        That says nothing of what a list holds.
+        """
+        built = call.args[-1] if call.args else None
+        return isinstance(built, ast.Call) and self.context.classes.constructs_module(method, built)
 
     def _mentioned_in_containers(self) -> set[str]:
         """Return what some ModuleList, ModuleDict or Sequential takes in, and what the class itself moves, by name."""

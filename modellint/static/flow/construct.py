@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import Any
 
 from modellint.static import given
 from modellint.static.dependence import NO, UNKNOWN, YES, Dependence
@@ -63,6 +64,8 @@ def construct(machine: Machine, symbol: ClassValue, args: Args, node: ast.Call, 
             depends = Dependence(NO)
         else:
             depends = given.of_call(machine.classes, cls, node, machine.frame.function)
+            if machine.frame.chain:  # else nobody in sight tells what the parameters around are
+                depends = given.as_known(depends, lambda name: _constants_of(machine, name, state))
         alone = machine.classes.dependence(cls).answer
         site = machine.site(node)
         modes = training_from(site, f"{cls.name}()")
@@ -103,6 +106,12 @@ def construct(machine: Machine, symbol: ClassValue, args: Args, node: ast.Call, 
         if built.kind == MODEL and switched and machine.classes.dependence(cls).answer != YES:
             state.heap[oid] = built._replace(modes=built.modes | UNKNOWN_MODES)  # only its own flag may be left
     return value
+
+
+def _constants_of(machine: Machine, parameter: str, state: State) -> frozenset[Any] | None:
+    """Return the only constants that a parameter of the running function can be; None where it can be anything."""
+    value = state.variables.find((machine.frame.id, parameter))
+    return None if value is None or value.refs or value.symbols else value.consts
 
 
 def _is_made_of_loaded_parts(machine: Machine, cls: ClassInfo, obj: Obj, state: State) -> bool:

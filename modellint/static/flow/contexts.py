@@ -30,6 +30,7 @@ from modellint.static.flow.values import (
 )
 from modellint.static.flow.vocabulary import MODEL_NAME
 from modellint.static.project import ClassInfo
+from modellint.static.project.names import last_name
 
 _SPEAKS_OF_MODE = re.compile(r"eval|infer|train|mode|grad|frozen|freeze", re.I)
 
@@ -37,6 +38,9 @@ _DATA = re.compile(r"\w*(data(set)?s?|sets?|loaders?|batch(es|er)?|iter(ator)?s?
 """Names of what a model is trained on or evaluated with."""
 _ANY_CONTEXT = re.compile(r"^_*(ctx|cm|context)(_?(manager|fn|factory|maker))?$", re.I)
 """Names of what makes a context that somebody chose elsewhere."""
+
+_MEASURES = re.compile(r"^(time|timer|timeit|time_it|measure|span|start_span|start_as_current_span|record_function)$")
+"""Names of what takes the time of its block and switches nothing: `with INFERENCE_TIME.time():`."""
 
 
 def run_with(machine: Machine, items: list[ast.withitem], body: list[ast.stmt], state: State) -> list[State]:
@@ -132,7 +136,7 @@ def _unknown_context(machine: Machine, node: ast.expr, state: State) -> None:
     if isinstance(func, ast.Name) and _ANY_CONTEXT.match(func.id) and not machine.eval(func, state).symbols:
         state.grad = Grad(UNKNOWN, machine.site(node))  # `for context in contexts: stack.enter_context(context())`
         return
-    if not _SPEAKS_OF_MODE.search(_DATA.sub("", ast.unparse(func))):
+    if not _SPEAKS_OF_MODE.search(_DATA.sub("", ast.unparse(func))) or _MEASURES.match(last_name(func) or ""):
         return
     symbol = machine.project.resolve_in(machine.frame.function, func)
     if symbol is not None and symbol.dotted.startswith("torch."):

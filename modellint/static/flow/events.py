@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -210,6 +211,23 @@ def _is_as_given(event: Event) -> bool:
     return all(kinds(s.modes) == {ENTRY} or s.modes == UNKNOWN_MODES for s in event.snapshots)
 
 
+def _learns_beside(event: Event) -> bool:
+    """Tell whether optimizers of listed tensors, `Adam([delta])`, are all that is made where a gradient is computed.
+
+    The model itself is as good as frozen then: it is asked by a prompt that learns, or edited.
+    """
+    functions = {event.function, *(step.caller for step in event.key.chain)}
+    given = [call.args[:1] for function in functions for call in function.calls_of(*_OPTIMIZERS)]
+    return bool(given) and all(map(_is_a_list_of_names, given))
+
+
+def _is_a_list_of_names(given: list[ast.expr]) -> bool:
+    return all(isinstance(node, ast.List) and all(isinstance(e, ast.Name) for e in node.elts) for node in given)
+
+
+_OPTIMIZERS = ("Adam", "AdamW", "SGD", "LBFGS", "RMSprop", "Adagrad")
+
+
 def _is_under_autograd_as_given(event: Event) -> bool:
     """Tell whether a forward runs under autograd as the callers of the root left it."""
     return any(s.grad.state == ENTRY for s in event.snapshots)
@@ -273,6 +291,13 @@ def _is_below(event: Event, chain: tuple[CallSite, ...]) -> bool:
     return event.key.chain[: len(chain)] == chain
 
 
+class Mark(NamedTuple):
+    """A moment in a recording: how many events there were, and how many snapshots had been added to them."""
+
+    events: int
+    added: int
+
+
 class Recorder:
     """Collects the events of one analysis; `muted` while code runs only for its effects."""
 
@@ -283,6 +308,7 @@ class Recorder:
         self.effects = 0  # counts what was noted, what was trained on or kept, and the calls that changed a model
         self.events: list[Event] = []
         self._numbers: dict[EventKey, int] = {}
+        self._added: list[int] = []  # the events that snapshots were added to, one after the other
 
     def note(self, key: EventKey, function: FunctionInfo, text: str, snapshot: Snapshot) -> int | None:
         """Record that `key` happened; return its number, None while muted."""
@@ -294,30 +320,32 @@ class Recorder:
         if number is None:
             number = self._numbers[key] = len(self.events)
             self.events.append(Event(key, function, text))
+        event, snapshots = self.events[number], self.events[number].snapshots
         if self.in_haste:
-            self.events[number].abandoned, self.events[number].in_haste = False, True
-        snapshots = self.events[number].snapshots
+            self._added += [number] * len(snapshots) if event.abandoned else []
+            event.abandoned, event.in_haste = False, True
         if snapshot not in snapshots:
             snapshots.append(snapshot)
+            self._added.append(number)
         return number
 
-    def seen_below(self, chain: tuple[CallSite, ...]) -> Mapping[int, int]:
-        """Return how many snapshots the events below `chain` have by now, by their numbers."""
-        below = ((number, event) for number, event in enumerate(self.events) if _is_below(event, chain))
-        return {number: len(event.snapshots) for number, event in below if not event.abandoned}
+    def mark(self) -> Mark:
+        """Return how far this has come, for `abandon`."""
+        return Mark(len(self.events), len(self._added))
 
-    def abandon(
-        self, chain: tuple[CallSite, ...], root: FunctionInfo | None = None, known: Mapping[int, int] | None = None
-    ) -> None:
+    def abandon(self, chain: tuple[CallSite, ...], root: FunctionInfo | None = None, since: Mark | None = None) -> None:
         """Forget what was noted below `chain` (of the analysis that began at `root`): it was not seen to the end.
 
-        What was `known` when it was, in another turn of a loop say, stays.
+        With `since`, a moment at which all below it had been, in another turn of a loop say, what was known then stays.
         """
+        before, added = since or Mark(0, len(self._added))
+        later = Counter(self._added[added:])
+        del self._added[added:]
         for number, event in enumerate(self.events):
             if not _is_below(event, chain) or (root is not None and event.root is not root):
-                continue
-            if known is not None and number in known:
-                del event.snapshots[known[number] :]
+                self._added += [number] * later[number]
+            elif number < before and len(event.snapshots) > later[number]:
+                del event.snapshots[len(event.snapshots) - later[number] :]
             else:
                 event.abandoned = True
 
@@ -327,7 +355,8 @@ class Recorder:
             if event.kept and not event.training and _is_left_to_another_method(event):
                 _differentiate(event, event.key.chain)
         trained = {event.key.oid for event in self.events if event.training}
-        as_given = {(event.root, event.key.oid) for event in self.events if event.training and _is_as_given(event)}
+        learning = (event for event in self.events if event.training and not _learns_beside(event))
+        as_given = {(event.root, event.key.oid) for event in learning if _is_as_given(event)}
         training: dict[object, list[Event]] = {}
         beside: dict[object, list[Event]] = {}
         for event in self.events:

@@ -105,6 +105,9 @@ def call_external(machine: Machine, dotted: str, args: Args, node: ast.Call, sta
         if dotted.startswith("torch.") and last.endswith("_like"):
             return NOTHING  # `torch.zeros_like(y)` has the shape of a result, and none of its numbers
         taint = with_elements(args, state)
+        if dotted.startswith("math."):  # which makes a float of a tensor
+            machine.recorder.use(taint, "number")
+            taint = cut_off(taint)
         if _PREDICTION.match(dotted):
             machine.recorder.use(taint, "prediction")
             taint = cut_off(taint)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from modellint.static.attributes import called_attributes
 from modellint.static.dependence import NO, YES
+from modellint.static.family import under_switch
 from modellint.static.flow import data, libraries
 from modellint.static.flow.decorators import decorated_grad
 from modellint.static.flow.events import FORWARD
@@ -58,7 +59,14 @@ def grad_within(machine: Machine, method: FunctionInfo, outside: Grad) -> Grad:
         return switched
     if GRAD_SWITCHES.isdisjoint(method.words) or _has_layer_that_records(machine, method):
         return outside
-    return outside._replace(state=OFF if outside.state == OFF else UNKNOWN)
+    off = outside.state == OFF or _returns_under_switch(method)
+    return outside._replace(state=OFF if off else UNKNOWN)
+
+
+def _returns_under_switch(method: FunctionInfo) -> bool:
+    """Tell whether all that a method returns is computed in a `with` block that switches gradients off."""
+    returns = [node for node in own(method, ast.Return) if node.value is not None]
+    return bool(returns) and all(under_switch(method, node) for node in returns)
 
 
 def _has_layer_that_records(machine: Machine, method: FunctionInfo) -> bool:

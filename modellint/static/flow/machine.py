@@ -346,7 +346,7 @@ class Machine:
         covers = covers and function not in self.covered and tells_nothing(self, function, args, state)
         self.limit = min(limit, self.steps + max(MIN_CALL_STEPS, (limit - self.steps) // CALL_SHARE))
         generous = self.limit - self.steps >= MAX_STEPS * 3 // 4
-        known = self.recorder.seen_below(chain) if chain in self._finished else None
+        since = self.recorder.mark() if chain in self._finished else None
         try:
             value = self.activate(callee, receiver, args, chain, state, carried)
             if covers:
@@ -362,7 +362,7 @@ class Machine:
                 self.covered[function] = None
             del self.frames[depth:]
             self.recorder.muted = muted
-            self.recorder.abandon(chain, known=known)
+            self.recorder.abandon(chain, since=since)
             self._too_long.add(function)
             return self.out_of_sight(node, args, state)
         finally:

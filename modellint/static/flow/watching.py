@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
 
-from modellint.static.flow.events import CallSite, Event, EventKey, Recorder, Snapshot
+from modellint.static.flow.events import CallSite, Event, EventKey, Mark, Recorder, Snapshot
 from modellint.static.flow.values import Site
 from modellint.static.project import FunctionInfo
 
@@ -50,12 +49,10 @@ class Watch(Recorder):
         self._touch(*taint)
         super().drop(site, taint)
 
-    def abandon(
-        self, chain: tuple[CallSite, ...], root: FunctionInfo | None = None, known: Mapping[int, int] | None = None
-    ) -> None:
+    def abandon(self, chain: tuple[CallSite, ...], root: FunctionInfo | None = None, since: Mark | None = None) -> None:
         """Forget what was noted below `chain`: how far it got hangs on what else was run."""
         self.alone = False
-        super().abandon(chain, root, known)
+        super().abandon(chain, root, since)
 
     def begin(self) -> None:
         """Take what comes for another starting point."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import re
 
+from modellint.static.project.facts import is_none
+from modellint.static.project.names import last_name
 from modellint.static.project.trees import walk
 
 _SPLIT = re.compile(
@@ -19,8 +21,16 @@ _AMOUNT = re.compile(r"\b\w*_?(size|ratio|frac\w*|percent\w*|path|paths|dir|file
 
 
 def tells_split(test: ast.expr) -> bool:
-    """Tell whether a condition asks which part of the work, or of the data, this is."""
+    """Tell whether a condition asks which part of the work, or of the data, this is.
+
+    Whether there are such data, `args.val_dataset is not None`, is another question.
+    """
+    if isinstance(test, ast.Compare) and is_none(test.comparators[0]) and _DATA.search(last_name(test.left) or ""):
+        return False
     return _SPLIT.search(_AMOUNT.sub("", ast.unparse(test))) is not None
+
+
+_DATA = re.compile(r"(data|set|loader)s?$", re.I)
 
 
 def asks_for(test: ast.expr, value: ast.AST) -> bool:
