@@ -154,12 +154,16 @@ class FileContext:
         The functions that call what another checked file leaves to its callers are among those analysed: whichever of
         the two files is checked first, both then know the same.
         """
-        asked = self._own.owing_callees() if self._is_followed else ()
-        names = {name_in_calls(callee) for callee in asked if self._is_left_open(callee)}
-        if names:
+        if self._left_open:
             _ = self.asking_callers  # what other files ask for, before there is more
-            self._own.run_callers(frozenset(names))
+            self._own.run_callers(self._left_open)
         return self._own
+
+    @cached_property
+    def _left_open(self) -> frozenset[str]:
+        """The names of what this file calls of other checked files and they leave to their callers."""
+        asked = self._own.owing_callees() if self._is_followed else ()
+        return frozenset(name_in_calls(callee) for callee in asked if self._is_left_open(callee))
 
     @cached_property
     def _own(self) -> FileAnalysis:
@@ -208,7 +212,12 @@ class FileContext:
     def callers_in(self, path: Path, names: frozenset[str]) -> list[Event]:
         """Return what was seen when the functions in the file `path` that call one of `names` were analysed."""
         module = self.project.load(path, self.module.path, "calls")
-        return [] if module is None else self._analyses.of_callers(module, names).events
+        if module is None:
+            return []
+        other = self._analyses.context(module)
+        if self.is_checked(str(path)) and names <= other._left_open:  # it has asked the same functions for itself
+            return other.flow.events
+        return self._analyses.of_callers(module, names).events
 
     @property
     def consumptions(self) -> Consumptions:

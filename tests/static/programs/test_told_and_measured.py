@@ -41,9 +41,10 @@ PICKED = """
             return nn.ReLU
 
         def norm_of(kind="{DEFAULT}"):
+            norm = nn.InstanceNorm2d
             if kind == "batch":
-                return partial(nn.BatchNorm2d, affine=True)
-            return nn.InstanceNorm2d
+                norm = partial(nn.BatchNorm2d, affine=True)
+            return norm
 
         class Net(nn.Module):
             def __init__(self, norm, act):
@@ -69,7 +70,7 @@ def test_a_factory_that_is_told_to_leave_a_layer_out(lint: Lint, given: str) -> 
 
 @pytest.mark.parametrize("given", ["", "'batch'", "'instance', 0.5", "rate=0.1"])
 def test_a_factory_that_is_not(lint: Lint, given: str) -> None:
-    lint(FACTORY.format(GIVEN=given, MARK="  # ML101"), rules=["ML101"])
+    lint(FACTORY.format(GIVEN=given, MARK="  # ML101:error"), rules=["ML101"])
 
 
 @pytest.mark.parametrize(("default", "given"), [("batch", "'instance'"), ("instance", "")])
@@ -79,7 +80,7 @@ def test_a_norm_that_is_picked_without_a_mode(lint: Lint, default: str, given: s
 
 @pytest.mark.parametrize(("default", "given"), [("batch", ""), ("instance", "'batch'"), ("instance", "kind='batch'")])
 def test_a_norm_that_is_picked_with_a_mode(lint: Lint, default: str, given: str) -> None:
-    lint(PICKED.format(DEFAULT=default, GIVEN=given, MARK="  # ML101"), rules=["ML101"])
+    lint(PICKED.format(DEFAULT=default, GIVEN=given, MARK="  # ML101:error"), rules=["ML101"])
 
 
 SERVICE = """
@@ -208,7 +209,7 @@ def test_tensors_that_learn_beside_a_model(lint: Lint) -> None:
 
 @pytest.mark.parametrize("learns", ["model.parameters()", "[*model.parameters(), delta]"])
 def test_a_model_that_learns(lint: Lint, learns: str) -> None:
-    lint(EDITED.format(LEARNS=learns, MARK="  # ML101"), rules=["ML101"])
+    lint(EDITED.format(LEARNS=learns, MARK="  # ML101:error"), rules=["ML101"])
 
 
 LOADERS = """
