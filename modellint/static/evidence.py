@@ -140,6 +140,8 @@ def is_no_model(event: Event, snapshot: Snapshot) -> bool:
     # `losses["gan"](x)` as well as `self.criterion(x)`
     if _CRITERION.search(event.text.partition("[")[0]) and LOSS_METHOD.match(event.key.detail) is None:
         return True  # `net.loss(batch)` is an event only of a model that is switched
+    if _is_for_another_framework(event):
+        return True
     if isinstance(snapshot.obj.cls, ClassInfo):
         return False
     if _is_of_another_framework(event):
@@ -178,6 +180,21 @@ def _is_of_another_framework(event: Event) -> bool:
     return _OF_TORCH.isdisjoint(used) or any(
         not others.isdisjoint(names) and "torch" not in names for names in _used_in_branches(event)
     )
+
+
+def _is_for_another_framework(event: Event) -> bool:
+    """Tell whether a forward stands where a condition compares with the name of another framework: `== "tflite"`."""
+    call = call_at(event.function, event.site)
+    compared = (test for test, holds in conditions(event.function, call) if holds) if call is not None else ()
+    return any(
+        isinstance(test, ast.Compare)
+        and isinstance(test.ops[0], (ast.Eq, ast.In))
+        and any(isinstance(n, ast.Constant) and n.value in _BACKENDS for n in ast.walk(test.comparators[0]))
+        for test in compared
+    )
+
+
+_BACKENDS = frozenset("tensorflow tf keras tflite jax flax onnx onnxruntime openvino mxnet".split())
 
 
 def _used_in_branches(event: Event) -> Iterator[set[str]]:
