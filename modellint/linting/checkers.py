@@ -44,11 +44,13 @@ def make_analyzer(
     read: Read = from_disk,
     checkpoint: Callable[[], None] = go_on,
     edited: bool = False,
+    alone: bool = False,
 ) -> Checker:
     """Return the static pass for the project at `root`; `is_checked` tells of other files whether they get a report."""
     from modellint.static import Analyzer
 
-    return Analyzer(settings.rules, settings.frameworks, root, is_checked, settings.deep, read, checkpoint, edited)
+    deep = settings.deep
+    return Analyzer(settings.rules, settings.frameworks, root, is_checked, deep, read, checkpoint, edited, alone)
 
 
 def make_burn_analyzer(settings: Settings, read: Read = from_disk) -> Checker:

@@ -82,9 +82,10 @@ class Plan:
 class Engine:
     """Holds one checker for each pair of settings and project root; `tops` are the folders that a run was given.
 
-    With `fixes`, a second set of checkers proves them: what it is shown never counts for other files. `read` gives the
+    With `fixes`, other sets of checkers prove them: what these are shown never counts for other files. `read` gives the
     content of files, for a run in which an editor's is newer than the disk's. `checkpoint` is called now and then while
-    a file is checked: it ends a check by raising a `BaseException` that is no `Exception`.
+    a file is checked: it ends a check by raising a `BaseException` that is no `Exception`. `alone`: a file is judged
+    without its callers in other files.
     """
 
     def __init__(
@@ -98,17 +99,25 @@ class Engine:
         read: Read = from_disk,
         checkpoint: Callable[[], None] = go_on,
         edited: bool = False,
+        alone: bool = False,
     ) -> None:
-        self._trial = Engine(resolver, checked, tops, make_checker=make_checker, read=read) if fixes else None
+        # most fixes can be proved without the callers of their file, which are the larger part of an analysis
+        parts = [] if not fixes else [False] if make_checker is not None else [True, False]
+        self._trials = [
+            Engine(resolver, checked, tops, make_checker=make_checker, read=read, edited=part, alone=part)
+            for part in parts
+        ]
         self._resolver = resolver
-        self._make_checker = make_checker or partial(make_analyzer, read=read, checkpoint=checkpoint, edited=edited)
+        self._make_checker = make_checker or partial(
+            make_analyzer, read=read, checkpoint=checkpoint, edited=edited, alone=alone
+        )
         self.read = read
         self._checked = checked
         self._tops = tuple(sorted(tops))
         self._checkers: dict[tuple[int, Path], Checker] = {}
         self._prefilters: dict[tuple[int, str], Prefilter] = {}
         self._told_of_rust = False
-        self._unseen: set[Path] = set()  # what changed since a fix was last proved
+        self._unseen: set[Path] = set()  # what changed since this engine last proved a fix for another one
 
     @classmethod
     def following(cls, plan: Plan, read: Read) -> Engine:
@@ -118,7 +127,7 @@ class Engine:
     @property
     def plan(self) -> Plan:
         """What builds an engine like this one, but for `read` and what it was given to make checkers."""
-        return Plan(self._resolver.overrides, self._checked, self._tops, self._trial is not None)
+        return Plan(self._resolver.overrides, self._checked, self._tops, bool(self._trials))
 
     def screen(self, path: Path, named: bool) -> FileReport | int:
         """Return the report of a file that needs no analysis, else how many bytes there are to analyse."""
@@ -141,7 +150,8 @@ class Engine:
         """Take notice that the content of `path` may be another one than it was: findings of other files may follow."""
         for checker in self._checkers.values():
             checker.changed(path)
-        self._unseen.add(path)
+        for trial in self._trials:
+            trial._unseen.add(path)
 
     def check(self, path: Path, data: bytes | None, named: bool, *, fixes: bool = True) -> FileReport:
         """Check one file, which is read unless `data` is its content; `named` if the user asked for just this.
@@ -155,6 +165,15 @@ class Engine:
         if self._wants(path, content, settings):
             return self._analyse(path, content, settings, named, fixes)
         return self._screened_out(path, content, settings, fixes)
+
+    def recheck(self, path: Path, data: bytes) -> tuple[Diagnostic, ...] | None:
+        """Return the findings of a file as it would be with another content; None where it could not be checked."""
+        while self._unseen:
+            changed = self._unseen.pop()
+            for checker in self._checkers.values():
+                checker.changed(changed)
+        report = self.check(path, data, named=True)
+        return None if report.errors else report.diagnostics
 
     def _content(self, path: Path, settings: Settings, named: bool) -> bytes | FileReport:
         """Return what a file holds, or the report of one that cannot be read."""
@@ -192,7 +211,7 @@ class Engine:
     def consulted(self, settings: Settings, root: Path) -> Consulted:
         """Return what the checkers of a group have read so far beside the files that they were given."""
         key = (id(settings), root)
-        engines = [self] if self._trial is None else [self._trial, self]  # what a trial was shown is not on the disk
+        engines = [*self._trials, self]  # what a trial was shown is not on the disk
         projects = [getattr(engine._checkers.get(key), "project", None) for engine in engines]
         folders: set[Path] = set()
         tables: dict[str, str] = {}
@@ -311,9 +330,9 @@ class Engine:
         data: bytes | None,
     ) -> FileReport:
         """Return what is shown of `found`, with fixes where `data` is the content that they would change."""
-        trial = self._trial if data is not None else None
+        trials = self._trials if data is not None else []
         left = visible(found, source.path, settings)
-        if trial is not None and left:
+        if trials and left:
             from modellint.fixing import FixerCrash, propose
 
             try:
@@ -321,15 +340,8 @@ class Engine:
             except FixerCrash as error:
                 errors = (*errors, internal_error(source.path, error, "the file has no fixes"))
         left = sorted((into_cells(diagnostic, source, self.read) for diagnostic in left), key=lambda d: d.sort_key)
-        if trial is not None and data is not None and any(diagnostic.fix for diagnostic in left):
+        if trials and data is not None and any(diagnostic.fix for diagnostic in left):
             from modellint.linting.repairing import proved
 
-            while self._unseen:
-                trial.changed(self._unseen.pop())
-
-            def recheck(new: bytes) -> tuple[Diagnostic, ...] | None:
-                report = trial.check(source.path, new, named=True)
-                return None if report.errors else report.diagnostics
-
-            left = proved(left, source, data, recheck)
+            left = proved(left, source, data, [partial(trial.recheck, source.path) for trial in trials])
         return FileReport(source.path, tuple(left), errors, source=source if left else None)

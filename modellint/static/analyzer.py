@@ -58,7 +58,7 @@ class Analyzer:
     What is wrong between two files is reported in one that is checked. With `deep`, names are followed into the
     packages that are installed. `read` gives the content of other files. `checkpoint` is called between two rules: what
     it raises ends a check that nobody wants any more. `edited`: files will be checked again and again with small
-    changes, and what these leave as it was is not worked out again.
+    changes, and what these leave as it was is not worked out again. `alone`: callers in other files have no say.
     """
 
     def __init__(
@@ -71,7 +71,9 @@ class Analyzer:
         read: Read = from_disk,
         checkpoint: Callable[[], None] = lambda: None,
         edited: bool = False,
+        alone: bool = False,
     ) -> None:
+        self._alone = alone
         self._checkpoint = checkpoint
         self._rules = [rule for rule in rules.values() if rule.rule.runs_on == "python"]
         self._knowledge = Knowledge(frameworks)
@@ -102,7 +104,9 @@ class Analyzer:
         self._classes = Classes(self._project, self._knowledge)
         if self._memories is not None:
             self._memories.follow()
-        self._analyses = Analyses(self._project, self._classes, self._knowledge, self._is_checked, self._memories)
+        self._analyses = Analyses(
+            self._project, self._classes, self._knowledge, self._is_checked, self._memories, self._alone
+        )
 
     def changed(self, path: Path) -> None:
         """Take notice that the content of `path` may be another one than it was."""

@@ -60,7 +60,9 @@ class Analyses:
         knowledge: Knowledge,
         is_checked: Callable[[Path], bool],
         memories: Memories | None = None,
+        alone: bool = False,
     ) -> None:
+        self.alone = alone
         self._project = project
         self._memories = memories
         self._classes = classes
@@ -162,7 +164,7 @@ class FileContext:
     @cached_property
     def _left_open(self) -> frozenset[str]:
         """The names of what this file calls of other checked files and they leave to their callers."""
-        asked = self._own.owing_callees() if self._is_followed else ()
+        asked = self._own.owing_callees() if self._is_followed and not self.is_alone else ()
         return frozenset(name_in_calls(callee) for callee in asked if self._is_left_open(callee))
 
     @cached_property
@@ -218,6 +220,11 @@ class FileContext:
         if self.is_checked(str(path)) and names <= other._left_open:  # it has asked the same functions for itself
             return other.flow.events
         return self._analyses.of_callers(module, names).events
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether this file is judged without its callers in other files."""
+        return self._analyses.alone
 
     @property
     def consumptions(self) -> Consumptions:

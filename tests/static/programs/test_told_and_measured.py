@@ -237,3 +237,29 @@ def test_a_loader_of_one_part_of_the_work(lint: Lint) -> None:
 @pytest.mark.parametrize("asked", ["args.val_dataset is not None", "args.valid_set is not None", "True"])
 def test_a_loader_where_there_are_such_data(lint: Lint, asked: str) -> None:
     lint(LOADERS.format(ASKED=asked, MARK="  # ML307"), rules=["ML307"])
+
+
+BACKENDS = """
+        import torch
+
+        class Renderer:
+            def __init__(self, kind, model):
+                self.kind, self.model = kind, model
+                self.model.eval()
+
+            def classify(self, x):
+                if self.kind {ASKED}:
+                    return self.model(x)["output"].argmax().item(){MARK}
+                with torch.no_grad():
+                    return self.model(x).argmax().item()
+"""
+
+
+@pytest.mark.parametrize("asked", ["== 'tflite'", "in ('tensorflow', 'tflite')"])
+def test_a_branch_for_another_framework(lint: Lint, asked: str) -> None:
+    lint(BACKENDS.format(ASKED=asked, MARK=""), rules=["ML201"])
+
+
+@pytest.mark.parametrize("asked", ["== 'large'", "!= 'tflite'", "in ('small', 'large')"])
+def test_a_branch_for_something_else(lint: Lint, asked: str) -> None:
+    lint(BACKENDS.format(ASKED=asked, MARK="  # ML201"), rules=["ML201"])
