@@ -49,8 +49,17 @@ def make_analyzer(
     """Return the static pass for the project at `root`; `is_checked` tells of other files whether they get a report."""
     from modellint.static import Analyzer
 
-    deep = settings.deep
-    return Analyzer(settings.rules, settings.frameworks, root, is_checked, deep, read, checkpoint, edited, alone)
+    return Analyzer(
+        settings.rules,
+        settings.frameworks,
+        root,
+        is_checked,
+        settings.deep,
+        read,
+        checkpoint,
+        edited=edited,
+        alone=alone,
+    )
 
 
 def make_burn_analyzer(settings: Settings, read: Read = from_disk) -> Checker:

@@ -102,10 +102,10 @@ class Engine:
         alone: bool = False,
     ) -> None:
         # most fixes can be proved without the callers of their file, which are the larger part of an analysis
-        parts = [] if not fixes else [False] if make_checker is not None else [True, False]
+        ways = (True, False) if make_checker is None else (False,)
         self._trials = [
-            Engine(resolver, checked, tops, make_checker=make_checker, read=read, edited=part, alone=part)
-            for part in parts
+            Engine(resolver, checked, tops, make_checker=make_checker, read=read, edited=way, alone=way)
+            for way in (ways if fixes else ())
         ]
         self._resolver = resolver
         self._make_checker = make_checker or partial(
