@@ -167,7 +167,11 @@ class Classes:
 
     def constructs_module(self, scope: FunctionInfo, call: ast.Call) -> bool:
         """Tell whether a call names a class that is a torch module."""
-        symbol = self.project.resolve_in(scope, call.func)
+        return self.names_module(scope, call.func)
+
+    def names_module(self, scope: FunctionInfo, node: ast.expr) -> bool:
+        """Tell whether an expression names a class that is a torch module."""
+        symbol = self.project.resolve_in(scope, node)
         if symbol is None:
             return False
         if isinstance(symbol.target, ClassInfo):
@@ -256,8 +260,7 @@ class Classes:
         if function.name == "__init__" and (kept := frozenset(kept_arguments(function, arguments))):
             answers.append(Dependence(UNKNOWN, "", kept))
         if function.cls is None and not answers:
-            picked_one = given.of_picker(self, function)
-            answers.append(picked_one._replace(hangs_on=given.parameters_of(picked_one.options)))
+            answers.append(given.of_picker(self, function))
         result = self._dependence[function] = given.joined(answers)
         return result
 

@@ -164,7 +164,7 @@ class FileContext:
     @cached_property
     def _left_open(self) -> frozenset[str]:
         """The names of what this file calls of other checked files and they leave to their callers."""
-        asked = self._own.owing_callees() if self._is_followed and not self.is_alone else ()
+        asked = self._own.owing_callees() if self._is_followed else ()
         return frozenset(name_in_calls(callee) for callee in asked if self._is_left_open(callee))
 
     @cached_property
@@ -207,8 +207,8 @@ class FileContext:
         return is_forward(call) or self.site(call) in self._forwards
 
     def neighbour(self, path: Path, purpose: Purpose) -> FileContext | None:
-        """Return the context of another file of the project, None where it cannot be read."""
-        module = self.project.load(path, self.module.path, purpose)
+        """Return the context of another file of the project, None where it cannot be read or has no say."""
+        module = self.project.load(path, self.module.path, purpose) if not self.is_alone else None
         return None if module is None else self._analyses.context(module)
 
     def callers_in(self, path: Path, names: frozenset[str]) -> list[Event]:

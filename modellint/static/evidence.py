@@ -140,7 +140,7 @@ def is_no_model(event: Event, snapshot: Snapshot) -> bool:
     # `losses["gan"](x)` as well as `self.criterion(x)`
     if _CRITERION.search(event.text.partition("[")[0]) and LOSS_METHOD.match(event.key.detail) is None:
         return True  # `net.loss(batch)` is an event only of a model that is switched
-    if _is_for_another_framework(event):
+    if _is_in_a_branch_for_another(event):
         return True
     if isinstance(snapshot.obj.cls, ClassInfo):
         return False
@@ -182,7 +182,7 @@ def _is_of_another_framework(event: Event) -> bool:
     )
 
 
-def _is_for_another_framework(event: Event) -> bool:
+def _is_in_a_branch_for_another(event: Event) -> bool:
     """Tell whether a forward stands where a condition compares with the name of another framework: `== "tflite"`."""
     call = call_at(event.function, event.site)
     compared = (test for test, holds in conditions(event.function, call) if holds) if call is not None else ()

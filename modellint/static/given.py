@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -110,8 +110,7 @@ def as_called(
     given |= {} if starred else dict(zip(placed, call.args, strict=False))
     answers = [] if built.hangs_on else [Dependence(UNKNOWN, hints=built.hints)]
     asked = _Asked(given, starred, spread, scope)
-    for option in sorted(built.options, key=repr):
-        answers.append(reduce(both, (asked.of(need) for need in option.needs), asked.of(option)))
+    answers += _by_options(built, asked.of)
     for name in sorted(built.hangs_on - parameters_of(built.options)):
         node = given.get(name)
         if node is not None:
@@ -133,9 +132,13 @@ def as_known(built: Dependence, constants: Callable[[str], Set[object] | None]) 
         return built
     open_too = not built.hangs_on or bool(built.hangs_on - parameters_of(built.options))
     answers = [Dependence(UNKNOWN, hints=built.hints)] if open_too else []
+    return joined([*answers, *_by_options(built, lambda option: _as_given(option, constants(option.parameter)))])
+
+
+def _by_options(built: Dependence, told: Callable[[Option], Dependence]) -> Iterator[Dependence]:
+    """Yield what holds of the layers that hang on options, each of which is `told` by itself."""
     for option in sorted(built.options, key=repr):
-        answers.append(reduce(both, (_as_given(one, constants(one.parameter)) for one in (option, *option.needs))))
-    return joined(answers)
+        yield reduce(both, map(told, option.needs), told(option))
 
 
 def _as_given(option: Option, constants: Set[object] | None) -> Dependence:
@@ -165,12 +168,7 @@ def _is_maker(classes: Classes, node: ast.expr, scope: FunctionInfo) -> bool:
     """Tell whether an expression is a class of modules, or one that `functools.partial` prepares."""
     if isinstance(node, ast.Call) and last_name(node) == "partial" and node.args:
         node = node.args[0]
-    symbol = classes.project.resolve_in(scope, node) if isinstance(node, (ast.Name, ast.Attribute)) else None
-    if symbol is None:
-        return False
-    if isinstance(symbol.target, ClassInfo):
-        return classes.is_module(symbol.target)
-    return symbol.target is None and classes.is_module_name(symbol.dotted)
+    return isinstance(node, (ast.Name, ast.Attribute)) and classes.names_module(scope, node)
 
 
 def parameters_of(options: Iterable[Option]) -> frozenset[str]:

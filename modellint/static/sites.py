@@ -125,7 +125,7 @@ def _shared_places(context: FileContext, path: Path, sites: set[Site], kind: str
 
     Where some callers are right and some wrong, the wrong calls are reported, and one of them may be in this file.
     """
-    other = context.neighbour(path, "report") if not context.is_alone else None
+    other = context.neighbour(path, "report")
     if other is None:
         return
     found: dict[Site, list[Event]] = defaultdict(list)
@@ -239,7 +239,6 @@ def _seen_in_heirs(context: FileContext) -> Iterator[Event]:
     """
     mine = str(context.module.path)
     bases = [cls for cls in context.module.classes if any(map(_runs_what_heirs_define, cls.methods.values()))]
-    bases = [] if context.is_alone else bases
     others = {heir.module.path for base in bases for heir in heirs_nearby(context.project, base)}
     for path in sorted(others - {context.module.path}):
         other = context.neighbour(path, "calls")

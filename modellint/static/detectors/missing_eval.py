@@ -275,8 +275,13 @@ def _judge_open(
             continue  # by a method that readies the model, or may
         for snapshot in event.snapshots:
             left_open = open_mode(snapshot)
-            switched = _is_switched_by_its_class(event, snapshot, place, context)
-            if not (left_open or snapshot.obj.is_mere_result or _depends_on_callers(snapshot) or switched):
+            set_elsewhere = (
+                left_open
+                or snapshot.obj.is_mere_result
+                or _depends_on_callers(snapshot)
+                or _is_switched_by_its_class(event, snapshot, place, context)
+            )
+            if not set_elsewhere:
                 continue
             if snapshot.obj.depends == NO or is_no_model(event, snapshot):
                 continue
