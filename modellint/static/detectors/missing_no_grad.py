@@ -24,7 +24,7 @@ from modellint.static.evidence import (
 from modellint.static.family import builds_what_differentiates, differentiates, under_switch
 from modellint.static.flow.events import FORWARD, Event, Snapshot
 from modellint.static.flow.frames import call_at, holds
-from modellint.static.flow.values import ENTRY, EVAL, LOADED, OFF, ON, TRAIN, Site, kinds
+from modellint.static.flow.values import ENTRY, EVAL, LOADED, OFF, ON, RANDOM, TRAIN, Site, kinds
 from modellint.static.flow.vocabulary import LOSS_METHOD
 from modellint.static.guards import bindings, conditions, own
 from modellint.static.left_open import (
@@ -145,6 +145,8 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
     # a script, from its first line to its last: nothing differentiates the result
     shown_by_a_script = event.root.is_body and numbers_only and _trains_nothing(event.root.module)
     ready = has_loaded_weights(snapshot) and (in_train(snapshot) or named or shown_by_a_script)
+    if shown_by_a_script and predicts and snapshot.grad.state == ON and _is_of_given_parts(snapshot):
+        return Confidence.LIKELY
     if sets_eval and event.root.is_body and (has_loaded_weights(snapshot) or event.model_trained):
         if named or (shown_by_a_script and not event.result_dropped):
             return Confidence.LIKELY
@@ -317,6 +319,11 @@ def _is_readied_where_it_is_loaded(snapshot: Snapshot) -> bool:
 def _is_as_built(event: Event, snapshot: Snapshot) -> bool:
     """Tell whether a method runs what its object built, in a mode that another one may have changed since."""
     return event.root.cls is not None and {fact.by_constructor for fact in snapshot.modes} == {True}
+
+
+def _is_of_given_parts(snapshot: Snapshot) -> bool:
+    """Tell whether a network of the project runs what it got from elsewhere, with weights perhaps."""
+    return isinstance(snapshot.obj.cls, ClassInfo) and RANDOM not in snapshot.obj.weights
 
 
 def _is_seen_whole(event: Event, snapshot: Snapshot) -> bool:

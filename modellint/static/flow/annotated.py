@@ -27,6 +27,7 @@ from modellint.static.flow.values import (
 from modellint.static.given import CONTAINERS
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.callers import MAX_FILES
+from modellint.static.project.facts import is_left_open
 from modellint.static.project.names import last_name
 
 if TYPE_CHECKING:
@@ -71,7 +72,10 @@ def _unknown(value: Value, state: State) -> list[int]:
 
 
 def _as_one_of(machine: Machine, cls: object, dotted: str, obj: Obj) -> Obj:
-    """Return an object of a class: a torch module, or what runs one for a library. An heir may have more layers."""
+    """Return an object of a class: a torch module, or what runs one for a library.
+
+    An heir may have more layers, and has some where `forward` is left to it.
+    """
     classes = machine.classes
     if isinstance(cls, ClassInfo):
         if not classes.is_module(cls):
@@ -79,7 +83,8 @@ def _as_one_of(machine: Machine, cls: object, dotted: str, obj: Obj) -> Obj:
         depends = classes.dependence(cls)
         alone = not _has_heirs(machine, cls)
         told = depends.answer == YES or (alone and not _is_filled_later(machine, cls, set()))
-        if depends.options or not told or machine.project.method(cls, "forward") is None:
+        forward = machine.project.method(cls, "forward")
+        if depends.options or not told or forward is None or is_left_open(forward):
             return obj._replace(proven=True)
         obj = obj._replace(proven=True, depends=depends.answer, detail=depends.detail)
         return obj._replace(cls=cls) if alone and depends.answer == YES else obj

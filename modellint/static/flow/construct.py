@@ -26,6 +26,7 @@ from modellint.static.flow.values import (
     Args,
     Children,
     ClassValue,
+    Facts,
     FunctionValue,
     ModeFact,
     Modes,
@@ -99,6 +100,8 @@ def construct(machine: Machine, symbol: ClassValue, args: Args, node: ast.Call, 
         built = state.heap[oid]
         if built.kind == MODEL and _is_made_of_loaded_parts(machine, cls, built, state):
             state.heap[oid] = built = built._replace(weights=frozenset({LOADED}))
+        elif built.weights == frozenset({RANDOM}):
+            state.heap[oid] = built = built._replace(weights=_weights_of_parts(machine, cls, built, state))
         if built.depends == UNKNOWN and machine.classes.dependence(cls).hangs_on:
             state.heap[oid] = built = _with_given(machine, built, state)
         parts = (state.heap.find(part) for held in built.attrs.values() for part in held.refs)
@@ -123,6 +126,29 @@ def _is_made_of_loaded_parts(machine: Machine, cls: ClassInfo, obj: Obj, state: 
     parts = [part for held in obj.attrs.values() for oid in held.refs if (part := state.heap.find(oid)) is not None]
     networks = [part for part in parts if part.kind == MODEL and not is_mere_layer(part, weights)]
     return bool(networks) and all(part.weights == frozenset({LOADED}) for part in networks)
+
+
+def _weights_of_parts(machine: Machine, cls: ClassInfo, obj: Obj, state: State) -> Facts:
+    """Return the weights of a wrapper: those of the parts that it runs, where it makes nothing itself that learns."""
+    forward = machine.project.method(cls, "forward")
+    if forward is None or machine.quiet.weights.of(cls).learns:
+        return obj.weights
+    found: set[str] = set()
+    for name in machine.classes.parts_run(forward):
+        refs = obj.attrs[name].refs if name in obj.attrs else ()
+        parts = [part for oid in refs if (part := state.heap.find(oid)) is not None]
+        networks = [part for part in parts if not is_mere_layer(part, machine.quiet.weights)]
+        found.update(*(part.weights for part in networks))
+        if not parts and any(_is_from_outside(machine, *kept) for kept in machine.classes.kept_in(cls, name)):
+            found |= UNKNOWN_WEIGHTS
+    return frozenset(found) or obj.weights
+
+
+def _is_from_outside(machine: Machine, method: FunctionInfo, value: ast.expr) -> bool:
+    """Tell whether what a class keeps is no call of something in sight, nor any constant: `cfg.model.deploy()`."""
+    if isinstance(value, ast.Call):
+        return machine.project.resolve_in(method, value.func) is None
+    return isinstance(value, (ast.Name, ast.Attribute)) and machine.project.resolve_in(method, value) is None
 
 
 def is_mere_layer(part: Obj, weights: Weights) -> bool:

@@ -1,0 +1,105 @@
+"""Networks that run what they got from elsewhere, and classes that leave `forward` to their heirs."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.static.conftest import Lint
+
+SCRIPT = """
+        import torch
+        from torch import nn
+        from settings import Config
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(3, 3)
+
+            def forward(self, x):
+                return self.layer(x)
+
+        class Wrapped(nn.Module):
+            def __init__(self, config, net=None):
+                super().__init__()
+                self.model = {PART}
+
+            def forward(self, x):
+                return self.model(x)
+
+        def show(boxes):
+            for box in boxes:
+                print(box.item())
+
+        config = Config()
+        model = Wrapped(config{GIVEN})
+        {BEFORE}
+        {WITH}
+            boxes = model(torch.load("image.pt", weights_only=True)){MARK}
+            {AFTER}
+"""
+
+
+@pytest.mark.parametrize(
+    ("part", "given", "before", "around", "after", "mark"),
+    [
+        ("Net()", "", "", "if True:", "show(boxes)", ""),  # nothing was loaded: it is tried out
+        ("net", ", Net()", "", "if True:", "show(boxes)", ""),
+        ("nn.ReLU()", "", "", "if True:", "show(boxes)", ""),
+        ("config.model.deploy()", "", "", "with torch.no_grad():", "show(boxes)", ""),
+        ("config.model.deploy()", "", "", "if True:", "boxes.sum().backward()", ""),
+        ("config.model.deploy()", "", "", "if True:", "config.save(boxes)", ""),  # with its graph, to somebody unseen
+        ("config.model.deploy()", "", "", "if True:", "len(boxes)", ""),
+        (
+            *("config.model.deploy()", "", "torch.optim.SGD(model.parameters(), 0.1).step()", "if True:"),
+            *("show(boxes)", ""),  # in a script that trains
+        ),
+        ("config.model.deploy()", "", "", "if True:", "show(boxes)", "  # ML201"),
+        ("config.model", "", "", "if True:", "show(boxes)", "  # ML201"),
+        ("net", ", config.build()", "", "if True:", "show(boxes)", "  # ML201"),
+    ],
+)
+def test_weights_of_a_wrapper_are_those_of_what_it_runs(
+    lint: Lint, part: str, given: str, before: str, around: str, after: str, mark: str
+) -> None:
+    code = SCRIPT.replace("{PART}", part).replace("{GIVEN}", given).replace("{BEFORE}", before)
+    lint(code.replace("{WITH}", around).replace("{AFTER}", after).replace("{MARK}", mark))
+
+
+TRAINER = """
+        import torch
+        from torch import nn
+
+        class Base(nn.Module):
+            def forward(self, x):
+                {FORWARD}
+
+        class Trainer:
+            def __init__(self, model: Base, optimizer, loss):
+                self.model, self.optimizer, self.loss = model, optimizer, loss
+
+            def fit(self, loader, test, epochs):
+                for epoch in range(epochs):
+                    for x, y in loader:
+                        self.optimizer.zero_grad()
+                        self.loss(self.model(x), y).backward(){MARK}
+                        self.optimizer.step()
+                    if epoch % 10 == 0:
+                        with torch.no_grad():
+                            self.model.eval()
+                            print(self.loss(self.model(test[0]), test[1]).item())
+                            {AFTER}
+"""
+
+
+@pytest.mark.parametrize(
+    ("forward", "after", "mark"),
+    [
+        ("return x * 2", "pass", ""),  # nothing in it depends on the mode
+        ("raise NotImplementedError", "self.model.train()", ""),
+        ("raise NotImplementedError", "pass", "  # ML103"),  # heirs may have dropout
+        ("...", "pass", "  # ML103"),
+    ],
+)
+def test_heirs_of_an_empty_class_may_depend_on_the_mode(lint: Lint, forward: str, after: str, mark: str) -> None:
+    lint(TRAINER.replace("{FORWARD}", forward).replace("{AFTER}", after).replace("{MARK}", mark))
