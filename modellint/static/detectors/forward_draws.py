@@ -19,6 +19,7 @@ from modellint.static.guards import (
     unnegated,
 )
 from modellint.static.naming import is_test_file
+from modellint.static.narrowing import attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import parameters
 from modellint.static.project.names import last_name
@@ -81,10 +82,16 @@ def _returns_loss(forward: FunctionInfo) -> bool:
     return any(_LOSS.search(node.id) for first in firsts for node in walk(first) if isinstance(node, ast.Name))
 
 
+def _computes_loss(forward: FunctionInfo) -> bool:
+    """Tell whether a forward calls what is named for a loss, and not in training mode alone."""
+    named = (call for call in forward.calls if _WORK.search(last_name(call.func) or ""))
+    return any(not tied_to_mode(forward, call) for call in named)
+
+
 def run_by_forward(cls: ClassInfo) -> list[FunctionInfo]:
     """Return forward and the methods of the class that it calls in every mode; none where it computes its own loss."""
     start = cls.methods.get("forward")
-    if start is None or start.node is None or any(_WORK.search(name) for name in start.callees) or _returns_loss(start):
+    if start is None or start.node is None or _computes_loss(start) or _returns_loss(start):
         return []
     if any(_CONTRASTS.search(name) for name, _ in assignments(start)):
         return []  # it makes negative examples beside the positive ones
@@ -134,9 +141,12 @@ def guarded(method: FunctionInfo, call: ast.Call) -> bool:
     if isinstance(statement, ast.If) and not statement.orelse and all(map(_tells, statement.body)):
         return True  # now and then a line is printed
     limits = [statement.test] if isinstance(statement, (ast.If, ast.While)) else []  # `if torch.rand(1) < p:`
-    arguments = [*call.args, *(keyword.value for keyword in call.keywords), *limits]
-    given = {node.id for argument in arguments for node in walk(argument) if isinstance(node, ast.Name)}
-    if any(name in given and _follows_mode(method, value) for name, value in assignments(method)):
+    numbers = _numbers_given(method, call).union(*map(_names_in, limits))
+    given = numbers.union(*map(_names_in, (*call.args, *(keyword.value for keyword in call.keywords))))
+    if any(
+        name in given and _follows_mode(method, value) and (name in numbers or not isinstance(value, ast.Name))
+        for name, value in assignments(method)
+    ):
         return True  # `p = self.p if self.training else 0`, `if not self.training: p = 0`
     if any(isinstance(node, ast.Attribute) and node.attr == "training" for node in walk(statement)):
         return True  # `x + noise * self.training`
@@ -147,6 +157,27 @@ def guarded(method: FunctionInfo, call: ast.Call) -> bool:
         names = {target.id for target in statement.targets if isinstance(target, ast.Name)}
         return _used_in_training_only(method, names, statement) or _becomes_weight(method, names)
     return False
+
+
+def _numbers_given(method: FunctionInfo, call: ast.Call) -> set[str]:
+    """Return the variables in the arguments of a draw that may say how much is drawn, and how strongly.
+
+    Not the tensors: what a part of the module is run on, `x` of `torch.randn_like(x)` and `torch.rand(x.shape)`.
+    """
+    if attribute_of(call.func, method.self_name or "") is not None:
+        return set()
+    like = (last_name(call.func) or "").endswith("_like")
+    arguments = [*call.args[like:], *(keyword.value for keyword in call.keywords)]
+    nodes = [node for argument in arguments for node in walk(argument)]
+    looked_at = {node.value for node in nodes if isinstance(node, ast.Attribute) and node.attr in _OF_DATA}
+    return {node.id for node in nodes if isinstance(node, ast.Name) and node not in looked_at}
+
+
+_OF_DATA = frozenset({"shape", "size", "device", "dtype"})
+
+
+def _names_in(expression: ast.expr) -> set[str]:
+    return {node.id for node in walk(expression) if isinstance(node, ast.Name)}
 
 
 def _follows_mode(method: FunctionInfo, value: ast.expr) -> bool:

@@ -30,9 +30,17 @@ def is_meant(cls: ClassInfo, method: FunctionInfo, call: ast.Call) -> bool:
         or _announces_draws(cls, method)
         or _replaces(method, call)
         or _is_asked_for(cls, method, call)
-        or _corrects_gradients(method)
         or _can_be_put_to_zero(cls, method, call)
-        or _is_off_by_default(cls, method, call)
+        or (not _drops(method, call) and (_corrects_gradients(method) or _is_off_by_default(cls, method, call)))
+    )
+
+
+def _drops(method: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether a draw is compared with an attribute named for what is dropped: `torch.rand(n) < self.drop_rate`."""
+    return any(
+        isinstance(outer, ast.Compare)
+        and any(isinstance(side, ast.Attribute) and "drop" in side.attr for side in (outer.left, *outer.comparators))
+        for outer in path_to(method, call)
     )
 
 

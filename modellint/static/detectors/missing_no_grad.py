@@ -144,9 +144,9 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
         return Confidence.POSSIBLE if for_callers else Confidence.LIKELY
     # a script, from its first line to its last: nothing differentiates the result
     shown_by_a_script = event.root.is_body and numbers_only and _trains_nothing(event.root.module)
-    ready = has_loaded_weights(snapshot) and (in_train(snapshot) or named or shown_by_a_script)
-    if shown_by_a_script and predicts and snapshot.grad.state == ON and _is_of_given_parts(snapshot):
-        return Confidence.LIKELY
+    learned = has_loaded_weights(snapshot)
+    ready = learned and (in_train(snapshot) or named)
+    ready = ready or (shown_by_a_script and (learned or _is_of_given_parts(snapshot)))
     if sets_eval and event.root.is_body and (has_loaded_weights(snapshot) or event.model_trained):
         if named or (shown_by_a_script and not event.result_dropped):
             return Confidence.LIKELY
