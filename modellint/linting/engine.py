@@ -101,8 +101,8 @@ class Engine:
         edited: bool = False,
         alone: bool = False,
     ) -> None:
-        # most fixes can be proved without the callers of their file, which are the larger part of an analysis
-        ways = (True, False) if make_checker is None else (False,)
+        # many fixes can be proved without the callers of their file, which are the larger part of an analysis
+        ways = (False, True) if make_checker is None else (False,)
         self._trials = [
             Engine(resolver, checked, tops, make_checker=make_checker, read=read, edited=way, alone=way)
             for way in (ways if fixes else ())
@@ -343,5 +343,7 @@ class Engine:
         if trials and data is not None and any(diagnostic.fix for diagnostic in left):
             from modellint.linting.repairing import proved
 
-            left = proved(left, source, data, [partial(trial.recheck, source.path) for trial in trials])
+            whole, *alone = [partial(trial.recheck, source.path) for trial in trials]
+            checker = self._checker(source.path, settings)
+            left = proved(left, source, data, whole, *alone, seen_alone=not getattr(checker, "asked_others", True))
         return FileReport(source.path, tuple(left), errors, source=source if left else None)

@@ -59,6 +59,7 @@ class Analyzer:
     packages that are installed. `read` gives the content of other files. `checkpoint` is called between two rules: what
     it raises ends a check that nobody wants any more. `edited`: files will be checked again and again with small
     changes, and what these leave as it was is not worked out again. `alone`: callers in other files have no say.
+    `asked_others` tells after a check whether some had.
     """
 
     def __init__(
@@ -80,6 +81,7 @@ class Analyzer:
         self._project = Project(root, (lambda: self._found_deep) if deep else None, read)
         self._is_checked = is_checked
         self._memories = self._found_memories() if edited and not deep else None
+        self.asked_others = False
         self._forget()
 
     def _found_memories(self) -> Memories:
@@ -145,6 +147,7 @@ class Analyzer:
                         raise  # the text is to blame
                     raise RuleCrash(rule.rule.code, source.path, error) from error
             self._project.trails.trace(source.path, context.resolver.touched)
+            self.asked_others = context.asked_others
             return sorted(dict.fromkeys(found), key=lambda d: d.sort_key)
 
 

@@ -144,6 +144,7 @@ class FileContext:
         self._analyses = analyses
         self.outside_events: list[Event] | None = None
         self.unsearched: set[FunctionInfo] = set()
+        self.asked_others = False  # whether callers in other files were looked at, or are too many for that
 
     def is_checked(self, path: str) -> bool:
         """Tell whether findings in the file `path` are reported in this run."""
@@ -209,6 +210,7 @@ class FileContext:
     def neighbour(self, path: Path, purpose: Purpose) -> FileContext | None:
         """Return the context of another file of the project, None where it cannot be read or has no say."""
         module = self.project.load(path, self.module.path, purpose) if not self.is_alone else None
+        self.asked_others |= module is not None
         return None if module is None else self._analyses.context(module)
 
     def callers_in(self, path: Path, names: frozenset[str]) -> list[Event]:

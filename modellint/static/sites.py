@@ -308,6 +308,7 @@ def _callers(context: FileContext, functions: Iterable[FunctionInfo]) -> dict[Pa
                     wanted[path].add(name)
         if function.module is not context.module:
             wanted[function.module.path].add(name)  # what calls the caller there
+    context.asked_others |= bool(wanted or context.unsearched)
     return wanted
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
+from typing import TypeAlias
 
 import pytest
 
@@ -20,7 +21,7 @@ CODE = dedent("""
 
     net = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Dropout(0.5))
     net.load_state_dict(torch.load("a.pt", weights_only=True))
-    net.eval
+    net.eval()
     print(net(x).argmax())
 """).encode()
 
@@ -36,39 +37,107 @@ class Asked:
         return self.before if data == CODE else self.after
 
 
+Found: TypeAlias = "tuple[Diagnostic, SourceFile]"
+
+
 @pytest.fixture
-def found(tmp_path: Path) -> tuple[Diagnostic, SourceFile]:
+def found(tmp_path: Path) -> Found:
     """Return a finding with a fix, and its file."""
     path = tmp_path / "app.py"
     path.write_bytes(CODE)
     report = Engine(Resolver(), frozenset({path}), fixes=True).check(path, None, named=True)
-    wanted = next(d for d in report.diagnostics if d.code == "ML102")
+    wanted = next(d for d in report.diagnostics if d.code == "ML201")
     assert wanted.fix is not None
     return wanted, read_source(path, CODE)
 
 
-def test_a_view_without_the_callers_proves_what_it_sees(found: tuple[Diagnostic, SourceFile]) -> None:
+def test_what_is_seen_without_the_callers_is_proved_without_them(found: Found) -> None:
     wanted, source = found
     alone, whole = Asked([replace(wanted, related=(), message="told otherwise")], []), Asked([wanted], [wanted])
-    assert proved([wanted], source, CODE, [alone, whole]) == [wanted]
+    assert proved([wanted], source, CODE, whole, alone) == [wanted]
     assert (alone.times, whole.times) == (2, 0)
 
 
-def test_what_it_does_not_see_is_left_to_the_whole(found: tuple[Diagnostic, SourceFile]) -> None:
+def test_what_no_caller_told_is_not_looked_for_twice(found: Found) -> None:
+    wanted, source = found
+    for after in ([], [wanted]):
+        alone, whole = Asked([], after), Asked([wanted], [])
+        proof = proved([wanted], source, CODE, whole, alone, seen_alone=True)
+        assert proof == [wanted if not after else replace(wanted, fix=None)]
+        assert (alone.times, whole.times) == (1, 0)
+
+
+def test_what_callers_tell_is_proved_with_them(found: Found) -> None:
     wanted, source = found
     for after in ([], [wanted]):
         alone, whole = Asked([], []), Asked([wanted], after)
-        assert proved([wanted], source, CODE, [alone, whole]) == [wanted if not after else replace(wanted, fix=None)]
+        proof = proved([wanted], source, CODE, whole, alone)
+        assert proof == [wanted if not after else replace(wanted, fix=None)]
         assert (alone.times, whole.times) == (1, 1)
 
 
-def test_what_comes_with_a_fix_is_told_from_what_was_there(found: tuple[Diagnostic, SourceFile]) -> None:
+def test_what_sets_a_mode_is_proved_with_the_callers(found: Found) -> None:
+    wanted, source = (replace(found[0], code="ML101"), found[1])
+    for seen_alone in (False, True):
+        alone, whole = Asked([wanted], []), Asked([wanted], [wanted])
+        proof = proved([wanted], source, CODE, whole, alone, seen_alone=seen_alone)
+        assert proof == [replace(wanted, fix=None)]
+        assert (alone.times, whole.times) == (0, 1)
+
+
+def test_what_comes_with_a_fix_is_told_from_what_was_there(found: Found) -> None:
     wanted, source = found
-    other = replace(wanted, code="ML101", fix=None)
+    other = replace(wanted, code="ML203", fix=None)
     there = Asked([wanted, other], [other])
     new = Asked([wanted], [other])
-    assert proved([wanted], source, CODE, [there, Asked([], [wanted])]) == [wanted]
-    assert proved([wanted], source, CODE, [new, Asked([], [])]) == [replace(wanted, fix=None)]
+    assert proved([wanted], source, CODE, Asked([], [wanted]), there) == [wanted]
+    assert proved([wanted], source, CODE, Asked([], []), new) == [replace(wanted, fix=None)]
+
+
+EVALUATOR = """
+import torch
+
+class Evaluator:
+    def __init__(self, model):
+        self.model = model
+
+    def check(self, loader):
+        self.model.eval()
+        with torch.no_grad():
+            return [self.model(x).argmax(1).tolist() for x in loader]
+
+    def evaluate(self, loader):
+        with torch.no_grad():
+            return [self.model(x).argmax(1).tolist() for x in loader]
+"""
+TRAINING = """
+import torch
+from torch import nn
+from evaluating import Evaluator
+
+def main(loader, test):
+    net = nn.Sequential(nn.Linear(3, 3), nn.Dropout(0.5))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    evaluator = Evaluator(net)
+    for epoch in range(10):
+        {TRAIN}
+        for x, y in loader:
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(net(x), y).backward()
+            optimizer.step()
+        print(evaluator.evaluate(test))
+
+main(load(), load())
+"""
+
+
+@pytest.mark.parametrize(("train", "fixed"), [("pass", False), ("net.train()", True)])
+def test_no_fix_leaves_a_model_in_evaluation_mode_that_a_caller_trains(tmp_path: Path, train: str, fixed: bool) -> None:
+    evaluating = tmp_path / "evaluating.py"
+    evaluating.write_text(EVALUATOR)
+    (tmp_path / "training.py").write_text(TRAINING.replace("{TRAIN}", train))
+    report = Engine(Resolver(), frozenset({evaluating}), fixes=True).check(evaluating, None, named=True)
+    assert [(d.code, d.fix is not None) for d in report.diagnostics] == [("ML101", fixed)]
 
 
 def test_a_file_is_judged_without_its_callers(tmp_path: Path) -> None:

@@ -103,8 +103,8 @@ def _place(document: Document, node: cst.CSTNode, name: str) -> tuple[str, State
             reached = around[: 1 + next(n for n, inner in enumerate(around) if inner is statement)]
             return _before_evaluation(reached, owner)
     made = _made_elsewhere(document, node, name)
-    if made is not None and _is_trained_by_others(document, made[1]):
-        return None
+    if made is not None and _keeps_what_it_is_given(document, made[1]):
+        return None if _computes_losses(document, made[1]) else _before_evaluation(around, name)
     if made is None and "." in name and name.split(".")[0] not in ("self", "cls"):
         return None  # a method of a model, perhaps, or an entry of some namespace
     return made if made is not None else _before_evaluation(around, name)
@@ -136,15 +136,17 @@ def _made_elsewhere(document: Document, node: cst.CSTNode, name: str) -> tuple[s
     return None
 
 
-def _is_trained_by_others(document: Document, statement: Statement) -> bool:
-    """Tell whether a constructor keeps a model that it is given, in a class that computes losses for its owner."""
-    owner = document.enclosing(statement, cst.ClassDef)
+def _keeps_what_it_is_given(document: Document, statement: Statement) -> bool:
+    """Tell whether a constructor keeps a model that it is given: whoever gave it may train it afterwards."""
     given = [inner.value for inner in own(statement) if isinstance(inner, cst.Assign)]
-    return (
-        owner is not None
-        and any(isinstance(value, (cst.Name, cst.Attribute)) for value in given)
-        and any(map(_LOSS.search, words(owner)))
-    )
+    in_class = document.enclosing(statement, cst.ClassDef) is not None
+    return in_class and any(isinstance(value, (cst.Name, cst.Attribute)) for value in given)
+
+
+def _computes_losses(document: Document, statement: Statement) -> bool:
+    """Tell whether the class around a statement computes losses for its owner, who trains by them."""
+    owner = document.enclosing(statement, cst.ClassDef)
+    return owner is not None and any(map(_LOSS.search, words(owner)))
 
 
 def _bodies_around(document: Document, scope: cst.FunctionDef, name: str) -> Iterator[list[cst.CSTNode]]:
