@@ -102,10 +102,11 @@ class Engine:
         alone: bool = False,
     ) -> None:
         # many fixes can be proved without the callers of their file, which are the larger part of an analysis
-        ways = (False, True) if make_checker is None else (False,)
+        ways = [(checked, False), (checked, True), (frozenset[Path](), False)] if make_checker is None else []
         self._trials = [
-            Engine(resolver, checked, tops, make_checker=make_checker, read=read, edited=way, alone=way)
-            for way in (ways if fixes else ())
+            Engine(resolver, shown, tops, make_checker=make_checker, read=read, edited=way, alone=way)
+            for shown, way in (ways or [(checked, False)])
+            if fixes
         ]
         self._resolver = resolver
         self._make_checker = make_checker or partial(
@@ -341,9 +342,11 @@ class Engine:
                 errors = (*errors, internal_error(source.path, error, "the file has no fixes"))
         left = sorted((into_cells(diagnostic, source, self.read) for diagnostic in left), key=lambda d: d.sort_key)
         if trials and data is not None and any(diagnostic.fix for diagnostic in left):
-            from modellint.linting.repairing import proved
+            from modellint.linting.repairing import View, proved
 
-            whole, *alone = [partial(trial.recheck, source.path) for trial in trials]
-            checker = self._checker(source.path, settings)
-            left = proved(left, source, data, whole, *alone, seen_alone=not getattr(checker, "asked_others", True))
+            recheck, *others = [partial(trial.recheck, source.path) for trial in trials]
+            nobody_asked = not getattr(self._checker(source.path, settings), "asked_others", True)
+            known = (left if nobody_asked else None, left if self._checked <= {source.path} else None)
+            views = [View(other, data, found) for other, found in zip(others, known, strict=False)]
+            left = proved(left, source, data, recheck, *views)
         return FileReport(source.path, tuple(left), errors, source=source if left else None)

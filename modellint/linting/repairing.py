@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 from modellint.diagnostic import Diagnostic
 from modellint.fixing import NotRewritable, compatible, rewrite
@@ -19,23 +20,37 @@ Recheck = Callable[[bytes], Sequence[Diagnostic] | None]
 """From the new content of a file to its findings; None where it could not be checked."""
 
 
+@dataclass(frozen=True)
+class View:
+    """A way to check a file again that sees another part of the project; `known` is what it surely finds in `data`."""
+
+    recheck: Recheck
+    data: bytes
+    known: Sequence[Diagnostic] | None = None
+
+    @cached_property
+    def found(self) -> Sequence[Diagnostic] | None:
+        """What it finds before any fix."""
+        return self.recheck(self.data) if self.known is None else self.known
+
+
 def proved(
     found: Sequence[Diagnostic],
     source: SourceFile,
     data: bytes,
-    whole: Recheck,
-    alone: Recheck | None = None,
-    *,
-    seen_alone: bool = False,
+    recheck: Recheck,
+    alone: View | None = None,
+    apart: View | None = None,
 ) -> list[Diagnostic]:
     """Return `found`, the findings of a file with the content `data`, without the fixes that do not hold.
 
     A fix holds when the file still parses, the finding is gone and no other one came. The fixes that go together are
-    proved together; where that fails, and for all others, each is proved by itself. `whole` checks the file as it was
-    checked, `alone` without what its callers tell: that is quicker, and proves all that it finds as well, but for what
-    sets modes, of which the callers have to tell what becomes. With `seen_alone`, they told nothing for `found` either.
+    proved together; where that fails, and for all others, each is proved by itself. `recheck` checks the file as it was
+    checked. `alone` does so without what its callers tell, which is quicker, and proves all that it finds as well, but
+    for what sets modes: what becomes of these the callers tell. `apart` checks the file as if no other one was checked,
+    which then tells of what it does to them: that proves what sets modes, where it finds it.
     """
-    proof = _Proof(found, source, data, whole, alone, seen_alone)
+    proof = _Proof(found, source, data, recheck, alone, apart)
     together, _ = compatible(found)
     good = set(together) if len(together) > 1 and proof.holds(together) else set()
     return [
@@ -46,34 +61,25 @@ def proved(
     ]
 
 
-class _Proof:
-    """What the fixes of one file are proved with."""
+class _Proof(NamedTuple):
+    """What the fixes of one file are proved with; the fields are the parameters of `proved`."""
 
-    def __init__(
-        self,
-        found: Sequence[Diagnostic],
-        source: SourceFile,
-        data: bytes,
-        whole: Recheck,
-        alone: Recheck | None,
-        seen_alone: bool,
-    ) -> None:
-        self._found = found
-        self._source = source
-        self._data = data
-        self._whole = whole
-        self._alone = alone
-        self._seen_alone = seen_alone
+    found: Sequence[Diagnostic]
+    source: SourceFile
+    data: bytes
+    recheck: Recheck
+    alone: View | None
+    apart: View | None
 
     def holds(self, fixed: list[Diagnostic]) -> bool:
         """Tell whether the fixes of some findings repair these and bring no others."""
         _, edits = compatible(fixed)
         try:
-            new = rewrite(self._source.path, self._data, edits)
-            ast.parse(read_source(self._source.path, new).text)
+            new = rewrite(self.source.path, self.data, edits)
+            ast.parse(read_source(self.source.path, new).text)
         except (NotRewritable, SyntaxError, ValueError):
             return False
-        check, found = self._quickest(fixed)
+        check, found = self._view(fixed)
         left = check(new)
         if left is None:
             return False
@@ -81,18 +87,13 @@ class _Proof:
         gone = Counter(d.code for d in fixed if d.code != UNUSED)
         return after <= before - gone
 
-    def _quickest(self, fixed: list[Diagnostic]) -> tuple[Recheck, Sequence[Diagnostic]]:
+    def _view(self, fixed: list[Diagnostic]) -> tuple[Recheck, Sequence[Diagnostic]]:
         """Return how to check the file again, and what that finds before the fixes of `fixed`."""
-        if self._alone is not None and not any(diagnostic.code.startswith(_OF_MODES) for diagnostic in fixed):
-            if self._found_alone is not None and set(map(_place, fixed)) <= set(map(_place, self._found_alone)):
-                return self._alone, self._found_alone
-        return self._whole, self._found
-
-    @cached_property
-    def _found_alone(self) -> Sequence[Diagnostic] | None:
-        if self._seen_alone or self._alone is None:
-            return self._found
-        return self._alone(self._data)
+        modes = any(diagnostic.code.startswith(_OF_MODES) for diagnostic in fixed)
+        view = self.apart if modes else self.alone
+        if view is not None and view.found is not None and set(map(_place, fixed)) <= set(map(_place, view.found)):
+            return view.recheck, view.found
+        return self.recheck, self.found
 
 
 def _place(diagnostic: Diagnostic) -> tuple[str, int | None, object]:

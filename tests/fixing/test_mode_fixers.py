@@ -600,6 +600,43 @@ class TestMissingEval:
         new = dedent(sampler).replace("        return", "        self.net.eval()\n        return")
         assert fixed(sampler, "ML101", sampling=sampling, training="") == new  # whoever gave it may train it yet
 
+    @pytest.mark.parametrize(
+        "kept",
+        [
+            "self.net = net.to(device)",
+            "self.net: nn.Module = net",
+            "self.net, self.device = net, device",
+            "self.net = net if net is not None else load()",
+            "self.net = net or load()",
+            "self.net = nn.DataParallel(net)",
+            "self.net = options.net",
+            "self.net = net\n        self.net.to(device)",
+        ],
+    )
+    def test_what_a_constructor_is_given_is_readied_where_it_is_run(self, fixed: Fixed, kept: str) -> None:
+        sampler = f"""
+import torch
+from torch import nn
+
+class Sampler:
+    def __init__(self, net, options, device):
+        {kept}
+
+    @torch.no_grad()
+    def sample(self, x):
+        return self.net(x)
+"""
+        sampling = """
+            from torch import nn
+            from app import Sampler
+
+            def sample(noise, options):
+                net = options.net = nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.1))
+                return Sampler(net, options, "cuda").sample(noise)
+            """
+        new = sampler.replace("        return", "        self.net.eval()\n        return")
+        assert fixed(sampler, "ML101", sampling=sampling) == new
+
     def test_a_global_is_set_where_it_is_made(self, fixed: Fixed) -> None:
         code = """
             import torch

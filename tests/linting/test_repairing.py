@@ -12,7 +12,7 @@ import pytest
 
 from modellint.diagnostic import Diagnostic
 from modellint.linting.engine import Engine
-from modellint.linting.repairing import proved
+from modellint.linting.repairing import View, proved
 from modellint.settings import Resolver
 from modellint.sources import SourceFile, read_source
 
@@ -54,7 +54,7 @@ def found(tmp_path: Path) -> Found:
 def test_what_is_seen_without_the_callers_is_proved_without_them(found: Found) -> None:
     wanted, source = found
     alone, whole = Asked([replace(wanted, related=(), message="told otherwise")], []), Asked([wanted], [wanted])
-    assert proved([wanted], source, CODE, whole, alone) == [wanted]
+    assert proved([wanted], source, CODE, whole, View(alone, CODE)) == [wanted]
     assert (alone.times, whole.times) == (2, 0)
 
 
@@ -62,7 +62,7 @@ def test_what_no_caller_told_is_not_looked_for_twice(found: Found) -> None:
     wanted, source = found
     for after in ([], [wanted]):
         alone, whole = Asked([], after), Asked([wanted], [])
-        proof = proved([wanted], source, CODE, whole, alone, seen_alone=True)
+        proof = proved([wanted], source, CODE, whole, View(alone, CODE, [wanted]))
         assert proof == [wanted if not after else replace(wanted, fix=None)]
         assert (alone.times, whole.times) == (1, 0)
 
@@ -71,18 +71,27 @@ def test_what_callers_tell_is_proved_with_them(found: Found) -> None:
     wanted, source = found
     for after in ([], [wanted]):
         alone, whole = Asked([], []), Asked([wanted], after)
-        proof = proved([wanted], source, CODE, whole, alone)
+        proof = proved([wanted], source, CODE, whole, View(alone, CODE))
         assert proof == [wanted if not after else replace(wanted, fix=None)]
         assert (alone.times, whole.times) == (1, 1)
 
 
 def test_what_sets_a_mode_is_proved_with_the_callers(found: Found) -> None:
     wanted, source = (replace(found[0], code="ML101"), found[1])
-    for seen_alone in (False, True):
-        alone, whole = Asked([wanted], []), Asked([wanted], [wanted])
-        proof = proved([wanted], source, CODE, whole, alone, seen_alone=seen_alone)
-        assert proof == [replace(wanted, fix=None)]
-        assert (alone.times, whole.times) == (0, 1)
+    alone, whole = Asked([wanted], []), Asked([wanted], [wanted])
+    assert proved([wanted], source, CODE, whole, View(alone, CODE, [wanted])) == [replace(wanted, fix=None)]
+    assert (alone.times, whole.times) == (0, 1)
+
+
+def test_what_sets_a_mode_is_proved_as_if_nothing_else_was_checked(found: Found) -> None:
+    wanted, source = (replace(found[0], code="ML101"), found[1])
+    leak = replace(wanted, code="ML103", fix=None)
+    apart, whole = Asked([wanted], [leak]), Asked([wanted], [])
+    assert proved([wanted], source, CODE, whole, None, View(apart, CODE)) == [replace(wanted, fix=None)]
+    assert (apart.times, whole.times) == (2, 0)
+    unseen = Asked([], [])
+    assert proved([wanted], source, CODE, whole, None, View(unseen, CODE)) == [wanted]
+    assert (unseen.times, whole.times) == (1, 1)
 
 
 def test_what_comes_with_a_fix_is_told_from_what_was_there(found: Found) -> None:
@@ -90,8 +99,8 @@ def test_what_comes_with_a_fix_is_told_from_what_was_there(found: Found) -> None
     other = replace(wanted, code="ML203", fix=None)
     there = Asked([wanted, other], [other])
     new = Asked([wanted], [other])
-    assert proved([wanted], source, CODE, Asked([], [wanted]), there) == [wanted]
-    assert proved([wanted], source, CODE, Asked([], []), new) == [replace(wanted, fix=None)]
+    assert proved([wanted], source, CODE, Asked([], [wanted]), View(there, CODE)) == [wanted]
+    assert proved([wanted], source, CODE, Asked([], []), View(new, CODE)) == [replace(wanted, fix=None)]
 
 
 EVALUATOR = """

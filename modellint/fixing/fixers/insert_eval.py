@@ -103,7 +103,7 @@ def _place(document: Document, node: cst.CSTNode, name: str) -> tuple[str, State
             reached = around[: 1 + next(n for n, inner in enumerate(around) if inner is statement)]
             return _before_evaluation(reached, owner)
     made = _made_elsewhere(document, node, name)
-    if made is not None and _keeps_what_it_is_given(document, made[1]):
+    if made is not None and _keeps_what_it_is_given(document, made[1], name):
         return None if _computes_losses(document, made[1]) else _before_evaluation(around, name)
     if made is None and "." in name and name.split(".")[0] not in ("self", "cls"):
         return None  # a method of a model, perhaps, or an entry of some namespace
@@ -136,11 +136,41 @@ def _made_elsewhere(document: Document, node: cst.CSTNode, name: str) -> tuple[s
     return None
 
 
-def _keeps_what_it_is_given(document: Document, statement: Statement) -> bool:
+def _keeps_what_it_is_given(document: Document, statement: Statement, name: str) -> bool:
     """Tell whether a constructor keeps a model that it is given: whoever gave it may train it afterwards."""
-    given = [inner.value for inner in own(statement) if isinstance(inner, cst.Assign)]
-    in_class = document.enclosing(statement, cst.ClassDef) is not None
-    return in_class and any(isinstance(value, (cst.Name, cst.Attribute)) for value in given)
+    constructor = document.enclosing(statement, cst.FunctionDef)
+    if not isinstance(constructor, cst.FunctionDef) or constructor.name.value != "__init__":
+        return False
+    given = {parameter.name.value for parameter in _parameters(constructor)}
+    return any(
+        root in given
+        for inner in own(constructor.body)
+        if isinstance(inner, (cst.Assign, cst.AnnAssign)) and inner.value is not None and name in targets(inner)
+        for root in _kept(inner.value)
+    )
+
+
+def _kept(value: cst.BaseExpression) -> Iterator[str]:
+    """Yield the variables of which a value is one, or a part: `net` of `DataParallel(net.to(device))`."""
+    waiting = [value]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, (cst.Name, cst.Attribute)):
+            yield (dotted(value) or "").partition(".")[0]
+        elif isinstance(value, cst.IfExp):
+            waiting += [value.body, value.orelse]
+        elif isinstance(value, cst.BooleanOperation):
+            waiting += [value.left, value.right]
+        elif isinstance(value, cst.Tuple):
+            waiting += [element.value for element in value.elements]
+        elif isinstance(value, cst.Call) and last_name(value) in _SETS_UP and isinstance(value.func, cst.Attribute):
+            waiting.append(value.func.value)
+        elif isinstance(value, cst.Call) and last_name(value) in _WRAPS and value.args:
+            waiting.append(value.args[0].value)
+
+
+_WRAPS = frozenset({"DataParallel", "DistributedDataParallel", "compile"})
+"""What gives back a model around the one that it is given."""
 
 
 def _computes_losses(document: Document, statement: Statement) -> bool:

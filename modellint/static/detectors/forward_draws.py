@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from modellint.static.context import FileContext
 from modellint.static.guards import (
+    MODE_NAME,
     assignments,
     conditions,
     follows_mode,
@@ -85,7 +86,13 @@ def _returns_loss(forward: FunctionInfo) -> bool:
 def _computes_loss(forward: FunctionInfo) -> bool:
     """Tell whether a forward calls what is named for a loss, and not in training mode alone."""
     named = (call for call in forward.calls if _WORK.search(last_name(call.func) or ""))
-    return any(not tied_to_mode(forward, call) for call in named)
+    return any(not any(_is_training(test, holds) for test, holds in conditions(forward, call)) for call in named)
+
+
+def _is_training(test: ast.expr, holds: bool) -> bool:
+    """Tell whether a condition, or its contrary, says `self.training`."""
+    test, holds = unnegated(test, holds)
+    return isinstance(test, ast.Attribute) and test.attr == "training" and holds
 
 
 def run_by_forward(cls: ClassInfo) -> list[FunctionInfo]:
@@ -144,7 +151,7 @@ def guarded(method: FunctionInfo, call: ast.Call) -> bool:
     numbers = _numbers_given(method, call).union(*map(_names_in, limits))
     given = numbers.union(*map(_names_in, (*call.args, *(keyword.value for keyword in call.keywords))))
     if any(
-        name in given and _follows_mode(method, value) and (name in numbers or not isinstance(value, ast.Name))
+        name in given and _follows_mode(method, value) and (name in numbers or not _is_mere_argument(value))
         for name, value in assignments(method)
     ):
         return True  # `p = self.p if self.training else 0`, `if not self.training: p = 0`
@@ -174,6 +181,11 @@ def _numbers_given(method: FunctionInfo, call: ast.Call) -> set[str]:
 
 
 _OF_DATA = frozenset({"shape", "size", "device", "dtype"})
+
+
+def _is_mere_argument(value: ast.expr) -> bool:
+    """Tell whether a value is a variable under another name, and by its name no mode."""
+    return isinstance(value, ast.Name) and MODE_NAME.search(value.id) is None
 
 
 def _names_in(expression: ast.expr) -> set[str]:
@@ -280,7 +292,7 @@ def _is_decided_by_callers(method: FunctionInfo, name: str) -> bool:
 
 def _mentions(caller: FunctionInfo, value: ast.expr, names: set[str]) -> bool:
     """Tell whether a value is made of one of `names`, itself or through a variable."""
-    mentioned = {node.id for node in walk(value) if isinstance(node, ast.Name)}
+    mentioned = _names_in(value)
     return not names.isdisjoint(mentioned) or any(
         variable in mentioned and any(isinstance(node, ast.Name) and node.id in names for node in walk(given))
         for variable, given in assignments(caller)

@@ -117,7 +117,8 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
     shown = SHOWN | _COUNTED if named else SHOWN  # a caller may drop what an evaluation has counted and logged
     dropped = event.result_dropped and shown.isdisjoint(event.uses)
     between, timed = _is_between_switches(event), sets_eval and _is_timed(event)
-    if dropped and not (keeps_its_numbers(event) or between or timed) and not has_loaded_weights(snapshot):
+    learned = has_loaded_weights(snapshot)
+    if dropped and not (keeps_its_numbers(event) or between or timed) and not learned:
         return None
     if isinstance(snapshot.obj.cls, ClassInfo) and context.weights.is_function(snapshot.obj.cls):
         return None
@@ -144,10 +145,10 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
         return Confidence.POSSIBLE if for_callers else Confidence.LIKELY
     # a script, from its first line to its last: nothing differentiates the result
     shown_by_a_script = event.root.is_body and numbers_only and _trains_nothing(event.root.module)
-    learned = has_loaded_weights(snapshot)
-    ready = learned and (in_train(snapshot) or named)
-    ready = ready or (shown_by_a_script and (learned or _is_of_given_parts(snapshot)))
-    if sets_eval and event.root.is_body and (has_loaded_weights(snapshot) or event.model_trained):
+    ready = (learned and (in_train(snapshot) or named)) or (
+        shown_by_a_script and (learned or _is_of_given_parts(snapshot))
+    )
+    if sets_eval and event.root.is_body and (learned or event.model_trained):
         if named or (shown_by_a_script and not event.result_dropped):
             return Confidence.LIKELY
     gives_loss = LOSS_METHOD.match(event.root.name) is not None
@@ -172,7 +173,7 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
             return Confidence.LIKELY  # it trains the model elsewhere, on other results than these arrays
     if named and predicts and numbers_only and _is_seen_whole(event, snapshot):
         return Confidence.LIKELY  # a script trains, and shows what came of it
-    if cut_off and has_loaded_weights(snapshot) and not event.model_trained:
+    if cut_off and learned and not event.model_trained:
         return Confidence.LIKELY
     if cut_off and any(_PREDICTS.match(f.name) for f in functions_around(event)) and _is_of_an_object(event, context):
         return Confidence.LIKELY

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Container, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import NamedTuple
 
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
@@ -26,67 +24,19 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     The detector's options: `functions` are qualified names, `methods` the last names of methods of a tensor or a
     distribution that draw, `modules` qualified names (with `*`) of modules that draw in evaluation mode as well.
     """
-    options = rule.rule.detector_options
-    draws = _Draws(context, set(options["functions"]), set(options["methods"]), options.get("modules", ()))
+    functions: list[str] = rule.rule.detector_options["functions"]
+    methods = set(rule.rule.detector_options["methods"])
     for cls in classes_that_answer(context):
-        parts = _parts_that_draw(cls, draws)
+        parts = _parts_that_draw(context, cls, rule.rule.detector_options.get("modules", ()))
         for method in run_by_forward(cls):
             for call in method.calls:
-                what = draws.written(method, call) or _runs_part(method, call, parts)
+                what = _draws(context, method, call, functions, methods) or _runs_part(method, call, parts)
                 if is_dropout(cls.name, call):
                     continue  # dropout that is always on has a rule of its own
                 if what and not guarded(method, call) and not _is_placeholder(method, call):
                     meant = draws_latent(method, call) or is_meant(cls, method, call)
                     sure = Confidence.POSSIBLE if meant else Confidence.LIKELY
                     yield Finding(context.site(call), {"draw": what, "class": cls.name}, sure)
-
-
-class _Draws(NamedTuple):
-    """What draws: the options of the detector, and a file in which they are looked for."""
-
-    context: FileContext
-    functions: Set[str]
-    methods: Set[str]
-    modules: Sequence[str]
-
-    def written(self, method: FunctionInfo, call: ast.Call) -> str:
-        """Return how a random draw is written, or an empty text."""
-        if any(keyword.arg == "generator" for keyword in call.keywords):
-            return ""  # with a state of its own
-        name = last_name(call.func)
-        qualified = self.context.qualified(method, call.func)
-        if qualified is not None:
-            return f"{ast.unparse(call.func)}()" if qualified in self.functions else ""
-        if name in self.methods and isinstance(call.func, ast.Attribute):
-            owner = call.func.value
-            if isinstance(owner, ast.Attribute) and owner.attr in ("data", "weight", "bias"):
-                return ""
-            if isinstance(owner, ast.Name) and owner.id == method.self_name:
-                return ""  # a method of the module's own, which is looked into
-            return f"{name}()"
-        return ""
-
-    def are_made(self, init: FunctionInfo, call: ast.Call) -> bool:
-        """Tell whether a call makes a module that draws in every mode: of a library, or the project's augmentation."""
-        symbol = self.context.project.resolve_in(init, call.func)
-        if symbol is None:
-            return False
-        if any(fnmatchcase(symbol.dotted, pattern) for pattern in self.modules):
-            return True
-        cls = symbol.target
-        if not isinstance(cls, ClassInfo) or not _AUGMENTS.search(cls.name) or "forward" not in cls.methods:
-            return False
-        if any("training" in method.words for method in cls.methods.values()):
-            return False
-        return any(
-            self.written(method, draw) and not guarded(method, draw)
-            for method in cls.methods.values()
-            for draw in method.calls
-        )
-
-
-_AUGMENTS = re.compile(r"Spec_?(Cut)?Aug|Augment(?!ed)|Random(Eras|Mask|Shift)|CutOut|Cutout")
-"""Names of modules that alter their input at random, which they are made for, so that a network learns more from it."""
 
 
 def _is_placeholder(method: FunctionInfo, call: ast.Call) -> bool:
@@ -104,7 +54,7 @@ def _is_placeholder(method: FunctionInfo, call: ast.Call) -> bool:
     )
 
 
-def _parts_that_draw(cls: ClassInfo, draws: _Draws) -> Mapping[str, str]:
+def _parts_that_draw(context: FileContext, cls: ClassInfo, modules: Sequence[str]) -> Mapping[str, str]:
     """Return the attributes that hold a module that draws in every mode, also in a sequence, with its name.
 
     What an attribute holds only sometimes (`nn.Identity()` in another branch) is left alone.
@@ -118,7 +68,7 @@ def _parts_that_draw(cls: ClassInfo, draws: _Draws) -> Mapping[str, str]:
         if [other for other, _ in held].count(name) == 1 and isinstance(value, ast.Call):
             inside = (value, *value.args) if last_name(value) in _IN_TURN else (value,)
             made = (call for call in inside if isinstance(call, ast.Call))
-            drawing = [call for call in made if draws.are_made(init, call)]
+            drawing = [call for call in made if _is_one_of(context.qualified(init, call.func), modules)]
             if drawing:
                 parts[name] = str(last_name(drawing[0]))
     return parts
@@ -127,8 +77,32 @@ def _parts_that_draw(cls: ClassInfo, draws: _Draws) -> Mapping[str, str]:
 _IN_TURN = frozenset({"Sequential", "Compose"})
 
 
+def _is_one_of(name: str | None, patterns: Sequence[str]) -> bool:
+    return name is not None and any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
 def _runs_part(method: FunctionInfo, call: ast.Call, parts: Mapping[str, str]) -> str:
     """Return how a part that draws is run, or an empty text."""
     func = call.func
     owned = isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == method.self_name
     return f"{parts[func.attr]}()" if owned and func.attr in parts else ""  # type: ignore[attr-defined]
+
+
+def _draws(
+    context: FileContext, method: FunctionInfo, call: ast.Call, functions: Container[str], methods: set[str]
+) -> str:
+    """Return how a random draw is written, or an empty text."""
+    if any(keyword.arg == "generator" for keyword in call.keywords):
+        return ""  # with a state of its own
+    name = last_name(call.func)
+    qualified = context.qualified(method, call.func)
+    if qualified is not None:
+        return f"{ast.unparse(call.func)}()" if qualified in functions else ""
+    if name in methods and isinstance(call.func, ast.Attribute):
+        owner = call.func.value
+        if isinstance(owner, ast.Attribute) and owner.attr in ("data", "weight", "bias"):
+            return ""
+        if isinstance(owner, ast.Name) and owner.id == method.self_name:
+            return ""  # a method of the module's own, which is looked into
+        return f"{name}()"
+    return ""

@@ -38,8 +38,10 @@ from modellint.static.flow.values import (
 )
 from modellint.static.flow.vocabulary import MODEL_NAME, OPTIONS
 from modellint.static.guards import own
+from modellint.static.narrowing import attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import is_plain, parameters
+from modellint.static.project.names import last_name
 from modellint.static.weights import Weights
 
 EFFECTIVE = frozenset(
@@ -139,16 +141,22 @@ def _weights_of_parts(machine: Machine, cls: ClassInfo, obj: Obj, state: State) 
         parts = [part for oid in refs if (part := state.heap.find(oid)) is not None]
         networks = [part for part in parts if not is_mere_layer(part, machine.quiet.weights)]
         found.update(*(part.weights for part in networks))
-        if not parts and any(_is_from_outside(machine, *kept) for kept in machine.classes.kept_in(cls, name)):
+        kept = machine.classes.kept_in(cls, name) if not parts and MODEL_NAME.match(name) else []
+        if any(_is_from_outside(machine, method, value) for method, value in kept):
             found |= UNKNOWN_WEIGHTS
     return frozenset(found) or obj.weights
 
 
 def _is_from_outside(machine: Machine, method: FunctionInfo, value: ast.expr) -> bool:
-    """Tell whether what a class keeps is no call of something in sight, nor any constant: `cfg.model.deploy()`."""
-    if isinstance(value, ast.Call):
-        return machine.project.resolve_in(method, value.func) is None
-    return isinstance(value, (ast.Name, ast.Attribute)) and machine.project.resolve_in(method, value) is None
+    """Tell whether what a class keeps was made elsewhere: `model`, `config.model`, `config.model.deploy()`.
+
+    Not what a table or a method of its own makes: those are new.
+    """
+    while isinstance(value, ast.Call) and isinstance(value.func, (ast.Name, ast.Attribute)):
+        value = value.func
+    if attribute_of(value, method.self_name or "") is not None or not isinstance(value, (ast.Name, ast.Attribute)):
+        return False
+    return last_name(value) != "getattr" and machine.project.resolve_in(method, value) is None
 
 
 def is_mere_layer(part: Obj, weights: Weights) -> bool:

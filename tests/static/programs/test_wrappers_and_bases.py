@@ -66,6 +66,43 @@ def test_weights_of_a_wrapper_are_those_of_what_it_runs(
     lint(code.replace("{WITH}", around).replace("{AFTER}", after).replace("{MARK}", mark))
 
 
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("fn", "fn"),
+        ("pool", "config.pool.make()"),
+        ("model", "TABLE[config.name](3, 3)"),
+        ("model", "self.make()"),
+        ("model", 'getattr(nn, f"Conv{config.dim}d")(3, 3, 3)'),
+        ("model", "getattr(nn, config.name)"),
+    ],
+)
+def test_functions_and_new_layers_have_learned_nothing(lint: Lint, name: str, part: str) -> None:
+    lint(
+        f"""
+        import torch
+        from torch import nn
+        from settings import Config, read
+
+        TABLE = {{"linear": nn.Linear}}
+
+        class Wrapped(nn.Module):
+            def __init__(self, config, fn=None):
+                super().__init__()
+                self.{name} = {part}
+
+            def make(self):
+                return nn.Identity()
+
+            def forward(self, x):
+                return self.{name}(x)
+
+        wrapped = Wrapped(Config(), torch.sin)
+        print(wrapped(read("image.png")).mean().item())
+    """
+    )
+
+
 TRAINER = """
         import torch
         from torch import nn
