@@ -101,11 +101,14 @@ class Engine:
         edited: bool = False,
         alone: bool = False,
     ) -> None:
-        # many fixes can be proved without the callers of their file, which are the larger part of an analysis
-        ways = [(checked, False), (checked, True), (frozenset[Path](), False)] if make_checker is None else []
+        ways = [(checked, False)]
+        if make_checker is None:
+            # many fixes can be proved without the callers of their file, which are the larger part of an analysis, and
+            # what a fix does to other files is told in its own where these are not checked
+            ways += [(checked, True), (frozenset(), False)]
         self._trials = [
-            Engine(resolver, shown, tops, make_checker=make_checker, read=read, edited=way, alone=way)
-            for shown, way in (ways or [(checked, False)])
+            Engine(resolver, shown, tops, make_checker=make_checker, read=read, edited=lone, alone=lone)
+            for shown, lone in ways
             if fixes
         ]
         self._resolver = resolver

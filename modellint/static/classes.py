@@ -29,7 +29,7 @@ from modellint.static.naming import PREPARES_DATA
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo, Project
 from modellint.static.project.facts import is_plain, parameters
-from modellint.static.project.names import dotted_name, last_name
+from modellint.static.project.names import dotted_name, last_name, names_in
 
 WITHOUT_LAYERS = frozenset({"object", "abc.ABC", "typing.Generic", "typing.Protocol", "typing_extensions.Protocol"})
 _OF_PYTHON = frozenset(dir(builtins)) | sys.stdlib_module_names
@@ -139,7 +139,7 @@ class Classes:
     def _built_in(self, method: FunctionInfo) -> Iterator[str]:
         """Yield the attributes in which a method stores modules that it builds."""
         for name, value in stored(method):
-            if isinstance(value, ast.Call) and self.constructs_module(method, value):
+            if isinstance(value, ast.Call) and self.names_module(method, value.func):
                 yield name
 
     def loads_child(self, cls: ClassInfo, attribute: str) -> bool:
@@ -164,10 +164,6 @@ class Classes:
             for name, value in stored(method)
             if name == attribute
         ]
-
-    def constructs_module(self, scope: FunctionInfo, call: ast.Call) -> bool:
-        """Tell whether a call names a class that is a torch module."""
-        return self.names_module(scope, call.func)
 
     def names_module(self, scope: FunctionInfo, node: ast.expr) -> bool:
         """Tell whether an expression names a class that is a torch module."""
@@ -477,5 +473,5 @@ def _members(method: FunctionInfo, me: str) -> set[str]:
         if isinstance(node, (ast.For, ast.comprehension)):
             over = (n.value for n in ast.walk(node.iter) if isinstance(n, ast.Attribute))
             if any(isinstance(owner, ast.Name) and owner.id == me for owner in over):
-                members |= {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
+                members |= names_in(node.target)
     return members

@@ -9,6 +9,7 @@ from typing import Any
 
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import parameters
+from modellint.static.project.names import names_in
 from modellint.static.project.trees import children, walk
 
 MODE_NAME = re.compile(
@@ -130,7 +131,7 @@ def follows_mode(function: FunctionInfo, test: ast.expr) -> bool:
 
 def names_mode(function: FunctionInfo, test: ast.expr) -> bool:
     """Tell whether `test` asks for a variable that was computed from `self.training`."""
-    names = {node.id for node in walk(test) if isinstance(node, ast.Name)}
+    names = names_in(test)
     return any(
         name in names
         and any(isinstance(node, ast.Attribute) and node.attr == "training" for node in walk(value))

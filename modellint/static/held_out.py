@@ -11,7 +11,7 @@ from modellint.static.flow.frames import call_at
 from modellint.static.guards import own
 from modellint.static.naming import snake
 from modellint.static.project import FunctionInfo
-from modellint.static.project.names import last_name
+from modellint.static.project.names import last_name, names_in
 from modellint.static.project.trees import walk
 
 NAME = re.compile(r"(^|_)(test|val|valid|validation|eval|evaluation|dev|h[oe]ld_?out)\w*?(_|$)")
@@ -85,7 +85,7 @@ def _is_drawn(event: Event) -> bool:
         sources = list(_drawn_from(value))
         if any(NAME.search(snake(name)) for name in sources):
             return True
-        read = {n.id for n in walk(value) if isinstance(n, ast.Name)}
+        read = names_in(value)
         if any(_SAMPLE.search(snake(name)) for name in read):
             return True
         wanted |= set(sources) or read
@@ -134,7 +134,7 @@ def _bindings(function: FunctionInfo) -> Iterator[tuple[int, ast.expr | None, se
         else:
             bound = [(item.context_expr, item.optional_vars) for item in node.items]
         for value, target in bound:
-            names = {n.id for n in walk(target) if isinstance(n, ast.Name)} if target is not None else set()
+            names = names_in(target) if target is not None else set()
             yield node.lineno, value, names
 
 

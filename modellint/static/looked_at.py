@@ -8,7 +8,7 @@ from modellint.static.flow.events import Event
 from modellint.static.flow.frames import site_of
 from modellint.static.guards import assignments, own
 from modellint.static.project import ModuleInfo
-from modellint.static.project.names import last_name
+from modellint.static.project.names import last_name, names_in
 from modellint.static.project.trees import walk
 
 _COMPARES = frozenset({"equal", "allclose", "isclose", "array_equal"})
@@ -19,7 +19,7 @@ def is_compared(event: Event) -> bool:
     function = event.function
     held = {name for name, value in assignments(function) if site_of(function.module, value) == event.site}
     return any(
-        {node.id for node in walk(check) if isinstance(node, ast.Name)} & held
+        names_in(check) & held
         and any(last_name(node.func) in _COMPARES for node in walk(check) if isinstance(node, ast.Call))
         for check in own(function, ast.Assert)
     )

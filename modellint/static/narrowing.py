@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from modellint.static.project import FunctionInfo
-from modellint.static.project.names import last_name
+from modellint.static.project.names import last_name, names_in
 
 MODULE = frozenset({"nn.Module", "torch.nn.Module", "Module"})
 """How the class of all modules is written."""
@@ -77,4 +77,4 @@ def bound_to(attribute: str, me: str, over: ast.expr, target: ast.expr) -> set[s
         return {name for given, bound in pairs for name in bound_to(attribute, me, given, bound)}
     if not any(isinstance(node, ast.expr) and attribute_of(node, me) == attribute for node in ast.walk(over)):
         return set()
-    return {node.id for node in ast.walk(target) if isinstance(node, ast.Name)}
+    return names_in(target)

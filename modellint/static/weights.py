@@ -116,7 +116,7 @@ class Weights:
         return bool(kept) and all(self._is_made_function(method, value) for method, value in kept)
 
     def _is_made_function(self, method: FunctionInfo, value: ast.expr) -> bool:
-        if not isinstance(value, ast.Call) or not self._classes.constructs_module(method, value):
+        if not isinstance(value, ast.Call) or not self._classes.names_module(method, value.func):
             return False
         symbol = self._project.resolve_in(method, value.func)
         if symbol is not None and isinstance(symbol.target, ClassInfo):

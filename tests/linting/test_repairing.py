@@ -140,12 +140,16 @@ main(load(), load())
 """
 
 
+@pytest.mark.parametrize("both", [False, True])
 @pytest.mark.parametrize(("train", "fixed"), [("pass", False), ("net.train()", True)])
-def test_no_fix_leaves_a_model_in_evaluation_mode_that_a_caller_trains(tmp_path: Path, train: str, fixed: bool) -> None:
-    evaluating = tmp_path / "evaluating.py"
+def test_no_fix_leaves_a_model_in_evaluation_mode_that_a_caller_trains(
+    tmp_path: Path, train: str, fixed: bool, both: bool
+) -> None:
+    evaluating, training = tmp_path / "evaluating.py", tmp_path / "training.py"
     evaluating.write_text(EVALUATOR)
-    (tmp_path / "training.py").write_text(TRAINING.replace("{TRAIN}", train))
-    report = Engine(Resolver(), frozenset({evaluating}), fixes=True).check(evaluating, None, named=True)
+    training.write_text(TRAINING.replace("{TRAIN}", train))
+    checked = frozenset({evaluating, training} if both else {evaluating})
+    report = Engine(Resolver(), checked, fixes=True).check(evaluating, None, named=True)
     assert [(d.code, d.fix is not None) for d in report.diagnostics] == [("ML101", fixed)]
 
 

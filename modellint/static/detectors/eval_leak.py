@@ -20,8 +20,7 @@ from modellint.static.flow.values import ENTRY, EVAL, TRAIN, ModeFact, Modes, Si
 from modellint.static.guards import assignments, conditions, path_to, statements_before, unnegated, walk_own
 from modellint.static.merge import merged
 from modellint.static.project import ClassInfo, FunctionInfo
-from modellint.static.project.names import last_name
-from modellint.static.project.trees import walk
+from modellint.static.project.names import last_name, names_in
 from modellint.static.purpose import calls_around, functions_around
 from modellint.static.sites import Place, calls_at, in_order, places, seen_in, unchecked_callers
 
@@ -221,7 +220,7 @@ def _says_no_training(test: ast.expr, holds: bool) -> bool:
 
 def _asks_mode(function: FunctionInfo, test: ast.expr) -> bool:
     """Tell whether a condition speaks of the mode: in what it is named, or in what its variables were given."""
-    names = {node.id for node in walk(test) if isinstance(node, ast.Name)}
+    names = names_in(test)
     values = (value for name, value in assignments(function) if name in names)
     return any(_MODE.search(ast.unparse(part)) is not None for part in (test, *values))
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from modellint.static.context import FileContext
+from modellint.static.detectors.latent_draws import read_in
 from modellint.static.guards import (
     MODE_NAME,
     assignments,
@@ -23,7 +24,7 @@ from modellint.static.naming import is_test_file
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import parameters
-from modellint.static.project.names import last_name
+from modellint.static.project.names import last_name, names_in
 from modellint.static.project.trees import walk
 
 _JOB = re.compile(
@@ -148,8 +149,8 @@ def guarded(method: FunctionInfo, call: ast.Call) -> bool:
     if isinstance(statement, ast.If) and not statement.orelse and all(map(_tells, statement.body)):
         return True  # now and then a line is printed
     limits = [statement.test] if isinstance(statement, (ast.If, ast.While)) else []  # `if torch.rand(1) < p:`
-    numbers = _numbers_given(method, call).union(*map(_names_in, limits))
-    given = numbers.union(*map(_names_in, (*call.args, *(keyword.value for keyword in call.keywords))))
+    numbers = _numbers_given(method, call).union(*map(names_in, limits))
+    given = numbers.union(*map(names_in, (*call.args, *(keyword.value for keyword in call.keywords))))
     if any(
         name in given and _follows_mode(method, value) and (name in numbers or not _is_mere_argument(value))
         for name, value in assignments(method)
@@ -175,21 +176,12 @@ def _numbers_given(method: FunctionInfo, call: ast.Call) -> set[str]:
         return set()
     like = (last_name(call.func) or "").endswith("_like")
     arguments = [*call.args[like:], *(keyword.value for keyword in call.keywords)]
-    nodes = [node for argument in arguments for node in walk(argument)]
-    looked_at = {node.value for node in nodes if isinstance(node, ast.Attribute) and node.attr in _OF_DATA}
-    return {node.id for node in nodes if isinstance(node, ast.Name) and node not in looked_at}
-
-
-_OF_DATA = frozenset({"shape", "size", "device", "dtype"})
+    return set[str]().union(*map(read_in, arguments))
 
 
 def _is_mere_argument(value: ast.expr) -> bool:
     """Tell whether a value is a variable under another name, and by its name no mode."""
     return isinstance(value, ast.Name) and MODE_NAME.search(value.id) is None
-
-
-def _names_in(expression: ast.expr) -> set[str]:
-    return {node.id for node in walk(expression) if isinstance(node, ast.Name)}
 
 
 def _follows_mode(method: FunctionInfo, value: ast.expr) -> bool:
@@ -292,7 +284,7 @@ def _is_decided_by_callers(method: FunctionInfo, name: str) -> bool:
 
 def _mentions(caller: FunctionInfo, value: ast.expr, names: set[str]) -> bool:
     """Tell whether a value is made of one of `names`, itself or through a variable."""
-    mentioned = _names_in(value)
+    mentioned = names_in(value)
     return not names.isdisjoint(mentioned) or any(
         variable in mentioned and any(isinstance(node, ast.Name) and node.id in names for node in walk(given))
         for variable, given in assignments(caller)

@@ -25,7 +25,7 @@ from modellint.static.naming import is_test_module
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.callers import scopes_mentioning
 from modellint.static.project.facts import called_name, parameters, taken
-from modellint.static.project.names import last_name
+from modellint.static.project.names import last_name, names_in
 from modellint.static.project.trees import walk
 
 
@@ -211,7 +211,7 @@ def _on_purpose(context: FileContext, scope: FunctionInfo) -> bool:
 def _is_for_any_caller(context: FileContext, scope: FunctionInfo, chance: ast.expr | None) -> bool:
     """Tell whether a function drops what it is asked to, and no module in sight calls it: an augmentation."""
     given = {argument.arg for argument, _ in parameters(scope)}
-    names = {node.id for node in walk(chance) if isinstance(node, ast.Name)} if chance is not None else set()
+    names = names_in(chance) if chance is not None else set()
     if scope.cls is not None or names.isdisjoint(given):
         return False
     callers = scopes_mentioning(context.project, f"{scope.name}(", context.module.path)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from modellint.static.guards import assignments, bindings, own, path_to, values_bound, values_of, walk_own
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import parameters
-from modellint.static.project.names import last_name
+from modellint.static.project.names import last_name, names_in
 from modellint.static.project.trees import walk
 
 _POSITIVE = frozenset({"exp", "exp_", "softplus"})
@@ -80,13 +80,13 @@ def _follows_input(forward: FunctionInfo, chance: ast.expr) -> bool:
         return False
     computed = {argument.arg for argument, _ in parameters(forward)} - {forward.self_name}
     for statement in own(forward, ast.Assign, ast.AugAssign):
-        if not computed.isdisjoint(_read_in(statement.value)):
+        if not computed.isdisjoint(read_in(statement.value)):
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
             computed.update(map(ast.unparse, targets))
-    return not computed.isdisjoint(_read_in(chance))
+    return not computed.isdisjoint(read_in(chance))
 
 
-def _read_in(value: ast.expr) -> set[str]:
+def read_in(value: ast.expr) -> set[str]:
     """Return the names and attributes in an expression, but those of which only the size is asked."""
     sizes = {id(n.value) for n in walk(value) if isinstance(n, ast.Attribute) and n.attr in _SIZES}
     read = (node for node in walk(value) if isinstance(node, (ast.Name, ast.Attribute)) and id(node) not in sizes)
@@ -101,7 +101,7 @@ def _is_computed(method: FunctionInfo, chances: ast.expr) -> bool:
     bound = list(bindings(method))
     values, names = [chances], set[str]()
     for value in values:  # and what that was computed from
-        new = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)} - names
+        new = names_in(value) - names
         names |= new
         values += [given for name, given in bound if name in new]
     return any(_is_predicted(method, value) or _is_probability(value) for value in values)

@@ -25,7 +25,7 @@ from modellint.static.guards import own, values_of
 from modellint.static.narrowing import asked_for_modules, attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import parameters
-from modellint.static.project.names import last_name
+from modellint.static.project.names import last_name, names_in
 from modellint.static.project.trees import walk
 
 REGISTERS = frozenset({"add_module", "register_module", "register_parameter", "setattr", "__setattr__"})
@@ -170,7 +170,7 @@ class Holdings:
         if isinstance(value, ast.Name):
             inner = self.method.functions.get(value.id)
             if inner is not None and inner.node is not None:
-                read = {n.id for n in walk(inner.node) if isinstance(n, ast.Name)}
+                read = names_in(inner.node)
                 return "a function" if read & self.named else ""
             return self.local.get(value.id, "") if value.id not in self.registered else ""
         if isinstance(value, ast.IfExp):
@@ -184,7 +184,7 @@ class Holdings:
                 return ""  # a ModuleList plus a list is a ModuleList
             return self.container(value.left) or self.container(value.right)
         if isinstance(value, ast.Lambda):
-            inside = {n.id for n in walk(value.body) if isinstance(n, ast.Name)}
+            inside = names_in(value.body)
             mine = {argument.arg for argument in walk(value.args) if isinstance(argument, ast.arg)}
             return "a lambda" if (inside - mine) & self.named else ""
         if isinstance(value, ast.Call):

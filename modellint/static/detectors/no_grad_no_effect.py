@@ -110,7 +110,7 @@ def _is_built(context: FileContext, scope: FunctionInfo, owner: ast.expr) -> boo
     cls, classes = scope.cls, context.classes
     if isinstance(owner, ast.Name) and owner.id != scope.self_name:
         made = [value for name, value in assignments(scope) if name == owner.id]
-        return bool(made) and all(isinstance(v, ast.Call) and classes.constructs_module(scope, v) for v in made)
+        return bool(made) and all(isinstance(v, ast.Call) and classes.names_module(scope, v.func) for v in made)
     if cls is None or not classes.is_module(cls):
         return False
     if isinstance(owner, ast.Name):

@@ -88,7 +88,7 @@ class _ClassReader:
         That says nothing of what a list holds.
         """
         built = call.args[-1] if call.args else None
-        return isinstance(built, ast.Call) and self.context.classes.constructs_module(method, built)
+        return isinstance(built, ast.Call) and self.context.classes.names_module(method, built.func)
 
     def _mentioned_in_containers(self) -> set[str]:
         """Return what some ModuleList, ModuleDict or Sequential takes in, and what the class itself moves, by name."""

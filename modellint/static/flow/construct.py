@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from modellint.static import given
@@ -106,11 +106,15 @@ def construct(machine: Machine, symbol: ClassValue, args: Args, node: ast.Call, 
             state.heap[oid] = built = built._replace(weights=_weights_of_parts(machine, cls, built, state))
         if built.depends == UNKNOWN and machine.classes.dependence(cls).hangs_on:
             state.heap[oid] = built = _with_given(machine, built, state)
-        parts = (state.heap.find(part) for held in built.attrs.values() for part in held.refs)
-        switched = any(part is not None and EVAL in kinds(part.modes) for part in parts)
+        switched = any(EVAL in kinds(part.modes) for part in _objects(built.attrs.values(), state))
         if built.kind == MODEL and switched and machine.classes.dependence(cls).answer != YES:
             state.heap[oid] = built._replace(modes=built.modes | UNKNOWN_MODES)  # only its own flag may be left
     return value
+
+
+def _objects(values: Iterable[Value], state: State) -> list[Obj]:
+    """Return the objects that values are, of those that are still known."""
+    return [obj for value in values for oid in value.refs if (obj := state.heap.find(oid)) is not None]
 
 
 def _constants_of(machine: Machine, parameter: str, state: State) -> frozenset[Any] | None:
@@ -125,7 +129,7 @@ def _is_made_of_loaded_parts(machine: Machine, cls: ClassInfo, obj: Obj, state: 
     made = weights.of(cls)
     if made.fresh or made.may_load or not made.loads_parts:
         return False
-    parts = [part for held in obj.attrs.values() for oid in held.refs if (part := state.heap.find(oid)) is not None]
+    parts = _objects(obj.attrs.values(), state)
     networks = [part for part in parts if part.kind == MODEL and not is_mere_layer(part, weights)]
     return bool(networks) and all(part.weights == frozenset({LOADED}) for part in networks)
 
@@ -137,8 +141,7 @@ def _weights_of_parts(machine: Machine, cls: ClassInfo, obj: Obj, state: State) 
         return obj.weights
     found: set[str] = set()
     for name in machine.classes.parts_run(forward):
-        refs = obj.attrs[name].refs if name in obj.attrs else ()
-        parts = [part for oid in refs if (part := state.heap.find(oid)) is not None]
+        parts = _objects([obj.attrs[name]] if name in obj.attrs else [], state)
         networks = [part for part in parts if not is_mere_layer(part, machine.quiet.weights)]
         found.update(*(part.weights for part in networks))
         kept = machine.classes.kept_in(cls, name) if not parts and MODEL_NAME.match(name) else []
@@ -170,7 +173,7 @@ def _with_given(machine: Machine, obj: Obj, state: State) -> Obj:
     """Return a model that runs what it was given: it depends on the mode where one of its parts does, for sure or most
     likely."""
     for name, held in obj.attrs.items():
-        parts = [part for oid in held.refs if (part := state.heap.find(oid)) is not None]
+        parts = _objects([held], state)
         if parts and all(part.kind == MODEL and part.depends == YES for part in parts):
             return obj._replace(depends=YES, detail=f"{parts[0].detail or parts[0].how} in {name}")
         if parts and all(part.kind == MODEL and _tells_of_a_mode(machine, part) for part in parts):

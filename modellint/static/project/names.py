@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import re
 
+from modellint.static.project.trees import walk
+
 
 def last_name(node: ast.expr) -> str | None:
     """Return `c` for `c`, `a.b.c` and `a.b.c(...)`, None for anything else."""
@@ -13,6 +15,11 @@ def last_name(node: ast.expr) -> str | None:
     if type(node) is ast.Attribute:
         return node.attr
     return node.id if type(node) is ast.Name else None
+
+
+def names_in(tree: ast.AST) -> set[str]:
+    """Return the variables that stand anywhere in a piece of code: `a` and `b` of `a.x + f(b)`, and `f`."""
+    return {node.id for node in walk(tree) if isinstance(node, ast.Name)}
 
 
 def dotted_name(node: ast.expr) -> str | None:
