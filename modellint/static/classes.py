@@ -87,11 +87,12 @@ class Classes:
 
     def _of_class(self, cls: ClassInfo) -> Dependence:
         mine, outside = self.project.ancestry(cls)
+        module = any(map(self.is_module_name, outside))
         answers = []
         for base in outside:
             if self.knowledge.mode_dependent.get(base):
                 return Dependence(YES, base.rsplit(".", 1)[-1])
-            if (not self.is_module_name(base) and base not in WITHOUT_LAYERS) or base in given.CONTAINERS:
+            if (not self.is_module_name(base) and not _adds_methods(base, beside=module)) or base in given.CONTAINERS:
                 hints = is_named_for_an_architecture(base.rsplit(".", 1)[-1])
                 answers.append(Dependence(UNKNOWN, hints=hints))  # what it is filled with is not in the class
         init = self.project.method(cls, "__init__")
@@ -410,6 +411,14 @@ def _is_plain_value(method: FunctionInfo, value: ast.expr) -> bool:
 
 
 _LISTS = frozenset({"list", "tuple", "range", "sorted"})
+
+
+def _adds_methods(base: str, beside: bool) -> bool:
+    """Tell whether a base out of sight brings no layers: one of Python's own, or a mixin `beside` a module.
+
+    A mixin alone, such as `ModelMixin`, may well be the module itself.
+    """
+    return base in WITHOUT_LAYERS or first_part(base) in _OF_PYTHON or (beside and base.endswith("Mixin"))
 
 
 def first_part(dotted: str) -> str:

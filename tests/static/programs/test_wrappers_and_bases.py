@@ -140,3 +140,82 @@ TRAINER = """
 )
 def test_heirs_of_an_empty_class_may_depend_on_the_mode(lint: Lint, forward: str, after: str, mark: str) -> None:
     lint(TRAINER.replace("{FORWARD}", forward).replace("{AFTER}", after).replace("{MARK}", mark))
+
+
+BESIDE_A_MIXIN = """
+        import torch
+        from torch import nn
+        from hub import {BASE}
+
+        class Reader(nn.Module, {BASE}):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.{LAYER}
+
+            def forward(self, x):
+                return self.layer(x)
+
+        def predict(path, x):
+            reader = Reader()
+            reader.load_state_dict(torch.load(path, weights_only=True))
+            reader.train()
+            with torch.no_grad():
+                return reader(x).argmax(1).tolist(){MARK}
+"""
+
+
+@pytest.mark.parametrize(
+    ("base", "layer", "mark"),
+    [
+        ("HubMixin", "Linear(3, 2)", "  # ML101:info"),  # nothing in it depends on the mode today
+        ("HubMixin", "Dropout(0.5)", "  # ML101:error"),
+        ("Hub", "Linear(3, 2)", "  # ML101:error"),  # which may be a network with layers of its own
+    ],
+)
+def test_a_mixin_beside_a_module_brings_no_layers(lint: Lint, base: str, layer: str, mark: str) -> None:
+    lint(BESIDE_A_MIXIN.replace("{BASE}", base).replace("{LAYER}", layer).replace("{MARK}", mark))
+
+
+MEMORY = """
+        import torch
+        from huggingface_hub import PyTorchModelHubMixin
+        from torch import nn
+        from transformers import AutoModelForCausalLM
+
+        class Memory(nn.Module{BASES}):
+            def __init__(self, model):
+                super().__init__()
+                self.model = model
+
+            def forward(self, **batch):
+                return self.model(**batch)
+
+        def fit(loader, held_out):
+            model = Memory({MODEL})
+            optimizer = torch.optim.AdamW(model.parameters())
+            model.train()
+            for step, batch in enumerate(loader):
+                optimizer.zero_grad()
+                model(**batch).loss.backward(){MARK}
+                optimizer.step()
+                if step % 50 == 0:
+                    model.eval()
+                    with torch.no_grad():
+                        print(model(**held_out).loss.item())
+                    {AFTER}
+"""
+LANGUAGE_MODEL = 'AutoModelForCausalLM.from_pretrained("gpt2")'
+
+
+@pytest.mark.parametrize(
+    ("bases", "model", "after", "mark"),
+    [
+        ("", LANGUAGE_MODEL, "model.train()", ""),
+        (", PyTorchModelHubMixin", LANGUAGE_MODEL, "model.train()", ""),
+        (", PyTorchModelHubMixin", "nn.Linear(3, 2)", "pass", ""),
+        (", PyTorchModelHubMixin", LANGUAGE_MODEL, "pass", "  # ML103"),
+    ],
+)
+def test_what_a_wrapper_runs_tells_of_its_mode(lint: Lint, bases: str, model: str, after: str, mark: str) -> None:
+    program = MEMORY.replace("{BASES}", bases).replace("{MODEL}", model)
+    lint(program.replace("{AFTER}", after).replace("{MARK}", mark))
