@@ -20,6 +20,31 @@ def is_only_detached(function: FunctionInfo, call: ast.Call) -> bool:
     return reader.is_cut(call) and reader.has_cut
 
 
+def gives_no_graph(function: FunctionInfo) -> bool:
+    """Tell whether all that a function returns has left the graph: `return {"loss": loss.item(), "y": y.detach()}`."""
+    known: bool | None = function.memo.get(gives_no_graph)
+    if known is None:
+        returned = [node.value for node in own(function, ast.Return)]
+        known = bool(returned) and all(_has_no_graph(value) for value in returned)
+        function.memo[gives_no_graph] = known
+    return known
+
+
+def _has_no_graph(value: ast.expr | None) -> bool:
+    if isinstance(value, (ast.Tuple, ast.List)):
+        return all(map(_has_no_graph, value.elts))
+    if isinstance(value, ast.Dict):
+        return all(map(_has_no_graph, value.values))
+    if isinstance(value, ast.Call):
+        cuts = last_name(value.func) in _ENDS
+        return cuts or (isinstance(value.func, ast.Attribute) and _has_no_graph(value.func.value))
+    return value is not None and isinstance(value, ast.Constant)
+
+
+_ENDS = frozenset({"detach", "item", "tolist", "numpy", "float", "int", "len"})
+"""Functions and methods after which nothing can be differentiated."""
+
+
 class _Reader:
     """What a function does with its expressions."""
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from modellint.static.classes import first_part
 from modellint.static.flow import data
 from modellint.static.flow.machine import Machine, Statements
 from modellint.static.flow.state import State
 from modellint.static.flow.targets import assign
 from modellint.static.flow.values import NOTHING, Args, Value, join
-from modellint.static.flow.vocabulary import MODEL_NAME
+from modellint.static.flow.vocabulary import ESTIMATORS, MODEL_NAME
 from modellint.static.project import FunctionInfo
 from modellint.static.project.names import imported_by_text, last_name
 from modellint.static.project.trees import walk
@@ -31,13 +32,25 @@ def _assign(machine: Machine, node: ast.Assign, state: State) -> list[State]:
             data.accumulated(machine, node, ast.unparse(node.targets[0]), added, state, data.AVERAGED)
         )
     if value == NOTHING and isinstance(node.value, ast.Call) and any(map(_is_called_a_model, node.targets)):
-        value = machine.out_of_sight(node.value, Args(), state, writes=False)  # what made it was followed in vain
+        if not _makes_no_module(machine, node.value):
+            value = machine.out_of_sight(node.value, Args(), state, writes=False)  # what made it was followed in vain
     for target in node.targets:
         assign(machine, target, value, state)
     target = node.targets[0]
     if value.taint and isinstance(target, ast.Name) and not _is_read(machine.frame.function, target.id):
         machine.recorder.drop(machine.site(node.value), value.taint)
     return [state]
+
+
+def _makes_no_module(machine: Machine, call: ast.Call) -> bool:
+    """Tell whether a library whose models are no modules makes what `call` gives: `model = SVC()`.
+
+    What numpy picks from a list may be one.
+    """
+    made = machine.project.resolve_in(machine.frame.function, call.func)
+    if made is None or made.target is not None or last_name(call.func) == "choice":
+        return False
+    return first_part(made.dotted) in ESTIMATORS | {"numpy"}
 
 
 def _is_called_a_model(target: ast.expr) -> bool:

@@ -62,7 +62,8 @@ PREDICTIONS = {
 
 SETS_MODE = re.compile(
     r"eval|infer|freeze|unfreeze|set_mode|train_mode|setup|initiali[sz]e|fuse|to_test|"
-    r"prepare(?!_(\w+_)?(inputs?|labels?|batch(es)?|data|targets?|samples?|masks?|tokens?|images?|texts?|prompts?|latents?))",
+    r"prepare(?!_(\w+_)?(inputs?|labels?|batch(es)?|data|targets?|samples?|masks?|tokens?|images?|texts?|prompts?|latents?"
+    r"|vars?|variables?|tensors?|features?|arrays?|sequences?|sentences?|audio|noise|kwargs|args|hidden))",
     re.I,
 )
 """Names of functions out of sight that may set the mode of a model they are given."""
@@ -299,6 +300,21 @@ def trains_in_each_turn(machine: Machine) -> bool:
 COLLECTED, AVERAGED, METERED = "collected", "averaged", "metered"
 
 
+def _listed(machine: Machine, oid: int, what: str, state: State) -> Value:
+    """Return the list of the keys of a dict that is known as a whole, or that of its `items`."""
+    attrs: dict[str, Value] = {}
+    for key, value in state.heap[oid].attrs.items():
+        item = Value(consts=frozenset({key}))
+        if what == "items":
+            pair = machine.number(("item", oid, key))
+            state.heap[pair] = state.heap[oid]._replace(attrs={"0": item, "1": value}, how="list", name="")
+            item = Value(refs=frozenset({pair}))
+        attrs[str(len(attrs))] = item
+    holder = machine.number((what, oid))
+    state.heap[holder] = state.heap[oid]._replace(attrs=attrs, how="list", name="")
+    return Value(refs=frozenset({holder}))
+
+
 def container_method(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, state: State) -> Value:
     """Call a method of a list, tuple, set or dict."""
     obj = state.heap[oid]
@@ -324,6 +340,8 @@ def container_method(machine: Machine, oid: int, name: str, args: Args, node: as
         if known and str(known[0]) in obj.attrs:
             return obj.attrs[str(known[0])]
         return join_all(obj.attrs.values())
+    if name in ("items", "keys") and obj.how == "dict" and ELEMENT not in obj.attrs:
+        return _listed(machine, oid, name, state)
     if name == "items":
         pair = {"0": NOTHING, "1": join_all(obj.attrs.values())}
         inner_pair = machine.container(node, state, pair, "list")

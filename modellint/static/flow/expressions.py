@@ -15,6 +15,7 @@ from modellint.static.flow.values import (
     CONTAINER,
     ELEMENT,
     NOTHING,
+    ClassValue,
     Value,
     constant,
     cut_off,
@@ -35,6 +36,8 @@ def _attribute(machine: Machine, node: ast.Attribute, state: State) -> Value:
 
 def _subscript(machine: Machine, node: ast.Subscript, state: State) -> Value:
     owner, index = machine.eval(node.value, state), machine.eval(node.slice, state)
+    if _is_told_types(owner, index):
+        return owner
     if owner.taint and _is_old_item(node):
         machine.recorder.use(owner.taint, "number")
         return Value(taint=cut_off(owner.taint))
@@ -48,6 +51,12 @@ def _subscript(machine: Machine, node: ast.Subscript, state: State) -> Value:
         return found
     machine.recorder.use(index.taint, "prediction")  # it says which ones are picked
     return found.with_taint(cut_off(index.taint))
+
+
+def _is_told_types(owner: Value, index: Value) -> bool:
+    """Tell whether a generic class is told its types: `Checkpoint[Net](path)`. Of an Enum a text picks a member."""
+    classes = bool(owner.symbols) and all(isinstance(symbol, ClassValue) for symbol in owner.symbols)
+    return classes and not owner.refs and only_constant(index) is None
 
 
 def _slice(machine: Machine, node: ast.Subscript, owner: Value, state: State) -> Value | None:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from modellint.static.attributes import called_attributes
+from modellint.static.cutting import gives_no_graph
 from modellint.static.dependence import NO, YES
 from modellint.static.family import under_switch
 from modellint.static.flow import data, libraries
@@ -32,6 +33,7 @@ from modellint.static.flow.values import (
     Modes,
     Obj,
     Value,
+    cut_off,
     kinds,
 )
 from modellint.static.flow.vocabulary import GRAD_SWITCHES, MODEL_NAME, NO_MODEL_NAME
@@ -166,7 +168,8 @@ def forward(machine: Machine, oid: int, args: Args, node: ast.Call, state: State
             machine.recorder.use(frozenset({number}), "losses")
     state.heap[oid] = obj
     state.grad = saved
-    return data.result_of(machine, number, args, state)
+    result = data.result_of(machine, number, args, state)
+    return Value(taint=cut_off(result.taint)) if own is not None and gives_no_graph(own) else result
 
 
 def _wrapped_forwards(machine: Machine, obj: Obj, state: State) -> list[FunctionInfo]:
