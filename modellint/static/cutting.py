@@ -36,13 +36,15 @@ def _has_no_graph(value: ast.expr | None) -> bool:
     if isinstance(value, ast.Dict):
         return all(map(_has_no_graph, value.values))
     if isinstance(value, ast.Call):
-        cuts = last_name(value.func) in _ENDS
-        return cuts or (isinstance(value.func, ast.Attribute) and _has_no_graph(value.func.value))
+        if isinstance(value.func, ast.Attribute):
+            return value.func.attr in _ENDS or _has_no_graph(value.func.value)
+        return isinstance(value.func, ast.Name) and value.func.id in _NUMBERS
     return value is not None and isinstance(value, ast.Constant)
 
 
-_ENDS = frozenset({"detach", "item", "tolist", "numpy", "float", "int", "len"})
-"""Functions and methods after which nothing can be differentiated."""
+_ENDS = frozenset({"detach", "item", "tolist", "numpy"})
+"""Methods of a tensor after which nothing can be differentiated: `x.float()` is none of them, `float(x)` is."""
+_NUMBERS = frozenset({"float", "int", "len"})
 
 
 class _Reader:

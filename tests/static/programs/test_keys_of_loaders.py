@@ -104,6 +104,7 @@ SUMS = """
         ("return [loss.detach().cpu()]", "[0]", ""),
         ('return {"loss": loss, "n": 1}', '["loss"]', "  # ML204"),
         ("return loss", "", "  # ML204"),
+        ("return loss.float()", "", "  # ML204"),
     ],
 )
 def test_numbers_that_a_forward_gives_keep_no_graph(lint: Lint, gives: str, picked: str, mark: str) -> None:
