@@ -87,12 +87,13 @@ class Classes:
 
     def _of_class(self, cls: ClassInfo) -> Dependence:
         mine, outside = self.project.ancestry(cls)
-        module = any(map(self.is_module_name, outside))
+        forward = self.project.method(cls, "forward")
+        beside = any(map(self.is_module_name, outside)) and forward is not None and "super" not in forward.callees
         answers = []
         for base in outside:
             if self.knowledge.mode_dependent.get(base):
                 return Dependence(YES, base.rsplit(".", 1)[-1])
-            if (not self.is_module_name(base) and not _adds_methods(base, beside=module)) or base in given.CONTAINERS:
+            if (not self.is_module_name(base) and not _adds_methods(base, beside)) or base in given.CONTAINERS:
                 hints = is_named_for_an_architecture(base.rsplit(".", 1)[-1])
                 answers.append(Dependence(UNKNOWN, hints=hints))  # what it is filled with is not in the class
         init = self.project.method(cls, "__init__")
@@ -414,9 +415,9 @@ _LISTS = frozenset({"list", "tuple", "range", "sorted"})
 
 
 def _adds_methods(base: str, beside: bool) -> bool:
-    """Tell whether a base out of sight brings no layers: one of Python's own, or a mixin `beside` a module.
+    """Tell whether a base out of sight brings no layers: one of Python's own, or a mixin `beside` a module in sight.
 
-    A mixin alone, such as `ModelMixin`, may well be the module itself.
+    A mixin alone, such as `ModelMixin`, may well be the module itself, or have the `forward` that is asked for.
     """
     return base in WITHOUT_LAYERS or first_part(base) in _OF_PYTHON or (beside and base.endswith("Mixin"))
 

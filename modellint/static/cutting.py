@@ -25,21 +25,26 @@ def gives_no_graph(function: FunctionInfo) -> bool:
     known: bool | None = function.memo.get(gives_no_graph)
     if known is None:
         returned = [node.value for node in own(function, ast.Return)]
-        known = bool(returned) and all(_has_no_graph(value) for value in returned)
+        yields = any(True for _ in own(function, ast.Yield, ast.YieldFrom))
+        known = bool(returned) and not yields and all(_has_no_graph(value, function.self_name) for value in returned)
         function.memo[gives_no_graph] = known
     return known
 
 
-def _has_no_graph(value: ast.expr | None) -> bool:
+def _has_no_graph(value: ast.expr | None, me: str | None) -> bool:
     if isinstance(value, (ast.Tuple, ast.List)):
-        return all(map(_has_no_graph, value.elts))
+        return all(_has_no_graph(item, me) for item in value.elts)
     if isinstance(value, ast.Dict):
-        return all(map(_has_no_graph, value.values))
+        return all(_has_no_graph(item, me) for item in value.values)
     if isinstance(value, ast.Call):
-        if isinstance(value.func, ast.Attribute):
-            return value.func.attr in _ENDS or _has_no_graph(value.func.value)
-        return isinstance(value.func, ast.Name) and value.func.id in _NUMBERS
-    return value is not None and isinstance(value, ast.Constant)
+        func = value.func
+        if not isinstance(func, ast.Attribute):
+            return isinstance(func, ast.Name) and func.id in _NUMBERS
+        if isinstance(func.value, ast.Name) and func.value.id == me:
+            return False  # a method of its own, by whatever name
+        computes = any(not isinstance(given, ast.Constant) for given in value.args)
+        return func.attr in _ENDS or (not computes and _has_no_graph(func.value, me))
+    return isinstance(value, ast.Constant)
 
 
 _ENDS = frozenset({"detach", "item", "tolist", "numpy"})

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from modellint.static.flow.events import Event
 from modellint.static.flow.frames import call_at
+from modellint.static.flow.vocabulary import PHASE
 from modellint.static.guards import own
 from modellint.static.naming import snake
 from modellint.static.project import FunctionInfo
@@ -16,11 +17,6 @@ from modellint.static.project.trees import walk
 
 NAME = re.compile(r"(^|_)(test|val|valid|validation|eval|evaluation|dev|h[oe]ld_?out)\w*?(_|$)")
 """Names of data for evaluation, and of what hands it out."""
-
-PHASE = re.compile(
-    r"^(val|valid|validate|validation|test|testing|eval|evaluate|evaluation|dev|infer|inference|predict)$"
-)
-"""What the part of the work is called that is no training."""
 
 _INPUT = re.compile(
     r"^(x|xs|inputs?|data|images?|imgs?|features?|samples?|batch)_(test|valid|val|validation|eval)$|"

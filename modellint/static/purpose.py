@@ -10,6 +10,7 @@ from itertools import pairwise
 from modellint.static import held_out
 from modellint.static.flow.events import CallSite, Event
 from modellint.static.flow.frames import call_at
+from modellint.static.flow.vocabulary import PHASE
 from modellint.static.guards import bindings, conditions, own, path_to, walk_own
 from modellint.static.naming import is_test_module, snake, speaks_of_inference, speaks_of_loss_alone
 from modellint.static.project import FunctionInfo
@@ -111,7 +112,7 @@ def _asks_for_inference(step: CallSite) -> bool | None:
         if isinstance(value, ast.Subscript):  # `loaders["val"]`
             value = value.slice
         if isinstance(value, ast.Constant) and isinstance(value.value, str):
-            name, wanted = value.value.lower(), held_out.PHASE
+            name, wanted = value.value.lower(), PHASE
         else:
             name, wanted = snake(last_name(value) or ""), held_out.NAME
         if _TRAINS.search(name):

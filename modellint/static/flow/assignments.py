@@ -50,7 +50,11 @@ def _makes_no_module(machine: Machine, call: ast.Call) -> bool:
     made = machine.project.resolve_in(machine.frame.function, call.func)
     if made is None or made.target is not None or last_name(call.func) == "choice":
         return False
-    return first_part(made.dotted) in ESTIMATORS | {"numpy"}
+    return first_part(made.dotted) in _WITHOUT_MODULES
+
+
+_WITHOUT_MODULES = ESTIMATORS | {"numpy"}
+"""Packages that make no modules of torch."""
 
 
 def _is_called_a_model(target: ast.expr) -> bool:

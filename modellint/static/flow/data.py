@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Collection
 
 from modellint.static.flow.events import ACCUMULATE, FORWARD, Event
 from modellint.static.flow.handed import run_callbacks
@@ -41,7 +42,7 @@ from modellint.static.flow.values import (
     perhaps_cut_off,
     surely_live,
 )
-from modellint.static.flow.vocabulary import KEEPS_GRAPH, is_metric
+from modellint.static.flow.vocabulary import KEEPS_GRAPH, PHASE, is_metric
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import taken
 from modellint.static.project.names import last_name
@@ -63,7 +64,7 @@ PREDICTIONS = {
 SETS_MODE = re.compile(
     r"eval|infer|freeze|unfreeze|set_mode|train_mode|setup|initiali[sz]e|fuse|to_test|"
     r"prepare(?!_(\w+_)?(inputs?|labels?|batch(es)?|data|targets?|samples?|masks?|tokens?|images?|texts?|prompts?|latents?"
-    r"|vars?|variables?|tensors?|features?|arrays?|sequences?|sentences?|audio|noise|kwargs|args|hidden))",
+    r"|(vars?|variables?|tensors?|features?|arrays?|sequences?|sentences?|audio|noise|kwargs|args|hidden)$))",
     re.I,
 )
 """Names of functions out of sight that may set the mode of a model they are given."""
@@ -300,8 +301,17 @@ def trains_in_each_turn(machine: Machine) -> bool:
 COLLECTED, AVERAGED, METERED = "collected", "averaged", "metered"
 
 
+def _are_phases(keys: Collection[str]) -> bool:
+    """Tell whether the keys of a dict say which of its values is trained with, and which ones are held out."""
+    trained = [key for key in keys if _TRAINING.match(key)]
+    return 0 < len(trained) < len(keys) and all(key in trained or PHASE.match(key) for key in keys)
+
+
+_TRAINING = re.compile(r"train(ing)?$")
+
+
 def _listed(machine: Machine, oid: int, what: str, state: State) -> Value:
-    """Return the list of the keys of a dict that is known as a whole, or that of its `items`."""
+    """Return the list of the keys of a dict whose keys are phases, or that of its `items`."""
     attrs: dict[str, Value] = {}
     for key, value in state.heap[oid].attrs.items():
         item = Value(consts=frozenset({key}))
@@ -340,7 +350,7 @@ def container_method(machine: Machine, oid: int, name: str, args: Args, node: as
         if known and str(known[0]) in obj.attrs:
             return obj.attrs[str(known[0])]
         return join_all(obj.attrs.values())
-    if name in ("items", "keys") and obj.how == "dict" and ELEMENT not in obj.attrs:
+    if name in ("items", "keys") and obj.how == "dict" and _are_phases(obj.attrs):
         return _listed(machine, oid, name, state)
     if name == "items":
         pair = {"0": NOTHING, "1": join_all(obj.attrs.values())}

@@ -23,6 +23,7 @@ from modellint.static.flow.values import (
     join_all,
     only_constant,
 )
+from modellint.static.project.callers import last_name_of
 from modellint.static.project.names import last_name
 
 
@@ -36,7 +37,7 @@ def _attribute(machine: Machine, node: ast.Attribute, state: State) -> Value:
 
 def _subscript(machine: Machine, node: ast.Subscript, state: State) -> Value:
     owner, index = machine.eval(node.value, state), machine.eval(node.slice, state)
-    if _is_told_types(owner, index):
+    if _is_told_types(machine, owner):
         return owner
     if owner.taint and _is_old_item(node):
         machine.recorder.use(owner.taint, "number")
@@ -53,10 +54,13 @@ def _subscript(machine: Machine, node: ast.Subscript, state: State) -> Value:
     return found.with_taint(cut_off(index.taint))
 
 
-def _is_told_types(owner: Value, index: Value) -> bool:
-    """Tell whether a generic class is told its types: `Checkpoint[Net](path)`. Of an Enum a text picks a member."""
-    classes = bool(owner.symbols) and all(isinstance(symbol, ClassValue) for symbol in owner.symbols)
-    return classes and not owner.refs and only_constant(index) is None
+def _is_told_types(machine: Machine, owner: Value) -> bool:
+    """Tell whether what is asked for an item is a generic class, which is told its types: `Checkpoint[Net](path)`."""
+    classes = [symbol.cls for symbol in owner.symbols if isinstance(symbol, ClassValue)]
+    if not classes or len(classes) < len(owner.symbols):
+        return False
+    outside = (machine.project.ancestry(cls)[1] for cls in classes)
+    return all("Generic" in map(last_name_of, bases) for bases in outside)
 
 
 def _slice(machine: Machine, node: ast.Subscript, owner: Value, state: State) -> Value | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -12,8 +11,6 @@ from modellint.static.flow.machine import Machine, Statements
 from modellint.static.flow.state import State, agree
 from modellint.static.flow.targets import assign, elements, iterate, variable_key
 from modellint.static.flow.values import CONTAINER, Value, only_constant
-from modellint.static.project.names import last_name
-from modellint.static.project.trees import walk
 
 
 def _for(machine: Machine, node: ast.For | ast.AsyncFor, state: State) -> list[State]:
@@ -31,8 +28,6 @@ def _for(machine: Machine, node: ast.For | ast.AsyncFor, state: State) -> list[S
 
 def _turns(machine: Machine, node: ast.For | ast.AsyncFor, iterable: Value, state: State) -> list[State]:
     items = elements(machine, node.iter, iterable, state)
-    if items is None:
-        items = _phases(node)
     if items is not None:
         return _unrolled(machine, node, items, state)
 
@@ -44,34 +39,6 @@ def _turns(machine: Machine, node: ast.For | ast.AsyncFor, iterable: Value, stat
             _empty(machine, rewritten, current)
 
     return _laps(machine, node, state, bind_next)
-
-
-def _phases(node: ast.For | ast.AsyncFor) -> list[Value] | None:
-    """Return the keys that a loop over loaders out of sight tells apart: `for phase in loaders: if phase == "train":`.
-
-    One more key stands for all others: data that is held out.
-    """
-    held = node.iter.func if isinstance(node.iter, ast.Call) and not node.iter.args else node.iter
-    if not isinstance(node.target, ast.Name) or not isinstance(held, (ast.Name, ast.Attribute)):
-        return None
-    if held is not node.iter and last_name(held) != "keys":
-        return None
-    asked = (inner for statement in node.body for inner in walk(statement) if isinstance(inner, ast.Compare))
-    named = {_named(compare, node.target.id) for compare in asked} - {None}
-    if not any(_TRAINING.match(str(name)) for name in named):
-        return None
-    return [Value(consts=frozenset({name})) for name in sorted(map(str, named))] + [Value(consts=frozenset({_OTHER}))]
-
-
-def _named(compare: ast.Compare, variable: str) -> object:
-    """Return the text that a condition asks a variable to be, or not to be."""
-    left, right = compare.left, compare.comparators[0]
-    equals = isinstance(compare.ops[0], (ast.Eq, ast.NotEq)) and isinstance(left, ast.Name) and left.id == variable
-    return right.value if equals and isinstance(right, ast.Constant) and isinstance(right.value, str) else None
-
-
-_TRAINING = re.compile(r"train", re.I)
-_OTHER = "val"
 
 
 def _rewritten(node: ast.For | ast.AsyncFor) -> ast.Name | None:
@@ -118,9 +85,9 @@ def _unrolled(machine: Machine, node: ast.For | ast.AsyncFor, items: list[Value]
 
 
 def _key_of(item: Value, state: State) -> Value:
-    """Return what tells an element from the others: itself, or the first of a pair, as `items()` of a dict gives."""
-    pairs = [obj for oid in item.refs if (obj := state.heap[oid]).kind == CONTAINER and len(obj.attrs) == 2]
-    return pairs[0].attrs.get("0", item) if len(pairs) == len(item.refs) == 1 else item
+    """Return what tells an element from the others: itself, or the first of a row, as of the pairs of a dict."""
+    rows = [obj for oid in item.refs if (obj := state.heap[oid]).kind == CONTAINER]
+    return rows[0].attrs.get("0", item) if len(rows) == len(item.refs) == 1 else item
 
 
 def _while(machine: Machine, node: ast.While, state: State) -> list[State]:

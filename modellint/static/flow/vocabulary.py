@@ -67,6 +67,11 @@ FORWARD_METHOD = re.compile(
 )
 """Methods of a model out of sight that run it, by their names."""
 
+PHASE = re.compile(
+    r"^(val|valid|validate|validation|test|testing|eval|evaluate|evaluation|dev|infer|inference|predict)$"
+)
+"""What the part of the work is called that is no training."""
+
 LOSS_METHOD = re.compile(
     r"^_?((get|compute|calculate|calc|forward|batch|val|validation|eval|test)_)?(loss(es)?|nll|elbo)$"
 )

@@ -46,25 +46,54 @@ def fit(loaders: str, loop: str, loader: str, switch: str, mark: str, test: str 
     return program.replace("{MODE}", MODE).replace("{MARK}", mark)
 
 
-@pytest.mark.parametrize("loop", ["phase in loaders.keys()", "phase in loaders", "phase, loader in loaders.items()"])
+@pytest.mark.parametrize(
+    "loop", ["phase in loaders.keys()", "phase, loader in loaders.items()", "phase, loader in pairs"]
+)
 @pytest.mark.parametrize(("switch", "mark"), [(SWITCH, ""), ("print(phase)", "  # ML101")])
-@pytest.mark.parametrize("known", [True, False])
-def test_a_loop_over_loaders_trains_with_one_of_them(
-    lint: Lint, loop: str, switch: str, mark: str, known: bool
-) -> None:
-    loader = "loader" if "items" in loop else "loaders[phase]"
-    if "items" in loop and not known:
-        mark = ""  # what the pairs of a dict out of sight are is not told apart
-    program = fit("train, valid" if known else "loaders", loop, loader, switch, mark)
-    if known:
-        made = 'loaders = {"train": train, "valid": valid}'
-        program = program.replace("net = Net()", f"net = Net(); {made}")
-    lint(program)
+def test_a_loop_over_loaders_trains_with_one_of_them(lint: Lint, loop: str, switch: str, mark: str) -> None:
+    program = fit("train, valid", loop, "loader" if "loader in" in loop else "loaders[phase]", switch, mark)
+    made = 'loaders = {"train": train, "valid": valid}'
+    if "pairs" in loop:
+        made = 'pairs = [("train", train), ("valid", valid)]'
+    lint(program.replace("net = Net()", f"net = Net(); {made}"))
 
 
-def test_a_loop_that_asks_for_no_training_says_nothing_of_phases(lint: Lint) -> None:
-    program = fit("loaders", "phase in loaders.keys()", "loaders[phase]", "print(phase)", "", 'phase != "test"')
-    lint(program.replace(MODE, "torch.enable_grad()"))
+TURNS = """
+        import torch
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layers = nn.Sequential(nn.Linear(3, 2), nn.Dropout(0.5))
+
+            def forward(self, x):
+                return self.layers(x)
+
+        def predict(a, b):
+            net = Net()
+            net.load_state_dict(torch.load("net.pt", weights_only=True))
+            for phase, data in {DICT}.items():
+                if {TEST}:
+                    net.eval()
+                with torch.no_grad():
+                    for x in data:
+                        print(net(x).argmax(1).tolist())
+"""
+
+
+@pytest.mark.parametrize(
+    ("keys", "test"),
+    [
+        ("{0: a, 1: b}", "phase == 0"),  # keys that are no texts
+        ("{False: a, True: b}", "not phase"),
+        ("{'a': a, 'b': b}", "phase == 'a'"),  # keys that name no phases: other code may know more of them
+        ("{'train': a, 'b': b}", "phase == 'train'"),
+        ("{'train': a, 'val': b}", "phase == 'train'"),
+    ],
+)
+def test_other_keys_are_not_told_apart(lint: Lint, keys: str, test: str) -> None:
+    lint(TURNS.replace("{DICT}", keys).replace("{TEST}", test))
 
 
 SUMS = """
@@ -82,6 +111,9 @@ SUMS = """
                 loss.backward(retain_graph=True)
                 optimizer.step()
                 {GIVES}
+
+            def item(self, loss):
+                return loss
 
         def fit(loader):
             model = Critic()
@@ -102,6 +134,8 @@ SUMS = """
         ("return loss.detach(), len(x)", "[0]", ""),
         ("return float(loss)", "", ""),
         ("return [loss.detach().cpu()]", "[0]", ""),
+        ("return loss.detach().mul(self.layer.weight)", "", "  # ML204"),
+        ("return self.item(loss)", "", "  # ML204"),
         ('return {"loss": loss, "n": 1}', '["loss"]', "  # ML204"),
         ("return loss", "", "  # ML204"),
         ("return loss.float()", "", "  # ML204"),
@@ -180,6 +214,8 @@ READER = """
     [
         ("prepare_mode", ""),  # it may have called eval()
         ("prepare", ""),
+        ("prepare_variant", ""),
+        ("prepare_feature_extractor", ""),
         ("prepare_vars", "  # ML101"),
         ("prepare_decoder_features", "  # ML101"),
     ],
@@ -225,5 +261,10 @@ GENERIC = """
 @pytest.mark.parametrize("types", ["", "[Net]", "['Net']"])
 @pytest.mark.parametrize(("ready", "mark"), [(".eval()", ""), ("", "  # ML101")])
 def test_a_generic_class_is_told_its_types(lint: Lint, types: str, ready: str, mark: str) -> None:
-    mark = "" if "'" in types else mark  # which may be a member of an Enum
     lint(GENERIC.replace("{READY}", ready).replace("{TYPES}", types).replace("{MARK}", mark))
+
+
+def test_a_class_that_gives_items_of_its_own_is_not_told_types(lint: Lint) -> None:
+    item = "def __class_getitem__(cls, name):\n                return Ready(name)\n\n            def __init__"
+    program = GENERIC.replace("(Generic[T])", "").replace("def __init__(self, path)", f"{item}(self, path)")
+    lint(program.replace("{READY}", "").replace("{TYPES}", "[Net]").replace("{MARK}", ""))

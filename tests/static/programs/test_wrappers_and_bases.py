@@ -143,17 +143,19 @@ def test_heirs_of_an_empty_class_may_depend_on_the_mode(lint: Lint, forward: str
 
 
 BESIDE_A_MIXIN = """
+        import collections.abc
+
         import torch
         from torch import nn
-        from hub import {BASE}
+        from hub import Hub, HubMixin
 
-        class Reader(nn.Module, {BASE}):
+        class Reader({BASES}):
             def __init__(self):
                 super().__init__()
                 self.layer = nn.{LAYER}
 
             def forward(self, x):
-                return self.layer(x)
+                return {FORWARD}(x)
 
         def predict(path, x):
             reader = Reader()
@@ -165,15 +167,19 @@ BESIDE_A_MIXIN = """
 
 
 @pytest.mark.parametrize(
-    ("base", "layer", "mark"),
+    ("bases", "layer", "forward", "mark"),
     [
-        ("HubMixin", "Linear(3, 2)", "  # ML101:info"),  # nothing in it depends on the mode today
-        ("HubMixin", "Dropout(0.5)", "  # ML101:error"),
-        ("Hub", "Linear(3, 2)", "  # ML101:error"),  # which may be a network with layers of its own
+        ("nn.Module, HubMixin", "Linear(3, 2)", "self.layer", "  # ML101:info"),  # nothing in it depends on the mode
+        ("nn.Module, collections.abc.Hashable", "Linear(3, 2)", "self.layer", "  # ML101:info"),
+        ("nn.Module, HubMixin", "Dropout(0.5)", "self.layer", "  # ML101:error"),
+        ("nn.Module, Hub", "Linear(3, 2)", "self.layer", "  # ML101:error"),  # which may have layers of its own
+        ("HubMixin", "Linear(3, 2)", "self.layer", "  # ML101:error"),  # which must be a module itself
+        ("HubMixin, nn.Module", "Linear(3, 2)", "super().forward", "  # ML101:error"),
     ],
 )
-def test_a_mixin_beside_a_module_brings_no_layers(lint: Lint, base: str, layer: str, mark: str) -> None:
-    lint(BESIDE_A_MIXIN.replace("{BASE}", base).replace("{LAYER}", layer).replace("{MARK}", mark))
+def test_a_mixin_beside_a_module_brings_no_layers(lint: Lint, bases: str, layer: str, forward: str, mark: str) -> None:
+    program = BESIDE_A_MIXIN.replace("{BASES}", bases).replace("{LAYER}", layer).replace("{FORWARD}", forward)
+    lint(program.replace("{MARK}", mark))
 
 
 MEMORY = """
