@@ -5,19 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.static.conftest import Lint
+from tests.static.programs.networks import NET
 
-FIT = """
-        import torch
-        from torch import nn
-
-        class Net(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.layers = nn.Sequential(nn.Linear(3, 2), nn.Dropout(0.5))
-
-            def forward(self, x):
-                return self.layers(x)
-
+FIT = (
+    NET
+    + """
         def fit({LOADERS}, epochs):
             net = Net()
             optimizer = torch.optim.Adam(net.parameters(), lr=0.1)
@@ -36,6 +28,7 @@ FIT = """
                     print(phase, total)
             torch.save(net.state_dict(), "net.pt")
 """
+)
 SWITCH = "net.train(phase == 'train')"
 MODE = 'torch.set_grad_enabled(phase == "train")'
 
@@ -58,18 +51,9 @@ def test_a_loop_over_loaders_trains_with_one_of_them(lint: Lint, loop: str, swit
     lint(program.replace("net = Net()", f"net = Net(); {made}"))
 
 
-TURNS = """
-        import torch
-        from torch import nn
-
-        class Net(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.layers = nn.Sequential(nn.Linear(3, 2), nn.Dropout(0.5))
-
-            def forward(self, x):
-                return self.layers(x)
-
+TURNS = (
+    NET
+    + """
         def predict(a, b):
             net = Net()
             net.load_state_dict(torch.load("net.pt", weights_only=True))
@@ -80,6 +64,7 @@ TURNS = """
                     for x in data:
                         print(net(x).argmax(1).tolist())
 """
+)
 
 
 @pytest.mark.parametrize(
@@ -224,21 +209,12 @@ def test_what_prepares_variables_sets_no_mode(lint: Lint, prepare: str, mark: st
     lint(READER.replace("{PREPARE}", prepare).replace("{MARK}", mark))
 
 
-GENERIC = """
+GENERIC = (
+    NET
+    + """
         from typing import Generic, TypeVar
 
-        import torch
-        from torch import nn
-
         T = TypeVar("T")
-
-        class Net(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.layers = nn.Sequential(nn.Linear(3, 2), nn.Dropout(0.5))
-
-            def forward(self, x):
-                return self.layers(x)
 
         class Checkpoint(Generic[T]):
             def __init__(self, path):
@@ -256,6 +232,7 @@ GENERIC = """
 
         main(torch.zeros(3))
 """
+)
 
 
 @pytest.mark.parametrize("types", ["", "[Net]", "['Net']"])
