@@ -24,6 +24,9 @@ from modellint.runtime.probes.result import FAILED, PASSED, SKIPPED, ProbeResult
 from modellint.runtime.probes.tape import Tape
 from modellint.runtime.probes.tree import leaves, rebuilt
 
+_MORE = 30
+"""So many times eager's own error in single precision a backend's may be where rounding grows on the way."""
+
 
 class Unavailable(Exception):
     """The backend is not here, or cannot take the model; the message is one line."""
@@ -81,7 +84,9 @@ def compare_backend(bench: Bench, name: str, prepare: Prepare) -> ProbeResult:
     except OutOfTime:
         parting = Parting()
     if parting.culprits and all(culprit.inherited > 0 for culprit in parting.culprits):
-        return replace(result, reason="rounding that grows from operation to operation", cause="reduction order")
+        measure = partial(_errors_compared, bench, _plain(reference), _plain(other))
+        if is_rounding(bench, measure, _MORE) is not False:
+            return replace(result, reason="rounding that grows from operation to operation", cause="reduction order")
     return replace(
         result,
         verdict=FAILED,
@@ -98,6 +103,19 @@ def _run(bench: Bench, prepare: Prepare) -> tuple[Prepared, Any]:
         prepared = prepare(bench)
     with preserved(bench.model, copies=True):
         return prepared, bench.call(lambda run: prepared.call(run.args, run.kwargs), compiled=True)
+
+
+def _errors_compared(bench: Bench, reference: list[Any], other: list[Any], run: Run) -> Difference:
+    """Return how many times as far as eager's the answer of a backend is from the one in double precision."""
+    exact = _plain(run(bench.subject.args, bench.subject.kwargs))
+    trios = [trio for trio in zip(exact, reference, other, strict=True) if _is_floating(trio[1])]  # no labels
+    exact = [a.to(b.dtype) for a, b, _ in trios]
+    own, others = (difference(exact, side) for side in ([b for _, b, _ in trios], [c for _, _, c in trios]))
+    return replace(others, relative=others.relative / max(own.relative, torch.finfo(torch.float32).eps))
+
+
+def _is_floating(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.is_floating_point()
 
 
 def _across(bench: Bench, device: str, run: Run) -> Difference:

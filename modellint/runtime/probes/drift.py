@@ -70,7 +70,9 @@ def part(bench: Bench, pair: Callable[[Tape, Callable[[], Tape]], bool], limit: 
     if 1 < len(guilty) <= _SUSPECTS:
         guilty = [key for key in guilty if attempt(_all_but(key))[1]] or guilty[:1]
     culprits = [
-        Culprit(entry.name, entry.module, entry.site, entry.inherited, entry.error, entry.stale, _why(entry))
+        Culprit(
+            entry.name, entry.module, entry.site, entry.inherited, entry.error, entry.stale, _why(entry), entry.draws
+        )
         for entry in (found[key] for key in guilty)
     ]
     if not culprits and (entry := plain.branch()) is not None:

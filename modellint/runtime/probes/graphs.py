@@ -95,7 +95,8 @@ def _first(before: Sequence[Entry], after: Sequence[Entry], limit: float) -> lis
     names = [before[index].name for index in first], [after[index].name for index in second]
     twins: dict[int, int] = {}
     for left, right, size in SequenceMatcher(None, names[0], names[1], autojunk=False).get_matching_blocks():
-        twins |= {second[right + step]: first[left + step] for step in range(size)}
+        pairs = ((second[right + step], first[left + step]) for step in range(size))
+        twins |= {new: old for new, old in pairs if _shapes(after[new]) == _shapes(before[old])}
     known = {left: right for right, left in twins.items()}
     errors: dict[int, float] = {}
     found: dict[tuple[str, int | None], Culprit] = {}
@@ -106,6 +107,8 @@ def _first(before: Sequence[Entry], after: Sequence[Entry], limit: float) -> lis
         errors[index] = _error(twin, entry, inherited)
         if errors[index] > limit >= inherited and len(found) < _MOST:
             left_out = _strangers(before, known, before[twins[index]]) if index in twins else []
+            if twin is not None and _same_inputs(before, after, twin, entry, limit):
+                strange, left_out = [], []  # they came to the same by other ways
             blamed = after[min(strange)] if strange else before[min(left_out)] if left_out else entry
             site = blamed.site if blamed.site is not None or twin is None else twin.site
             module = blamed.module or (twin.module if twin is not None else "")
@@ -119,6 +122,17 @@ def _first(before: Sequence[Entry], after: Sequence[Entry], limit: float) -> lis
         for entry in alone[:1]:
             found[entry.name, entry.site] = Culprit(entry.name, entry.module, entry.site, why=_ONE_SIDED)
     return list(found.values())[:1]
+
+
+def _same_inputs(before: Sequence[Entry], after: Sequence[Entry], twin: Entry, entry: Entry, limit: float) -> bool:
+    """Tell whether an operation read the same in both runs, whatever that was made by."""
+    pairs = zip(twin.parents, entry.parents, strict=False)
+    same = [_error(before[old], after[new], math.inf) <= limit for old, new in pairs]
+    return len(twin.parents) == len(entry.parents) and bool(same) and all(same)
+
+
+def _shapes(entry: Entry) -> list[Any]:
+    return [None if value is None else value.shape for value in entry.values]
 
 
 def _computes(entry: Entry) -> bool:

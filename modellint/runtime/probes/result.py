@@ -21,7 +21,7 @@ class Culprit:
     """The operation at which a difference comes into being.
 
     `site` indexes `Trace.sites`. `inherited` is the relative error of its inputs, `own` that of its result. `stale`:
-    it reads state of the model that was another one in the reference.
+    it reads state of the model that was another one in the reference. `draws`: it draws random numbers.
     """
 
     op: str
@@ -31,6 +31,7 @@ class Culprit:
     own: float = 0.0
     stale: bool = False
     why: str = ""
+    draws: bool = False
 
 
 @dataclass(frozen=True, slots=True)

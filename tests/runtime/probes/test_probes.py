@@ -296,7 +296,23 @@ class AddsAtTheEnd(nn.Module):
         return x
 
 
-@pytest.mark.parametrize("cls", [Adds, AddsAtTheEnd])
+class DiffersBehindAnotherWay(nn.Module):
+    """The first way is another one for the compiler, with the same numbers but for rounding; the second is wrong."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(4, 64), nn.Linear(64, 4)
+        nn.init.normal_(self.first.weight)
+
+    def forward(self, x: Any) -> Any:
+        parts = (x,) if torch.compiler.is_compiling() else x.split(1)
+        x = torch.cat([self.first(part) for part in parts])
+        kind = "tanh" if torch.compiler.is_compiling() else "none"
+        x = nn.functional.gelu(x, approximate=kind)  # only eager is right
+        return self.second(x)
+
+
+@pytest.mark.parametrize("cls", [Adds, AddsAtTheEnd, DiffersBehindAnotherWay])
 @pytest.mark.parametrize("name", ["export", "aot_eager"])
 def test_a_line_that_only_eager_runs_is_found(name: str, cls: Any) -> None:
     sites = SiteTable((ROOT,))
@@ -309,6 +325,16 @@ def test_a_line_that_only_eager_runs_is_found(name: str, cls: Any) -> None:
     row = start + next(offset for offset, line in enumerate(lines) if "only eager" in line)
     assert found.verdict == FAILED, found
     assert [sites.sites[culprit.site].frame.row for culprit in found.culprits if culprit.site is not None] == [row]
+
+
+def test_random_numbers_fall_otherwise_in_another_layout() -> None:
+    class Drops(nn.Module):
+        def forward(self, x: Any) -> Any:
+            return nn.functional.dropout(x.cos(), 0.5, training=True)
+
+    found = results(Drops(), (torch.randn(2, 6, 8),), "layout")["layout"]
+
+    assert (found.verdict, "random numbers" in found.reason) == (VACUOUS, True), found
 
 
 def test_the_line_that_reads_the_number_of_threads_is_found() -> None:
