@@ -20,6 +20,7 @@ from modellint.static.datapath.evidence import (
     trains_by_name,
 )
 from modellint.static.datapath.phases import phases
+from modellint.static.guards import own
 from modellint.static.naming import TRAINING_NAME, is_test_file, snake
 from modellint.static.origins import EVERYWHERE, Activation, Origin, Resolver
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo
@@ -71,7 +72,8 @@ class Consumptions:
             self._known.clear()
             self._receiving.clear()
         files = {module.path: module}
-        queue = [(module, frozenset(names), 0)]
+        wanted_first = _readers(module, frozenset(names))
+        queue = [(module, wanted_first | _users(module, wanted_first), 0)]
         project = self.resolver.project
         while queue:
             current, wanted, depth = queue.pop(0)
@@ -228,13 +230,13 @@ class Consumptions:
 
 
 _TRAINS = frozenset({"backward", "step", "fit", "zero_grad"})
-_DATA = re.compile(r"load(er)?s?$|(^|_)(iter(ator)?|dls?)$")
+_DATA = re.compile(r"load(er)?s?$|(^|_)(iter(ator)?|dls?)$|^(train|val(id(ation)?)?|dev|test|eval|batches)$")
 
 
 def _speaks_of_data(value: ast.expr) -> bool:
-    """Tell whether an argument is called like a loader: `val_loader`, `self.test_iter`, `loaders["val"]`."""
-    while isinstance(value, ast.Subscript):
-        value = value.value
+    """Tell whether an argument is called like a loader: `val`, `self.test_iter`, `loaders["val"]`, `make_loader()`."""
+    while isinstance(value, (ast.Subscript, ast.Call)):
+        value = value.func if isinstance(value, ast.Call) else value.value
     return isinstance(value, (ast.Name, ast.Attribute)) and _DATA.search(snake(last_name(value) or "")) is not None
 
 
@@ -292,12 +294,26 @@ def _listed(value: ast.expr, scope: FunctionInfo) -> Iterator[ast.expr]:
 
 
 def _users(module: ModuleInfo, names: frozenset[str]) -> frozenset[str]:
-    """Return the functions and classes of `module` that use one of `names`."""
-    found = set()
-    for function in module.functions:
-        if not names.isdisjoint(function.callees):
-            found.add(function.cls.name if function.cls is not None else function.name)
-    return frozenset(found)
+    """Return the functions and classes of `module` that use one of `names`, or others that do."""
+    known, found = names, frozenset[str]()
+    while known:
+        using = (function for function in module.functions if not known.isdisjoint(function.callees))
+        known = frozenset(map(_known_as, using)) - found
+        found |= known
+    return found
+
+
+def _readers(module: ModuleInfo, names: frozenset[str]) -> frozenset[str]:
+    """Return the functions and classes of `module` that read one of its globals `names`."""
+    if names.isdisjoint(module.body.stores):
+        return names
+    nodes = ((function, node) for function in module.functions for node in own(function, ast.Name))
+    return names | {_known_as(function) for function, node in nodes if node.id in names}
+
+
+def _known_as(function: FunctionInfo) -> str:
+    """Return the name by which other files reach what a function gives: its own, or that of its class."""
+    return function.cls.name if function.cls is not None else function.name
 
 
 def _is_over_data(loop: Loop) -> bool:

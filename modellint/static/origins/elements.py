@@ -11,7 +11,7 @@ from modellint.static.project.names import last_name
 
 _BARS = frozenset({"tqdm", "trange", "tqdm_notebook", "tnrange", "progress_bar", "track", "alive_it"})
 """Progress bars of tqdm, fastprogress, rich and alive-progress, which give what they are given."""
-_SAME_VALUE = frozenset({"list", "tuple", "iter", "deepcopy", "copy", "prepare", "cycle", *_BARS})
+_SAME_VALUE = frozenset({"list", "tuple", "iter", "deepcopy", "copy", "cycle", *_BARS})
 _HANDS_BACK = frozenset(
     {"prepare", "setup_dataloaders", "prepare_data_loader", "distribute_dataset", "auto_dataloader"}
 )
@@ -23,7 +23,8 @@ def passed_on(origin: Origin, node: ast.Call, step_of: Callable[[Origin], Step])
     if isinstance(node.func, ast.Attribute):
         if name == "__iter__":
             return [origin.at(node.func.value).along(origin.path)]
-        if name in _HANDS_BACK and node.args:
+        own = isinstance(node.func.value, ast.Name) and node.func.value.id == origin.scope.self_name
+        if name in _HANDS_BACK and node.args and not own:  # `self.prepare(image)` is a transform
             return _handed_back(origin, node)
         if name in ("items", "values") and not node.args and origin.path[:1] == (ELEMENT,):
             rest = origin.path[1:]
