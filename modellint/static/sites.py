@@ -285,10 +285,12 @@ def _told_by_callers(event: Event) -> Iterator[FunctionInfo]:
             yield function
 
 
-def unchecked_callers(context: FileContext, functions: Iterable[FunctionInfo]) -> Iterator[list[Event]]:
-    """Yield what was seen in each file that calls one of `functions` and is not checked itself."""
+def seen_by_callers(
+    context: FileContext, functions: Iterable[FunctionInfo], checked: bool = False
+) -> Iterator[list[Event]]:
+    """Yield what was seen in each file that calls one of `functions`, of those that are checked, too, if so asked."""
     for path, names in _callers(context, functions).items():
-        if not context.is_checked(str(path)):
+        if checked or not context.is_checked(str(path)):
             yield context.callers_in(path, frozenset(names))
 
 

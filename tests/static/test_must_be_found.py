@@ -328,7 +328,7 @@ COPIED_LINES = {
             with torch.no_grad():
                 for x, y in loader:
                     hits += (model(x).argmax(1) == y).sum().item()
-            model.eval()  # ML103
+            model.eval()
             return hits
 
         def fit(model, loader, val_loader, optimizer, loss_fn):
@@ -336,7 +336,7 @@ COPIED_LINES = {
             for epoch in range(10):
                 for x, y in loader:
                     optimizer.zero_grad()
-                    loss_fn(model(x), y).backward()
+                    loss_fn(model(x), y).backward()  # ML103
                     optimizer.step()
                 print(validate(model, val_loader))
         """,

@@ -14,6 +14,7 @@ from modellint.static.confidence import Case, weighed
 from modellint.static.context import FileContext, Finding
 from modellint.static.dependence import NO
 from modellint.static.detectors.one_flag import put_back_alone
+from modellint.static.flow.asking import is_open
 from modellint.static.flow.events import EVAL_AGAIN, FORWARD, CallSite, Event
 from modellint.static.flow.frames import call_at, holds, site_of
 from modellint.static.flow.values import ENTRY, EVAL, TRAIN, ModeFact, Modes, Site, kinds
@@ -22,7 +23,8 @@ from modellint.static.merge import merged
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.names import last_name, names_in
 from modellint.static.purpose import calls_around, functions_around
-from modellint.static.sites import Place, calls_at, in_order, places, seen_in, unchecked_callers
+from modellint.static.sites import Place, called_from, calls_at, in_order, places, seen_by_callers, seen_in
+from modellint.static.snapshots import open_mode
 
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
@@ -47,10 +49,11 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                     *_by_helpers(steps, site, context),
                 ),
             )
-            found.append(((event.function, facts[site]), finding))
-    yield from merged(found)
-    yield from _left_to_trainers(context)
-    yield from _closed_with_eval(context)
+            found.append(((place.scope(event), facts[site]), finding))
+    findings: dict[Site, Finding] = {}
+    for finding in (*merged(found), *_left_to_trainers(context), *_closed_with_eval(context)):
+        findings.setdefault(finding.site, finding)
+    yield from findings.values()
     yield from alone
 
 
@@ -59,13 +62,16 @@ def _leaks(
 ) -> Iterator[tuple[Event, dict[Site, ModeFact]]]:
     """Yield the training forwards among the `events` of a place, with the eval() calls that leak into each."""
     events, everything = list(events), list(everything)
-    evaluated: set[tuple[int | ClassInfo, ModeFact]] = set()
+    evaluated: set[tuple[int | ClassInfo, Site | None]] = set()
     for event in everything:
         if event.key.kind == FORWARD and not event.training:
-            facts_left = {fact for snapshot in event.snapshots for fact in snapshot.modes if _left_in_eval(fact)}
-            evaluated |= {(event.key.oid, fact) for fact in facts_left}
+            sites = {fact.site for snapshot in event.snapshots for fact in snapshot.modes if _left_in_eval(fact)}
+            evaluated |= {(event.key.oid, site) for site in sites}
             # `net.infer(x)` runs the parts of the network
-            evaluated |= {(cls, fact) for fact in facts_left if (cls := event.function.cls) is not None}
+            evaluated |= {(cls, site) for site in sites if (cls := event.function.cls) is not None}
+    for event in everything:
+        if any((event.key.oid, site) in evaluated for site in _switched_at(event)):
+            evaluated.add((event.key.oid, event.site))  # where it is no second eval(), no mode is set there
     for event in events:
         if not event.training or not _steps(event) or _readied_by_a_method(event, context):
             continue
@@ -73,7 +79,7 @@ def _leaks(
             continue  # which a student learns from, through its graph perhaps
         if all(snapshot.obj.depends == NO for snapshot in event.snapshots):
             continue
-        left = (f for f in _leaked(event, events, evaluated) if not _in_the_last_turn(event, f, everything))
+        left = (f for f in _leaked(event, events, everything, evaluated) if not _in_the_last_turn(event, f, everything))
         left = (f for f in left if not _put_back(f, context) and not _is_for_no_training(f, event, context))
         facts = {f.site: f for f in left if f.site is not None}
         if facts:
@@ -114,7 +120,10 @@ def _left_to_trainers(context: FileContext) -> Iterator[Finding]:
         if any(holds(event.root, fact.site) for s in event.snapshots for fact in s.modes)  # equivalent: saves the look
     }
     found: dict[Site, Finding] = {}
-    for everything in unchecked_callers(context, evaluating):
+    for_others = any(map(_trains_as_given, context.flow.events))
+    by_callers = list(seen_by_callers(context, evaluating, checked=for_others))
+    yield from _through_callers(by_callers, context)
+    for everything in by_callers:
         trained: dict[Site, list[Event]] = defaultdict(list)
         for event in everything:
             if not context.is_checked(event.site.path):
@@ -126,6 +135,38 @@ def _left_to_trainers(context: FileContext) -> Iterator[Finding]:
                 related = ((event.site, "trained here"),)
                 found |= {site: Finding(site, {}, confidence, None, message, related) for site in facts}
     yield from found.values()
+
+
+def _trains_as_given(event: Event) -> bool:
+    """Tell whether a function trains a model in whatever mode its callers hand it over."""
+    own = event.training and not event.key.chain  # equivalent: saves the search for callers
+    return own and all(map(open_mode, event.snapshots))  # equivalent: saves the search for callers
+
+
+def _through_callers(by_callers: Iterable[list[Event]], context: FileContext) -> Iterator[Finding]:
+    """Report training forwards of this file that loops in other files lead to, as they do to an evaluation.
+
+    `train_epoch(net)` and `evaluate(net)`, which leaves eval() behind, are right each for itself; where some callers
+    see to the mode, and others do not, it is not the forward that is wrong.
+    """
+    wrong: list[tuple[Event, dict[Site, ModeFact]]] = []
+    right: set[Site] = set()
+    for everything in by_callers:
+        trained: dict[FunctionInfo, list[Event]] = defaultdict(list)
+        for event in everything:
+            here = event.site.path == str(context.module.path)
+            if here and not is_open(event):  # equivalent: what is found elsewhere is not shown
+                trained[event.root].append(event)
+        for events in trained.values():
+            leaks = list(_leaks(in_order(events), everything, context))
+            wrong += leaks
+            right |= set() if leaks else {event.site for event in events}
+    for event, facts in wrong:
+        if event.site not in right:
+            words = {"model": event.text, "line": min(facts).line_seen_from(event.site.path)}
+            confidence = weighed("ML103", _looks(event), Case(event, event.snapshots[0], context, tuple(facts)))
+            left = (min(facts), "put into evaluation mode here, and never back")
+            yield Finding(event.site, words, confidence, related=(left, *map(called_from, reversed(event.key.chain))))
 
 
 def _steps(event: Event) -> bool:
@@ -158,7 +199,10 @@ def _is_behind_backward(function: FunctionInfo, call: ast.Call) -> bool:
     path = path_to(function, call)
     before = statements_before(path[-3] if len(path) > 2 else function, path[-2])
     begins = ast.unparse(call.func).removesuffix("eval") + "train()"
-    return [ast.unparse(node) for node in before[-2:-1]] == [begins] and "backward(" in ast.unparse(before[-1])
+    match before[-2:]:
+        case [first, ast.Expr(value=ast.Call() as last)]:
+            return ast.unparse(first) == begins and last_name(last) == "backward"
+    return False
 
 
 def _restores(function: FunctionInfo, branch: ast.If, call: ast.Call) -> bool:
@@ -277,19 +321,17 @@ def _is_undone(step: CallSite) -> bool:
 def _closed_with_eval(context: FileContext) -> Iterator[Finding]:
     """An evaluation that begins with eval() and ends with eval() where train() was meant."""
     everything = seen_in(context)
-    forwards = [e for e in everything if e.key.kind == FORWARD]
     for place in places(context, EVAL_AGAIN):
-        if place.outside or _trains_in_train_mode(place, forwards) or _trains_in_eval_mode(context):
+        if place.outside or _is_trained_in_sight(place, everything) or _trains_in_eval_mode(context):
             continue
         for event in place.events:
-            mine = [f for f in forwards if f.function is event.function]
-            if any(place.site in _switched_at(f) for f in mine) or _is_another_now(event):
+            if any(place.site in _switched_at(other) for other in everything) or _is_another_now(event):
                 continue
             begun = _switched_at(event)
             first, last = event.function.rows
             inside = all(site.path == event.site.path and first <= site.row <= last for site in begun)
-            between = (f for f in mine if f.key.oid == event.key.oid and f.site < event.site)
-            if inside and any(begun & _switched_at(f) for f in between):
+            between = (other for other in everything if other.key.oid == event.key.oid and other.site < event.site)
+            if inside and any(begun & _switched_at(other) for other in between):
                 message = f"`{event.text}()` again, behind the evaluation, leaves the model so: was train() meant?"
                 yield Finding(place.site, confidence=Confidence.LIKELY, message=message)
                 break
@@ -307,11 +349,10 @@ def _is_another_now(event: Event) -> bool:
     return isinstance(before, ast.Expr) and ast.unparse(before).startswith(event.text.removesuffix("eval"))
 
 
-def _trains_in_train_mode(place: Place, forwards: list[Event]) -> bool:
-    """Tell whether training is in sight, and switches the model to training mode itself: nothing leaks into it."""
+def _is_trained_in_sight(place: Place, events: Iterable[Event]) -> bool:
+    """Tell whether training is in sight: what leaks into it is told there."""
     models = {event.key.oid for event in place.events}
-    training = [s for e in forwards if e.training and e.key.oid in models for s in e.snapshots]
-    return bool(training) and all(kinds(s.modes) == {TRAIN} for s in training)
+    return any(event.training and event.key.oid in models for event in events)
 
 
 def _trains_in_eval_mode(context: FileContext) -> bool:
@@ -321,18 +362,45 @@ def _trains_in_eval_mode(context: FileContext) -> bool:
 
 def _left_in_eval(fact: ModeFact) -> bool:
     """Tell whether code calls eval(), or the like; what a loader returns so was not left so by an evaluation."""
-    return fact.mode == EVAL and fact.site is not None and not fact.how.endswith((".from_pretrained()", ".load()"))
+    return fact.site is not None and not fact.how.endswith((".from_pretrained()", ".load()"))
 
 
-def _leaked(event: Event, events: Iterable[Event], evaluated: set[tuple[int | ClassInfo, ModeFact]]) -> list[ModeFact]:
-    """Return the eval() calls whose effect arrives at a training forward that also runs in another mode."""
+def _leaked(
+    event: Event,
+    events: Iterable[Event],
+    everything: Iterable[Event],
+    evaluated: set[tuple[int | ClassInfo, Site | None]],
+) -> list[ModeFact]:
+    """Return the eval() calls whose effect arrives at a training forward that also runs in another mode, or whose model
+    was trained in that mode before."""
     ways = [other for other in events if _comes_before(other, event)]
     every = {fact for way in ways for snapshot in way.snapshots for fact in _told_apart(snapshot.modes)}
-    if not {fact.mode for fact in every} & {TRAIN, ENTRY}:
+    if not {fact.mode for fact in every} & {TRAIN, ENTRY} and not _was_trained_before(event, everything):
         return []  # always in evaluation mode: frozen on purpose
     classes = (snapshot.obj.cls for snapshot in event.snapshots if isinstance(snapshot.obj.cls, ClassInfo))
     models: set[int | ClassInfo] = {event.key.oid, *classes}
-    return [fact for fact in every if any((model, fact) in evaluated for model in models)]
+    return [f for f in every if f.mode == EVAL and any((model, f.site) in evaluated for model in models)]
+
+
+def _was_trained_before(event: Event, everything: Iterable[Event]) -> bool:
+    """Tell whether a script or notebook has trained a model above, in training mode and by the same optimizer.
+
+    In a function a second stage may be meant for evaluation mode, or for something else that is trained through it.
+    """
+    return event.function.is_body and any(
+        other.key.oid == event.key.oid
+        and other.site < event.site
+        and all(kinds(snapshot.modes) == {TRAIN} for snapshot in other.snapshots)
+        and not _optimizers(other).isdisjoint(_optimizers(event))
+        for other in everything
+    )
+
+
+def _optimizers(event: Event) -> set[str]:
+    """Return what takes steps in the statement of a script, or of a function, in which a model is trained."""
+    around = (node for node in event.function.body if node.lineno <= event.site.row <= (node.end_lineno or 0))
+    calls = (node for statement in around for node in ast.walk(statement) if isinstance(node, ast.Call))
+    return {ast.unparse(call.func) for call in calls if last_name(call) == "step"}
 
 
 def _comes_before(other: Event, event: Event) -> bool:
