@@ -210,6 +210,15 @@ def values_of(function: FunctionInfo, name: str) -> list[ast.expr]:
     return _by_name(function, assignments).get(name, [])
 
 
+def returned(function: FunctionInfo) -> Iterator[ast.expr]:
+    """Yield what `function` returns; of a local variable, what is assigned to it."""
+    for node in own(function, ast.Return):
+        if isinstance(node.value, ast.Name):
+            yield from values_of(function, node.value.id) or [node.value]
+        elif node.value is not None:
+            yield node.value
+
+
 def _by_name(
     function: FunctionInfo, pairs: Callable[[FunctionInfo], Iterable[tuple[str, ast.expr]]]
 ) -> dict[str, list[ast.expr]]:

@@ -46,7 +46,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 continue
             if runs_without_gradients(event.root, context.project) or _is_called(event, context):
                 continue
-            if _stays_for_another_sum(event, context):
+            if _stays_for_another_sum(event, context) or _is_set_anew(event):
                 continue
             confidence = Confidence.CERTAIN if source.training else Confidence.LIKELY
             details = {"sum": event.text, "model": source.text, "adds": _HOW.get(event.key.detail, "adds up")}
@@ -77,6 +77,22 @@ def _begins_anew(event: Event) -> bool:
         first < node.lineno < event.site.row
         and any(ast.unparse(part) == event.text for target in node.targets for part in _stored(target))
         for node in own(event.function, ast.Assign)
+    )
+
+
+def _is_set_anew(event: Event) -> bool:
+    """Tell whether an attribute that adds up is set in the loop as well, or by another method, which the loop may call.
+
+    What the constructor sets it to comes before.
+    """
+    attribute, cls = event.text.partition("[")[0], event.function.cls
+    first = max(loop.row for loop in event.loops)
+    others = (method for method in (cls.methods.values() if cls is not None else ()) if method.name != "__init__")
+    scopes = [(event.function, first), *((method, 0) for method in others if method is not event.function)]
+    return "." in attribute and any(
+        node.lineno > above and any(ast.unparse(target).startswith(attribute) for target in node.targets)
+        for scope, above in scopes
+        for node in own(scope, ast.Assign)
     )
 
 

@@ -15,7 +15,7 @@ from modellint.static.evidence import PREDICTS, is_shape_check, wrong_call
 from modellint.static.flow.events import FORWARD, Event, Snapshot
 from modellint.static.flow.newlayers import WEIGHTS_IN_PARTS, new_layer
 from modellint.static.flow.values import OFF, RANDOM, UNKNOWN, Site
-from modellint.static.guards import values_bound
+from modellint.static.guards import own, values_bound, values_of
 from modellint.static.merge import merged
 from modellint.static.naming import snake
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo
@@ -29,7 +29,7 @@ from modellint.static.purpose import (
     names_around,
     wants_randomness,
 )
-from modellint.static.sites import Place, called_from, places
+from modellint.static.sites import Place, called_from, calls_at, places
 from modellint.static.snapshots import in_eval
 
 _PURE = frozenset({RANDOM})
@@ -45,7 +45,7 @@ _TRIES_OUT = re.compile(
 one who compares faces or verifies a signature believes in the answer."""
 
 _MEANT_RANDOM = re.compile(
-    r"(^|_)(random\w*|rand|untrained|scratch|dummy|toy|fake|mock|stub|rnd|reservoir|lsh|dip|deep_image_prior|at_init|"
+    r"(^|_)(random\w*|rand|untrained|scratch|dummy|toy|fake|mock|stub|rnd|reservoir|lsh|dip|deep_image_prior|at_init|initial|"
     r"initiali[sz]ation|re_?init\w*|evol\w*|genetic\w*|genom\w*|populations?|mutat\w*|nas|supernet|lottery|ntk|prun\w*|"
     r"hyper_?net\w*|(arch|architecture|hyper\w*)_search|federated|fl|agents?|polic\w*|actors?|critic\w*|q_net\w*|dqn)(_|$)"
 )
@@ -149,7 +149,7 @@ def _taught_elsewhere(context: FileContext, event: Event) -> bool:
         return False
     if root.name == "forward":
         return True  # a part of a model, by whatever base: who loads the whole loads it
-    if any(_spans(function, born) for function in functions_around(event)):
+    if any(_spans(function, born) for function in functions_around(event)) or _is_made_anew(context, event, born):
         return False
     makers = {f.name for f in root.module.functions if _spans(f, born)}  # what these do is in sight
     others: Iterable[FunctionInfo]
@@ -161,6 +161,21 @@ def _taught_elsewhere(context: FileContext, event: Event) -> bool:
             return True  # whoever loads the whole loads a part of it, whoever builds the object may load its model
         others = [method for cls in context.project.ancestry(root.cls)[0] for method in cls.methods.values()]
     return any(_teaches(function, makers) for function in others if function is not root)
+
+
+def _is_made_anew(context: FileContext, event: Event, born: Site) -> bool:
+    """Tell whether a local variable holds what a function returns that builds it each time: `net = build().eval()`."""
+    made = (node for value in values_of(event.function, event.text) for node in walk(value))
+    asked = {last_name(node) for node in made if isinstance(node, ast.Call)}
+    return any(
+        maker.name in asked
+        and not (maker.is_decorated or own(maker, ast.Global) or any(map(_is_put_away, own(maker, ast.Subscript))))
+        for maker, _ in calls_at(context, born)
+    )
+
+
+def _is_put_away(place: ast.Subscript) -> bool:
+    return isinstance(place.ctx, ast.Store)
 
 
 def _is_imported(context: FileContext, module: ModuleInfo, name: str) -> bool:

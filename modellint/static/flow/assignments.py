@@ -138,11 +138,14 @@ def _augmented(machine: Machine, node: ast.AugAssign, state: State) -> list[Stat
 
 
 def _is_sum(machine: Machine, target: ast.expr) -> bool:
-    """Tell whether a loop may add up in what is assigned to: in a variable, or in an element of one,
-    `totals["loss"]`, where each turn trains and so differentiates by itself."""
-    if isinstance(target, ast.Subscript):
-        return isinstance(target.value, ast.Name) and data.trains_in_each_turn(machine)
-    return isinstance(target, ast.Name)
+    """Tell whether a loop may add up in what is assigned to: in a variable, or in an element or attribute of one,
+    `totals["loss"]`, `self.total`, where each turn trains and so differentiates by itself."""
+    if isinstance(target, ast.Name):
+        return True
+    owner = target.value if isinstance(target, ast.Subscript) else target
+    while isinstance(owner, ast.Attribute):
+        owner = owner.value
+    return isinstance(owner, ast.Name) and data.trains_in_each_turn(machine)
 
 
 def _loaded(target: ast.expr) -> ast.expr:
