@@ -8,10 +8,14 @@ from functools import lru_cache
 
 from modellint.static.project import FunctionInfo, ModuleInfo
 
-_MEANT = re.compile(
-    r"#.*?(?:\b(?:do ?n[o']?t|not|never|without|no need)\b.{0,40}?\b(?:eval(?:uation)? ?mode|eval\(\)|\.eval\b)"
-    r"|\b(?:keep|kept|leave|left|stay|remain|want|need|enable|activate)\w*\b.{0,40}?"
-    r"\b(?:train(?:ing)?[ -]mode|dropout|\.train\b))",
+_EVAL = r"\b(?:eval(?:uation)? ?mode|eval\(\)|\.eval\b)"
+_TRAIN = r"\b(?:train(?:ing)?[ -]mode|dropout|\.train\b)"
+_DO_NOT = r"\b(?:(?:do|should|must|can) ?n[o']?t|not calling|never|no need|with (?:and|or) without)\b"
+_KEEP = r"\b(?:keep(?:ing)?|kept|leav(?:e|ing)|stay\w*|remain\w*|want\w*|need\w*|enabl\w*|activat\w*)\b"
+_MEANT = re.compile(rf"#.*?(?:{_DO_NOT}.{{0,40}}?{_EVAL}|{_KEEP}.{{0,40}}?{_TRAIN})", re.I)
+_IS_SO = re.compile(rf"#.*?(?:\b(?:not|without)\b.{{0,40}}?{_EVAL}|\b(?:keeps|left|leaves)\b.{{0,40}}?{_TRAIN})", re.I)
+_WHY = re.compile(
+    r"on purpose|deliberate|intention|\bmeant\b|so that|because|\bwant|sampl|stochastic|uncertain|\bMC\b|monte.carlo",
     re.I,
 )
 _ABOVE = 12
@@ -25,12 +29,16 @@ def _rows(text: str) -> list[str]:
 def says_mode_is_meant(function: FunctionInfo, row: int) -> bool:
     """Tell whether a comment in `function`, on `row` or a dozen rows above it, says that training mode is meant.
 
-    "don't switch to eval mode because we want losses", "keep dropout on".
+    "don't switch to eval mode because we want losses", "keep dropout on". What somebody left on, or forgot, is no wish.
     """
     node = function.node
     first = max(node.lineno if node is not None else 1, row - _ABOVE)
     rows = _rows(function.module.text)[first - 1 : row]
-    return any("#" in text and _MEANT.search(text) for text in rows)
+    return any("#" in text and _says_so(text) for text in rows)
+
+
+def _says_so(text: str) -> bool:
+    return _MEANT.search(text) is not None or (_IS_SO.search(text) is not None and _WHY.search(text) is not None)
 
 
 _JUST_ABOVE = 3

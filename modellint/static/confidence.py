@@ -179,7 +179,7 @@ def _nothing_tells(case: Case) -> bool:
     if isinstance(obj.cls, ClassInfo):
         likely = obj.hints or classes.dependence(obj.cls).hints
     elif obj.cls is not None:
-        likely = not of_torch and (likely or classes.of_external(obj.cls, None).hints)
+        likely = obj.hints or (not of_torch and (likely or classes.of_external(obj.cls, None).hints))
     return not likely and not any(fact.by_train or fact.by_library for fact in case.snapshot.modes)
 
 

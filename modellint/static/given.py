@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from modellint.static.attributes import stored
 from modellint.static.dependence import NO, UNKNOWN, YES, Dependence, Option
-from modellint.static.guards import assignments, conditions, own, unnegated
+from modellint.static.guards import assignments, conditions, own, returned, unnegated
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import parameters
@@ -121,18 +121,32 @@ def as_called(
     return joined(answers)
 
 
-def as_known(built: Dependence, constants: Callable[[str], Set[object] | None]) -> Dependence:
+class Step(NamedTuple):
+    """A `call` of `callee`, with which `caller` led to what is running."""
+
+    callee: FunctionInfo
+    call: ast.Call
+    caller: FunctionInfo
+
+
+def as_known(built: Dependence, constants: Callable[[str], Set[object] | None], steps: Sequence[Step]) -> Dependence:
     """Return `built`, what a call in a function builds, where the parameters of that function are known.
 
     Args:
         built: What the text of the function tells.
         constants: Gives the only constants that a parameter can have been given; None where it can be anything.
+        steps: The calls that led to the function, the last one first.
     """
     if not built.options:
         return built
     open_too = not built.hangs_on or bool(built.hangs_on - parameters_of(built.options))
     answers = [Dependence(UNKNOWN, hints=built.hints)] if open_too else []
-    return joined([*answers, *_by_options(built, lambda option: _as_given(option, constants(option.parameter)))])
+
+    def told(option: Option) -> Dependence:
+        known = constants(option.parameter)
+        return _handed_on(option, steps) if known is None else _as_given(option, known)
+
+    return joined([*answers, *_by_options(built, told)])
 
 
 def _by_options(built: Dependence, told: Callable[[Option], Dependence]) -> Iterator[Dependence]:
@@ -141,10 +155,39 @@ def _by_options(built: Dependence, told: Callable[[Option], Dependence]) -> Iter
         yield reduce(both, map(told, option.needs), told(option))
 
 
-def _as_given(option: Option, constants: Set[object] | None) -> Dependence:
+def _handed_on(option: Option, steps: Sequence[Step]) -> Dependence:
+    """Tell whether the layer of an option is there that one function handed on to the next: `Net(args.dropout)`.
+
+    Only what the option was begun with is an answer: a constant, an option of the command line.
+    """
+    unknown = Dependence(UNKNOWN, hints=option.wanted is None and option.default == YES)
+    name: str | None = option.parameter
+    for step in steps:
+        given = _given_for(name, step)
+        if given is None:
+            break
+        node, scope = _source(given, step.caller)
+        known = node if isinstance(node, ast.Constant) else _flag(node, scope)
+        if known is not None:
+            return Dependence(YES, option.layer) if _is_on(known.value, option.wanted) else unknown
+        name = _parameter(node, scope) if scope is step.caller else None
+    return unknown
+
+
+def _given_for(name: str | None, step: Step) -> ast.expr | None:
+    """Return what a call gives for a parameter of what it calls; None where it gives nothing, or several at once."""
+    call, callee = step.call, step.callee
+    if any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords):
+        return None
+    placed = [parameter.arg for parameter, _ in parameters(callee)]
+    placed = placed[0 if callee.cls is None or callee.is_static else 1 :]
+    given: dict[str | None, ast.expr] = {keyword.arg: keyword.value for keyword in call.keywords}
+    given |= dict(zip(placed, call.args, strict=False))
+    return given.get(name)
+
+
+def _as_given(option: Option, constants: Set[object]) -> Dependence:
     """Tell whether the layer of an option is there, whatever else that needs, where only `constants` can be given."""
-    if constants is None:
-        return Dependence(UNKNOWN, hints=option.wanted is None and option.default == YES)
     answers = {_is_on(value, option.wanted) for value in constants}
     if len(answers) == 1:
         return Dependence(YES, option.layer) if answers == {True} else Dependence(NO)
@@ -153,15 +196,11 @@ def _as_given(option: Option, constants: Set[object] | None) -> Dependence:
 
 def of_picker(classes: Classes, function: FunctionInfo) -> Dependence:
     """Tell it of the classes of layers that a function gives back for its caller to build: `norm_layer("batch")`."""
-    answers = []
-    for node in own(function, ast.Return):
-        values = [node.value] if node.value is not None else []
-        if isinstance(node.value, ast.Name):
-            values = [value for name, value in assignments(function) if name == node.value.id] or values
-        for value in values:
-            if _is_maker(classes, value, function):
-                answers.append(where_asked_for(of_value(classes, value, function, 0), function, value))
-    return joined(answers)
+    return joined(
+        where_asked_for(of_value(classes, value, function, 0), function, value)
+        for value in returned(function)
+        if _is_maker(classes, value, function)
+    )
 
 
 def _is_maker(classes: Classes, node: ast.expr, scope: FunctionInfo) -> bool:
@@ -235,8 +274,63 @@ def of_option(node: ast.expr, scope: FunctionInfo, layer: str, wanted: str | int
     is_off = isinstance(default, ast.Constant) and not _is_on(default.value, wanted)
     if name is not None:
         return _hung(Option(name, layer, NO if is_off else YES, wanted))
+    flag = _flag(node, scope)
+    is_off = is_off or (flag is not None and not _is_on(flag.value, wanted))
     return Dependence(UNKNOWN) if is_off else Dependence(YES, layer)
 
+
+_ARGUMENTS = re.compile(r"^_?(parsed_|cli_|cmd_)?(args?|arguments|opts?|options|flags|namespace|ns)$", re.I)
+
+
+def _flag(node: ast.expr, scope: FunctionInfo) -> ast.Constant | None:
+    """Return what an option of the command line is unless somebody gives it: `args.dropout`, where the file has it."""
+    if not isinstance(node, ast.Attribute) or not _ARGUMENTS.match(last_name(node.value) or ""):
+        return None
+    return _flags(scope.module.body).get(node.attr)
+
+
+def _flags(body: FunctionInfo) -> dict[str, ast.Constant]:
+    """Return the options of the command line that a file declares, with what each is unless somebody gives it.
+
+    As `argparse` names them: `--drop-rate` is `drop_rate`, and what has no default is None. What must be given, and
+    what is said more than once, is left out.
+    """
+    known: dict[str, ast.Constant] | None = body.memo.get(_flags)
+    if known is not None:
+        return known
+    known = body.memo[_flags] = {}
+    scopes = (body, *body.module.functions)
+    again = {keyword.arg for scope in scopes for call in scope.calls_of("set_defaults") for keyword in call.keywords}
+    for call in (call for scope in scopes for call in scope.calls_of("add_argument")):
+        given = {keyword.arg: keyword.value for keyword in call.keywords}
+        names = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+        names = [name.lstrip("-").replace("-", "_") for name in names if name.startswith("--")]
+        match given.get("dest"):
+            case ast.Constant(str() as dest):
+                names = [dest]
+        action, required = given.get("action"), given.get("required")
+        stands = _UNASKED.get(str(action.value)) if isinstance(action, ast.Constant) else None
+        default = given.get("default", ast.Constant(stands))
+        needed = required is not None and not (isinstance(required, ast.Constant) and not required.value)
+        for name in names[:1]:
+            if isinstance(default, ast.Constant) and not needed and not again & {name}:
+                known[name] = _as_number(default)
+                again.add(name)
+            else:
+                known.pop(name, None)
+    return known
+
+
+def _as_number(node: ast.Constant) -> ast.Constant:
+    """Return a default, the number in a text as the number that `type=float` makes of it."""
+    try:
+        return ast.Constant(float(node.value)) if isinstance(node.value, str) else node
+    except ValueError:
+        return node
+
+
+_UNASKED = {"store_true": False, "store_false": True}
+"""What the actions of `argparse` leave an option at that nobody gives."""
 
 SEVERAL = ">1"
 """What is wanted of a number of layers: two or more of them."""

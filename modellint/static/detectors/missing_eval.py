@@ -210,7 +210,9 @@ def _has_learned_in_part(event: Event, snapshot: Snapshot) -> bool:
     That may have weights, the layers beside it have none yet: its predictions are no predictions.
     """
     obj = snapshot.obj
-    return obj.weights == frozenset({RANDOM}) and not event.model_trained and obj.detail.startswith(OF_LIBRARY)
+    is_all = isinstance(obj.cls, str) and obj.detail == OF_LIBRARY + obj.cls.rpartition(".")[2]
+    in_part = obj.detail.startswith(OF_LIBRARY) and not is_all
+    return obj.weights == frozenset({RANDOM}) and not event.model_trained and in_part
 
 
 _TRANSLATES = re.compile(r"Generator")

@@ -17,9 +17,9 @@ from modellint.static.flow.state import State
 from modellint.static.flow.targets import (
     MAX_ALTERNATIVES,
     TAINT_HELD,
+    attribute_put,
     class_variable,
     entries,
-    function_attribute,
     part_of,
     unpacked,
 )
@@ -163,16 +163,15 @@ def attribute(machine: Machine, owner: Value, name: str, state: State, called: b
         return NOTHING
     parts: list[Value] = []
     for symbol in owner.symbols:
-        if isinstance(symbol, External):
+        put = attribute_put(machine, symbol, name, state) if isinstance(symbol, (External, FunctionValue)) else None
+        if put is not None:
+            parts.append(put)
+        elif isinstance(symbol, External):
             parts.append(member_value(machine, Symbol(symbol.dotted), name, state))
         elif isinstance(symbol, ModuleValue):
             parts.append(member_value(machine, symbol.symbol, name, state))
         elif isinstance(symbol, ClassValue):
             parts.append(_class_attribute(machine, symbol, name, state))
-        elif isinstance(symbol, FunctionValue) and (
-            (held := function_attribute(machine, symbol.function, name, state)) is not None
-        ):
-            parts.append(held)
         else:
             parts.append(Value(symbols=(BoundMethod(name, Value(symbols=(symbol,), taint=owner.taint)),)))
     switched: set[int] = set()

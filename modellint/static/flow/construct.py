@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from modellint.static import given
 from modellint.static.dependence import NO, UNKNOWN, YES, Dependence
+from modellint.static.flow.events import CallSite
+from modellint.static.flow.frames import call_at
 from modellint.static.flow.machine import Machine
 from modellint.static.flow.state import State
 from modellint.static.flow.touching import built_from_weights
@@ -68,7 +71,8 @@ def construct(machine: Machine, symbol: ClassValue, args: Args, node: ast.Call, 
         else:
             depends = given.of_call(machine.classes, cls, node, machine.frame.function)
             if machine.frame.chain:  # else nobody in sight tells what the parameters around are
-                depends = given.as_known(depends, lambda name: _constants_of(machine, name, state))
+                known = partial(_constants_of, machine, state)
+                depends = given.as_known(depends, known, _steps(machine.frame.chain))
         alone = machine.classes.dependence(cls).answer
         site = machine.site(node)
         modes = training_from(site, f"{cls.name}()")
@@ -117,7 +121,18 @@ def _objects(values: Iterable[Value], state: State) -> list[Obj]:
     return [obj for value in values for oid in value.refs if (obj := state.heap.find(oid)) is not None]
 
 
-def _constants_of(machine: Machine, parameter: str, state: State) -> frozenset[Any] | None:
+def _steps(chain: Iterable[CallSite]) -> list[given.Step]:
+    """Return the calls of a chain whose text is known, the last one first, up to one that is not."""
+    found: list[given.Step] = []
+    for step in reversed(list(chain)):
+        call = call_at(step.caller, step.site)
+        if call is None:
+            break
+        found.append(given.Step(step.callee, call, step.caller))
+    return found
+
+
+def _constants_of(machine: Machine, state: State, parameter: str) -> frozenset[Any] | None:
     """Return the only constants that a parameter of the running function can be; None where it can be anything."""
     value = state.variables.find((machine.frame.id, parameter))
     return None if value is None or value.refs or value.symbols else value.consts
@@ -283,18 +298,20 @@ def construct_external(machine: Machine, dotted: str, args: Args, node: ast.Call
                 attrs.update(_by_key(part, state))
             elif inner := _modules_in(part, state):
                 attrs[str(index)] = Value(refs=frozenset(inner))
-        depends = _with_parts(depends, attrs, args, state)
+        depends = _with_parts(machine, depends, attrs, args, state)
         if dotted == "torch.nn.Sequential" and depends.answer == NO and len(attrs) < len(args.positional):
             depends = Dependence(UNKNOWN)  # a part out of sight
     site = machine.site(node)
     name = dotted.rsplit(".", 1)[-1]
+    modes = training_from(site, f"{name}()")
+    modes |= modes_kept(Value(refs=frozenset(oid for held in attrs.values() for oid in held.refs)), state)
     obj = Obj(
         MODEL,
         dotted,
         "",
         site,
         name,
-        training_from(site, f"{name}()"),
+        modes,
         frozenset({RANDOM}),
         attrs,
         depends.answer,
@@ -366,20 +383,36 @@ def _modules_in(value: Value, state: State) -> list[int]:
     return found
 
 
-def with_part(depends: Dependence, part: Value, state: State) -> Dependence:
+def modes_kept(held: Value, state: State) -> Modes:
+    """Return what may be kept of the modes of what goes into a new container, whose own flag alone may be left.
+
+    Nothing where a part that is known to depend on the mode is in training mode.
+    """
+    parts = [part for part in _objects([held], state) if part.depends != NO]
+    if any(part.depends == YES and kinds(part.modes) == {TRAIN} for part in parts):
+        return frozenset()
+    return UNKNOWN_MODES if any(kinds(part.modes) != {TRAIN} for part in parts) else frozenset()
+
+
+def with_part(machine: Machine, depends: Dependence, part: Value, state: State) -> Dependence:
     """Return what holds of a container of layers, of which `depends` is known, with one more part in it."""
     parts = [state.heap[oid] for oid in part.refs]
+    if all(one.depends == NO for one in parts):
+        return depends
+    if all(kinds(one.modes) == {EVAL} for one in parts):  # which it keeps, until somebody switches the whole
+        return depends if depends.answer != NO else Dependence(UNKNOWN)
     telling = next((one for one in parts if one.depends == YES), None)
     if telling is not None:
         return Dependence(YES, telling.detail or telling.how)
-    return Dependence(UNKNOWN) if any(one.depends == UNKNOWN for one in parts) else depends
+    tells = all(kinds(one.modes) == {TRAIN} and _tells_of_a_mode(machine, one) for one in parts)
+    return Dependence(UNKNOWN, hints=depends.hints or tells)
 
 
-def _with_parts(depends: Dependence, attrs: dict[str, Value], args: Args, state: State) -> Dependence:
+def _with_parts(machine: Machine, depends: Dependence, attrs: dict[str, Value], args: Args, state: State) -> Dependence:
     if depends.answer == YES:
         return depends
     for value in attrs.values():
-        depends = with_part(depends, value, state)
+        depends = with_part(machine, depends, value, state)
         if depends.answer == YES:
             return depends
     for oid in _held(args.starred, state) if args.starred is not None else ():

@@ -16,6 +16,7 @@ from modellint.static.flow.startup import (
     assigned_to_self,
     by_name,
     fills,
+    left_to_callers,
     may_end_training,
     may_fill,
     methods_of,
@@ -151,8 +152,8 @@ class Instances:
 
     def weaken(self, function: FunctionInfo, cls: ClassInfo, state: State) -> None:
         """What another method may have changed between the constructor and this call, the callers know."""
-        family = self._machine.project.ancestry(cls)[0]
-        others = [m for c in family for m in c.methods.values() if m is not function and m.name != "__init__"]
+        named = by_name(self._machine.project.ancestry(cls)[0])
+        others = [method for method in left_to_callers(named) if method is not function]
         self._forget_constants(function, others, self.number(cls), state)
         if all(MODE_WORDS.isdisjoint(m.words) for m in others):
             return

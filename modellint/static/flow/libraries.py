@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from modellint.catalog.framework import Argument, Effect, Fact
+from modellint.static import dependence
 from modellint.static.flow import data
 from modellint.static.flow.events import FORWARD
 from modellint.static.flow.machine import Machine
@@ -130,7 +131,12 @@ def load(
     effect = effect_of(fact, args, state)
     site = machine.site(node)
     whole = dotted == "torch.load"  # usually a state dict, sometimes a module
-    depends = machine.classes.dependence(cls) if cls is not None else None
+    if whole:
+        depends = dependence.Dependence(dependence.UNKNOWN)
+    elif cls is None:
+        depends = machine.classes.of_external(dotted, node)
+    else:
+        depends = machine.classes.dependence(cls)
     obj = Obj(
         OPAQUE if whole else MODEL,
         cls or dotted,
@@ -140,10 +146,11 @@ def load(
         frozenset({ModeFact(UNKNOWN, site, SAVED_WHOLE)}) if whole else _modes(machine, effect.mode, dotted, node),
         frozenset({effect.weights}),
         {},
-        depends.answer if depends else "unknown",
-        depends.detail if depends else "",
+        depends.answer,
+        depends.detail,
         not whole,
         effect.grad == OFF,
+        hints=depends.hints,
     )
     model = machine.allocate(node, state, obj, "loaded")
     return _places(machine, effect.returns, model, node, state)

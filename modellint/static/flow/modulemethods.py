@@ -6,7 +6,7 @@ import ast
 
 from modellint.static.dependence import YES, Dependence
 from modellint.static.flow import data
-from modellint.static.flow.construct import is_mere_layer, training_from, with_part
+from modellint.static.flow.construct import is_mere_layer, modes_kept, training_from, with_part
 from modellint.static.flow.events import EVAL_AGAIN
 from modellint.static.flow.forwards import forward, looks_like_model, written
 from modellint.static.flow.machine import Machine
@@ -77,10 +77,10 @@ def builtin(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, s
         known, part = only_constant(args.positional[0]), args.positional[1]
         if known is not None and isinstance(known[0], str):
             set_attribute(machine, me, known[0], part, state, node)
-        state.heap[oid] = _filled(state.heap[oid], part, state)
+        state.heap[oid] = _filled(machine, state.heap[oid], part, state)
         return NOTHING
     if name == "append" and obj.cls == _SEQUENTIAL and len(args.positional) == 1:
-        state.heap[oid] = _filled(obj, args.positional[0], state)
+        state.heap[oid] = _filled(machine, obj, args.positional[0], state)
         return me
     if name == "load_state_dict":
         if not _is_optimizer(obj):
@@ -109,13 +109,17 @@ def builtin(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, s
 _SEQUENTIAL = "torch.nn.Sequential"
 
 
-def _filled(obj: Obj, part: Value, state: State) -> Obj:
+def _filled(machine: Machine, obj: Obj, part: Value, state: State) -> Obj:
     """Return a module after it was given `part`: a Sequential depends on the mode if one of its parts does."""
     if obj.cls != _SEQUENTIAL or obj.depends == YES:
         return obj
-    known = Dependence(obj.depends, obj.detail)
-    after = with_part(known, part, state) if part.refs else Dependence(UNKNOWN)  # else a part out of sight
-    return obj if after is known else obj._replace(depends=after.answer, detail=after.detail)
+    known = Dependence(obj.depends, obj.detail, hints=obj.hints)
+    unseen = Dependence(UNKNOWN, hints=obj.hints)
+    after = with_part(machine, known, part, state) if part.refs else unseen
+    if after is known:
+        return obj
+    modes = obj.modes | modes_kept(part, state)
+    return obj._replace(modes=modes, depends=after.answer, detail=after.detail, hints=after.hints)
 
 
 def _is_optimizer(obj: Obj) -> bool:

@@ -213,8 +213,15 @@ class Reading:
             self._take(node, self._others.of_class(target))
         elif dotted is not None and target is None:
             self._outside(dotted)
+        elif isinstance(func, ast.Attribute) and self._makes_module(func.value):
+            raise Loud  # `Net.restore(path)`
         else:
             self._unknown(func)
+
+    def _makes_module(self, owner: ast.expr) -> bool:
+        """Tell whether `owner`, a method of which is called, is a class of modules, itself and no object of it."""
+        symbol = self._project.resolve_in(self._function, owner)
+        return symbol is not None and isinstance(symbol.target, ClassInfo) and self._others.is_module(symbol.target)
 
     def _outside(self, dotted: str) -> None:
         if is_loud(dotted, self._knowledge):

@@ -22,8 +22,10 @@ from modellint.static.flow.values import (
 )
 from modellint.static.flow.vocabulary import MODEL_NAME
 from modellint.static.guards import own, walk_own
+from modellint.static.narrowing import attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo
-from modellint.static.project.names import dotted_name
+from modellint.static.project.facts import parameters
+from modellint.static.project.names import dotted_name, last_name
 
 _FILLS = frozenset({"load_state_dict", "from_pretrained", "create_model", "load", "hub", "jit", "eval"})
 MODE_WORDS = frozenset({"eval", "train", "set_training_mode"})
@@ -184,6 +186,42 @@ def by_name(family: Iterable[ClassInfo]) -> dict[str, list[FunctionInfo]]:
         for name, method in cls.methods.items():
             named.setdefault(name, []).append(method)
     return named
+
+
+def left_to_callers(named: Mapping[str, list[FunctionInfo]]) -> Iterator[FunctionInfo]:
+    """Yield the methods, of those `named`, that callers may run on an instance after its constructor.
+
+    Not what is overridden and not called by way of `super()`, nor what the constructor ends with, if that takes nothing
+    and asks nothing: run once more, it leaves the instance as it was.
+    """
+    family = [method for methods in named.values() for method in methods]
+    init = next(iter(named.get("__init__", ())), None)
+    last = _last_called(init) if init is not None else None
+    above = {call.func.attr for method in family for call in method.calls if _is_of_super(call.func)}  # type: ignore[attr-defined]
+    for name, methods in named.items():
+        if name == "__init__" or (name == last and all(map(_does_the_same_again, methods))):
+            continue
+        yield from methods if name in above else methods[:1]
+
+
+def _is_of_super(func: ast.expr) -> bool:
+    """Tell whether `func` is a method of `super()`."""
+    return isinstance(func, ast.Attribute) and isinstance(func.value, ast.Call) and last_name(func.value) == "super"
+
+
+def _does_the_same_again(method: FunctionInfo) -> bool:
+    """Tell whether what a method does to modes hangs on nothing that is given to it or kept in its object."""
+    asks = own(method, ast.If, ast.IfExp, ast.BoolOp, ast.While, ast.Try)
+    told = any(call.args or call.keywords for call in method.calls_of("train"))
+    return len(list(parameters(method))) == 1 and not asks and not told
+
+
+def _last_called(init: FunctionInfo) -> str | None:
+    """Return the method of its own object that a constructor ends with a call of."""
+    match init.body[-1:]:
+        case [ast.Expr(value=ast.Call(func=func))]:
+            return attribute_of(func, init.self_name or "")
+    return None
 
 
 def may_fill(named: Mapping[str, list[FunctionInfo]], method: FunctionInfo, attrs: Mapping[str, Value]) -> bool:

@@ -22,6 +22,7 @@ from modellint.static.flow.values import (
     TRAIN,
     UNKNOWN,
     UNKNOWN_MODES,
+    Args,
     Children,
     ClassValue,
     External,
@@ -35,8 +36,9 @@ from modellint.static.flow.values import (
     only_constant,
 )
 from modellint.static.flow.vocabulary import HELD_MODEL
+from modellint.static.guards import own
 from modellint.static.naming import PREPARES_DATA
-from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project import ClassInfo
 
 MAX_UNROLL = 6
 LEAF_HELD = "<leaf>"
@@ -184,14 +186,15 @@ def class_variable(machine: Machine, cls: ClassInfo, name: str, state: State) ->
     return None
 
 
-def _function_home(machine: Machine, function: FunctionInfo) -> int:
-    """Return the number under which the attributes of a function are kept, as in `infer.model = build()`."""
-    return machine.number(("attributes", function))
+def _home(machine: Machine, owner: FunctionValue | External) -> int:
+    """Return the number under which the attributes of a function, or of an object of a library, are kept: as in
+    `infer.model = build()`, `flask.g.model = build()`."""
+    return machine.number(("attributes", owner.function if isinstance(owner, FunctionValue) else owner.dotted))
 
 
-def function_attribute(machine: Machine, function: FunctionInfo, name: str, state: State) -> Value | None:
-    """Return the attribute that was assigned to a function; None where none was assigned in sight."""
-    return state.variables.find((_function_home(machine, function), name))
+def attribute_put(machine: Machine, owner: FunctionValue | External, name: str, state: State) -> Value | None:
+    """Return the attribute that was assigned to what is no object here; None where none was assigned in sight."""
+    return state.variables.find((_home(machine, owner), name))
 
 
 def set_attribute(machine: Machine, owner: Value, name: str, value: Value, state: State, node: ast.AST) -> None:
@@ -200,8 +203,8 @@ def set_attribute(machine: Machine, owner: Value, name: str, value: Value, state
     for symbol in owner.symbols:
         if isinstance(symbol, ClassValue):
             state.variables[class_home(machine, symbol.cls), name] = value
-        if isinstance(symbol, FunctionValue):
-            state.variables[_function_home(machine, symbol.function), name] = value
+        if isinstance(symbol, FunctionValue) or (isinstance(symbol, External) and value.refs):
+            state.variables[_home(machine, symbol), name] = value
         if isinstance(symbol, Children) and name == "training":
             state.heap[symbol.owner] = state.heap[symbol.owner]._replace(modes=UNKNOWN_MODES)
         if isinstance(symbol, Parameters) and name == "requires_grad" and only_constant(value) == (False,):
@@ -213,6 +216,11 @@ def set_attribute(machine: Machine, owner: Value, name: str, value: Value, state
             set_flag(oid, value, machine.site(node), state)
         else:
             state.heap[oid] = obj._replace(attrs={**obj.attrs, name: value}, perhaps=obj.perhaps - {name})
+            setter = machine.project.setter(obj.cls, name) if isinstance(obj.cls, ClassInfo) else None
+            if setter is not None and setter is not machine.frame.function and not own(setter, ast.Return):
+                # else it may leave all as it is, where it knows already what it is told
+                itself = Value(refs=frozenset({oid}))
+                machine.call(FunctionValue(setter, None, name), itself, Args((value,)), node, state)
 
 
 def store(state: State, oid: int, key: str, value: Value) -> None:

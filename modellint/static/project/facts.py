@@ -260,10 +260,21 @@ class FunctionInfo:
 
 class ClassInfo:
     """A class of the project. `bases` are the dotted names of its base classes, None for any other expression;
-    `fields` those of a dataclass or a named tuple, in order; `row` is where it begins, `is_conditional` whether that is
-    in a branch of its file, after an `except ImportError` say."""
+    `fields` those of a dataclass or a named tuple, in order; `setters` run where a property is assigned to; `row` is
+    where it begins, `is_conditional` whether that is in a branch of its file, after an `except ImportError` say."""
 
-    __slots__ = ("bases", "decorators", "fields", "is_conditional", "methods", "module", "name", "row", "scope")
+    __slots__ = (
+        "bases",
+        "decorators",
+        "fields",
+        "is_conditional",
+        "methods",
+        "module",
+        "name",
+        "row",
+        "scope",
+        "setters",
+    )
 
     def __init__(self, module: ModuleInfo, node: ast.ClassDef, scope: FunctionInfo) -> None:
         self.module = module
@@ -275,6 +286,7 @@ class ClassInfo:
             dotted_name(base.value if isinstance(base, ast.Subscript) else base) for base in node.bases
         )  # `Base[T]` inherits from `Base`
         self.methods: dict[str, FunctionInfo] = {}
+        self.setters: dict[str, FunctionInfo] = {}
         self.decorators = tuple(last_name(d) for d in node.decorator_list)
         records = "dataclass" in self.decorators or "NamedTuple" in self.bases
         annotated = [s.target for s in node.body if isinstance(s, ast.AnnAssign)] if records else []

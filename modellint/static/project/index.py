@@ -274,6 +274,10 @@ class Project:
                     outside.append(symbol.dotted if symbol else base or "?")
         return mine, outside
 
+    def setter(self, cls: ClassInfo, name: str) -> FunctionInfo | None:
+        """Return what runs where `name` of an instance of `cls` is assigned to, if that is a property."""
+        return next((owner.setters.get(name) for owner in self.ancestry(cls)[0] if name in owner.methods), None)
+
     def resolve_in(self, scope: FunctionInfo, node: object) -> Symbol | None:
         """Like `resolve`, with the classes and functions defined in the functions around `scope` first."""
         text = node if isinstance(node, str) else dotted_name(node)  # type: ignore[arg-type]

@@ -147,6 +147,8 @@ def _enter_function(gathered: _Pass, node: FunctionNode, scope: FunctionInfo, cl
         scope.define(function)
     elif node.name not in cls.methods or _SETTERS.isdisjoint(function.decorators):
         cls.methods[node.name] = function  # whoever reads a property calls its getter
+    elif "setter" in function.decorators:
+        cls.setters[node.name] = function
     scope.contain(function)
     _scan(gathered, node.body, function, None)
     for decorator in node.decorator_list:
