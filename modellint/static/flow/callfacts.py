@@ -10,7 +10,7 @@ from modellint.static.flow.making import makes_something
 from modellint.static.flow.running import runs_something
 from modellint.static.knowledge import Knowledge
 from modellint.static.project import ClassInfo, FunctionInfo, Project
-from modellint.static.project.names import last_name
+from modellint.static.project.names import asked_of_super, last_name
 
 
 class CallFacts:
@@ -61,13 +61,9 @@ class CallFacts:
                 if method is not None:
                     found.append(method)
                 continue
-            if (
-                isinstance(func, ast.Attribute)
-                and isinstance(func.value, ast.Call)
-                and last_name(func.value) == "super"
-            ):
+            if (name := asked_of_super(func)) is not None:
                 above = self._project.ancestry(function.cls)[0][1:] if function.cls is not None else []
-                found += [base.methods[func.attr] for base in above if func.attr in base.methods][:1]
+                found += [base.methods[name] for base in above if name in base.methods][:1]
                 continue
             symbol = self._project.resolve_in(function, func)
             if symbol is not None and isinstance(symbol.target, FunctionInfo):

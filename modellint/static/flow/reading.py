@@ -12,7 +12,7 @@ from modellint.static.guards import walk_own
 from modellint.static.knowledge import Knowledge
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo, Project
 from modellint.static.project.facts import parameters
-from modellint.static.project.names import dotted_name, last_name
+from modellint.static.project.names import asked_of_super, dotted_name, last_name
 
 _METHODS = frozenset(
     "eval train parameters named_parameters modules named_modules children named_children apply register_module "
@@ -196,8 +196,8 @@ class Reading:
             looked_in = self._project.resolve_in(self._function, node.args[0])
             if looked_in is not None and self._knowledge.is_library(looked_in.dotted):
                 raise Loud  # `getattr(models, arch)()`
-        if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Call) and last_name(func.value) == "super":
-            self._super(node, func.attr)
+        if (above := asked_of_super(func)) is not None:
+            self._super(node, above)
             return
         method = self._own_method(func)
         if method is not None:

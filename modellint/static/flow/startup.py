@@ -25,7 +25,7 @@ from modellint.static.guards import own, walk_own
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo
 from modellint.static.project.facts import parameters
-from modellint.static.project.names import dotted_name, last_name
+from modellint.static.project.names import asked_of_super, dotted_name
 
 _FILLS = frozenset({"load_state_dict", "from_pretrained", "create_model", "load", "hub", "jit", "eval"})
 MODE_WORDS = frozenset({"eval", "train", "set_training_mode"})
@@ -197,16 +197,11 @@ def left_to_callers(named: Mapping[str, list[FunctionInfo]]) -> Iterator[Functio
     family = [method for methods in named.values() for method in methods]
     init = next(iter(named.get("__init__", ())), None)
     last = _last_called(init) if init is not None else None
-    above = {call.func.attr for method in family for call in method.calls if _is_of_super(call.func)}  # type: ignore[attr-defined]
+    above = {asked_of_super(call.func) for method in family for call in method.calls}
     for name, methods in named.items():
         if name == "__init__" or (name == last and all(map(_does_the_same_again, methods))):
             continue
         yield from methods if name in above else methods[:1]
-
-
-def _is_of_super(func: ast.expr) -> bool:
-    """Tell whether `func` is a method of `super()`."""
-    return isinstance(func, ast.Attribute) and isinstance(func.value, ast.Call) and last_name(func.value) == "super"
 
 
 def _does_the_same_again(method: FunctionInfo) -> bool:

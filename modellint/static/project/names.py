@@ -17,6 +17,13 @@ def last_name(node: ast.expr) -> str | None:
     return node.id if type(node) is ast.Name else None
 
 
+def asked_of_super(func: ast.expr) -> str | None:
+    """Return `train` for `super().train`, None for anything else."""
+    if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Call) and last_name(func.value) == "super":
+        return func.attr
+    return None
+
+
 def names_in(tree: ast.AST) -> set[str]:
     """Return the variables that stand anywhere in a piece of code: `a` and `b` of `a.x + f(b)`, and `f`."""
     return {node.id for node in walk(tree) if isinstance(node, ast.Name)}
