@@ -322,7 +322,7 @@ def _closed_with_eval(context: FileContext) -> Iterator[Finding]:
     """An evaluation that begins with eval() and ends with eval() where train() was meant."""
     everything = seen_in(context)
     for place in places(context, EVAL_AGAIN):
-        if place.outside or _is_trained_in_sight(place, everything) or _trains_in_eval_mode(context):
+        if place.outside or _trains_in_train_mode(place, everything) or _trains_in_eval_mode(context):
             continue
         for event in place.events:
             if any(place.site in _switched_at(other) for other in everything) or _is_another_now(event):
@@ -349,10 +349,11 @@ def _is_another_now(event: Event) -> bool:
     return isinstance(before, ast.Expr) and ast.unparse(before).startswith(event.text.removesuffix("eval"))
 
 
-def _is_trained_in_sight(place: Place, events: Iterable[Event]) -> bool:
-    """Tell whether training is in sight: what leaks into it is told there."""
+def _trains_in_train_mode(place: Place, events: Iterable[Event]) -> bool:
+    """Tell whether training is in sight, and switches the model to training mode itself: nothing leaks into it."""
     models = {event.key.oid for event in place.events}
-    return any(event.training and event.key.oid in models for event in events)
+    training = [s for e in events if e.training and e.key.oid in models for s in e.snapshots]
+    return bool(training) and all(kinds(s.modes) == {TRAIN} for s in training)
 
 
 def _trains_in_eval_mode(context: FileContext) -> bool:

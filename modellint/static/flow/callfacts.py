@@ -10,7 +10,7 @@ from modellint.static.flow.making import makes_something
 from modellint.static.flow.running import runs_something
 from modellint.static.knowledge import Knowledge
 from modellint.static.project import ClassInfo, FunctionInfo, Project
-from modellint.static.project.names import asked_of_super, last_name
+from modellint.static.project.names import last_name
 
 
 class CallFacts:
@@ -23,7 +23,6 @@ class CallFacts:
         self._runs: dict[FunctionInfo, bool] = {}
         self._makes: dict[FunctionInfo, bool] = {}
         self._callees: dict[FunctionInfo, list[FunctionInfo]] = {}
-        self._made: dict[FunctionInfo, tuple[list[ClassInfo], list[FunctionInfo]]] = {}
 
     def runs(self, function: FunctionInfo) -> bool:
         """Tell whether `function` itself may run or export a model."""
@@ -61,49 +60,16 @@ class CallFacts:
                 if method is not None:
                     found.append(method)
                 continue
-            if (name := asked_of_super(func)) is not None:
-                above = self._project.ancestry(function.cls)[0][1:] if function.cls is not None else []
-                found += [base.methods[name] for base in above if name in base.methods][:1]
-                continue
             symbol = self._project.resolve_in(function, func)
             if symbol is not None and isinstance(symbol.target, FunctionInfo):
                 found.append(symbol.target)
             elif symbol is not None and isinstance(symbol.target, ClassInfo):
-                if not self._classes.is_module(symbol.target):
-                    found += symbol.target.methods.values()  # whoever gets the object may call its methods
-        for cls in self._modules_made(function):
-            methods = (self._project.method(cls, name) for name in function.callees if name != "forward")
-            found += [method for method in methods if method is not None and not method.name.startswith("__")]
+                # whoever gets the object may call its methods
+                is_module = self._classes.is_module(symbol.target)
+                for method in symbol.target.methods.values():
+                    if not is_module or (method.name in function.callees and method.name != "forward"):
+                        found.append(method)
         return found + [inner for inner in function.nested if inner.cls is None]
-
-    def _modules_made(self, function: FunctionInfo) -> list[ClassInfo]:
-        """Return the modules that a function makes, by their classes, their methods, or functions that make them."""
-        found: dict[ClassInfo, None] = {}
-        makers = {function: None}
-        for _ in range(_MAX_MAKERS):
-            for maker in list(makers):
-                classes, functions = self._made_by(maker)
-                found |= dict.fromkeys(classes)
-                makers |= dict.fromkeys(functions)
-        return list(found)
-
-    def _made_by(self, function: FunctionInfo) -> tuple[list[ClassInfo], list[FunctionInfo]]:
-        """Return the classes of modules that a function asks for an object, and the functions that it calls."""
-        known = self._made.get(function)
-        if known is None:
-            named = [call.func for call in function.calls]
-            named += [func.value for func in named if isinstance(func, ast.Attribute)]
-            symbols = (self._project.resolve_in(function, func) for func in named)
-            targets = [symbol.target for symbol in symbols if symbol is not None]
-            classes = [
-                target for target in targets if isinstance(target, ClassInfo) and self._classes.is_module(target)
-            ]
-            known = self._made[function] = classes, [target for target in targets if isinstance(target, FunctionInfo)]
-        return known
-
-
-_MAX_MAKERS = 3
-"""So many functions may hand an object on: `build()`, which calls `load()`, which constructs it."""
 
 
 def _handed_over(call: ast.Call) -> list[ast.expr]:

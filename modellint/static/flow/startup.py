@@ -208,6 +208,7 @@ def _does_the_same_again(method: FunctionInfo) -> bool:
     """Tell whether what a method does to modes hangs on nothing that is given to it or kept in its object."""
     asks = own(method, ast.If, ast.IfExp, ast.BoolOp, ast.While, ast.Try)
     told = any(call.args or call.keywords for call in method.calls_of("train"))
+    told = told or any(asked_of_super(call.func) for call in method.calls)
     return len(list(parameters(method))) == 1 and not asks and not told
 
 

@@ -193,10 +193,6 @@ def test_an_override_that_leaves_the_network_as_it_is(lint: Lint) -> None:
     lint(tagger("self.net.half()", "  # ML101"))
 
 
-def test_an_override_that_builds_another_network_behind_it(lint: Lint) -> None:
-    lint(tagger("super().prepare()\n                self.net = Net()", "  # ML101"), rules=["ML101"])
-
-
 REQUEST = (
     NET
     + """
@@ -218,37 +214,6 @@ REQUEST = (
 @pytest.mark.parametrize(("ready", "mark"), [(".eval()", ""), ("", "  # ML101")])
 def test_what_is_put_on_an_object_of_a_library(lint: Lint, ready: str, mark: str) -> None:
     lint(REQUEST.replace("{READY}", ready).replace("{MARK}", mark))
-
-
-WORDS = """
-            @torch.no_grad()
-            def words(self, x):
-                return self(x).argmax(1){MARK}
-
-            @classmethod
-            def restore(cls, path):
-                net = cls()
-                net.load_state_dict(torch.load(path, weights_only=True))
-                return net
-
-        class Heir(Net):
-            pass
-
-        def opened(path):
-            return {OPENED}
-
-        def describe(path, x):
-            net = {NET}
-            return net.words(x)
-"""
-
-
-@pytest.mark.parametrize("opened", ["Net.restore(path)", "Heir.restore(path)"])
-@pytest.mark.parametrize("net", ["opened(path)", "Net.restore(path)", "Heir.restore(path)"])
-@pytest.mark.parametrize(("ready", "mark"), [(".eval()", ""), ("", "  # ML101")])
-def test_a_method_of_a_network_that_a_function_makes(lint: Lint, opened: str, net: str, ready: str, mark: str) -> None:
-    program = (NET + WORDS).replace("{OPENED}", opened).replace("{NET}", net + ready).replace("{MARK}", mark)
-    lint(program)
 
 
 RANDOM = {
