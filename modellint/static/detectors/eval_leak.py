@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeAlias
 
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
@@ -33,8 +34,11 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     alone = list(put_back_alone(context))
     told = {site for finding in alone for site, _ in finding.related}
     found = []
+    leaking: set[Site] = set()
+    evaluated = _evaluated(everything)
     for place in places(context, FORWARD):
-        for event, facts in _leaks(place.events, everything, context):
+        for event, facts in _leaks(place.events, everything, evaluated, context):
+            leaking.update(facts)
             site = min(facts)
             if site in told:
                 continue
@@ -51,27 +55,37 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             )
             found.append(((place.scope(event), facts[site]), finding))
     findings: dict[Site, Finding] = {}
-    for finding in (*merged(found), *_left_to_trainers(context), *_closed_with_eval(context)):
+    closed = (finding for finding in _closed_with_eval(context) if finding.site not in leaking)
+    for finding in (*merged(found), *_left_to_trainers(context), *closed):
         findings.setdefault(finding.site, finding)
     yield from findings.values()
     yield from alone
 
 
-def _leaks(
-    events: Iterable[Event], everything: Iterable[Event], context: FileContext
-) -> Iterator[tuple[Event, dict[Site, ModeFact]]]:
-    """Yield the training forwards among the `events` of a place, with the eval() calls that leak into each."""
-    events, everything = list(events), list(everything)
-    evaluated: set[tuple[int | ClassInfo, Site | None]] = set()
+Evaluated: TypeAlias = "set[tuple[int | ClassInfo, Site | None]]"
+"""The models that were evaluated, or their classes, each with where it was put into evaluation mode."""
+
+
+def _evaluated(everything: Iterable[Event]) -> Evaluated:
+    """Return where models were put into evaluation mode that were evaluated then, or were before a second eval()."""
+    found: Evaluated = set()
     for event in everything:
         if event.key.kind == FORWARD and not event.training:
             sites = {fact.site for snapshot in event.snapshots for fact in snapshot.modes if _left_in_eval(fact)}
-            evaluated |= {(event.key.oid, site) for site in sites}
+            found |= {(event.key.oid, site) for site in sites}
             # `net.infer(x)` runs the parts of the network
-            evaluated |= {(cls, site) for site in sites if (cls := event.function.cls) is not None}
+            found |= {(cls, site) for site in sites if (cls := event.function.cls) is not None}
     for event in everything:
-        if any((event.key.oid, site) in evaluated for site in _switched_at(event)):
-            evaluated.add((event.key.oid, event.site))  # where it is no second eval(), no mode is set there
+        if any((event.key.oid, site) in found for site in _switched_at(event)):
+            found.add((event.key.oid, event.site))  # where it is no second eval(), no mode is set there
+    return found
+
+
+def _leaks(
+    events: Iterable[Event], everything: Sequence[Event], evaluated: Evaluated, context: FileContext
+) -> Iterator[tuple[Event, dict[Site, ModeFact]]]:
+    """Yield the training forwards among the `events` of a place, with the eval() calls that leak into each."""
+    events = list(events)
     for event in events:
         if not event.training or not _steps(event) or _readied_by_a_method(event, context):
             continue
@@ -124,12 +138,13 @@ def _left_to_trainers(context: FileContext) -> Iterator[Finding]:
     by_callers = list(seen_by_callers(context, evaluating, checked=for_others))
     yield from _through_callers(by_callers, context)
     for everything in by_callers:
+        evaluated = _evaluated(everything)
         trained: dict[Site, list[Event]] = defaultdict(list)
         for event in everything:
             if not context.is_checked(event.site.path):
                 trained[event.site].append(event)
         for events in trained.values():
-            for event, facts in _leaks(in_order(events), everything, context):
+            for event, facts in _leaks(in_order(events), everything, evaluated, context):
                 confidence = weighed("ML103", _looks(event), Case(event, event.snapshots[0], context, tuple(facts)))
                 message = f"eval() is never undone: `{event.text}` trains in evaluation mode from then on"
                 related = ((event.site, "trained here"),)
@@ -152,13 +167,14 @@ def _through_callers(by_callers: Iterable[list[Event]], context: FileContext) ->
     wrong: list[tuple[Event, dict[Site, ModeFact]]] = []
     right: set[Site] = set()
     for everything in by_callers:
+        evaluated = _evaluated(everything)
         trained: dict[FunctionInfo, list[Event]] = defaultdict(list)
         for event in everything:
             here = event.site.path == str(context.module.path)
             if here and not is_open(event):  # equivalent: what is found elsewhere is not shown
                 trained[event.root].append(event)
         for events in trained.values():
-            leaks = list(_leaks(in_order(events), everything, context))
+            leaks = list(_leaks(in_order(events), everything, evaluated, context))
             wrong += leaks
             right |= set() if leaks else {event.site for event in events}
     for event, facts in wrong:
@@ -320,18 +336,19 @@ def _is_undone(step: CallSite) -> bool:
 
 def _closed_with_eval(context: FileContext) -> Iterator[Finding]:
     """An evaluation that begins with eval() and ends with eval() where train() was meant."""
-    everything = seen_in(context)
+    forwards = [event for event in seen_in(context) if event.key.kind == FORWARD]
     for place in places(context, EVAL_AGAIN):
-        if place.outside or _trains_in_train_mode(place, everything) or _trains_in_eval_mode(context):
+        if place.outside or _trains_in_train_mode(place, forwards) or _trains_in_eval_mode(context):
             continue
         for event in place.events:
-            if any(place.site in _switched_at(other) for other in everything) or _is_another_now(event):
+            mine = [f for f in forwards if f.function is event.function]
+            if any(place.site in _switched_at(f) for f in mine) or _is_another_now(event):
                 continue
             begun = _switched_at(event)
             first, last = event.function.rows
             inside = all(site.path == event.site.path and first <= site.row <= last for site in begun)
-            between = (other for other in everything if other.key.oid == event.key.oid and other.site < event.site)
-            if inside and any(begun & _switched_at(other) for other in between):
+            between = (f for f in mine if f.key.oid == event.key.oid and f.site < event.site)
+            if inside and any(begun & _switched_at(f) for f in between):
                 message = f"`{event.text}()` again, behind the evaluation, leaves the model so: was train() meant?"
                 yield Finding(place.site, confidence=Confidence.LIKELY, message=message)
                 break
@@ -370,7 +387,7 @@ def _leaked(
     event: Event,
     events: Iterable[Event],
     everything: Iterable[Event],
-    evaluated: set[tuple[int | ClassInfo, Site | None]],
+    evaluated: Evaluated,
 ) -> list[ModeFact]:
     """Return the eval() calls whose effect arrives at a training forward that also runs in another mode, or whose model
     was trained in that mode before."""
