@@ -129,7 +129,7 @@ class Step(NamedTuple):
     caller: FunctionInfo
 
 
-def as_known(built: Dependence, constants: Callable[[str], Set[object] | None], steps: Sequence[Step]) -> Dependence:
+def as_known(built: Dependence, constants: Callable[[str], Set[object] | None], steps: Iterable[Step]) -> Dependence:
     """Return `built`, what a call in a function builds, where the parameters of that function are known.
 
     Args:
@@ -139,12 +139,13 @@ def as_known(built: Dependence, constants: Callable[[str], Set[object] | None], 
     """
     if not built.options:
         return built
+    led = list(steps)
     open_too = not built.hangs_on or bool(built.hangs_on - parameters_of(built.options))
     answers = [Dependence(UNKNOWN, hints=built.hints)] if open_too else []
 
     def told(option: Option) -> Dependence:
         known = constants(option.parameter)
-        return _handed_on(option, steps) if known is None else _as_given(option, known)
+        return _handed_on(option, led) if known is None else _as_given(option, known)
 
     return joined([*answers, *_by_options(built, told)])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -121,15 +121,13 @@ def _objects(values: Iterable[Value], state: State) -> list[Obj]:
     return [obj for value in values for oid in value.refs if (obj := state.heap.find(oid)) is not None]
 
 
-def _steps(chain: Iterable[CallSite]) -> list[given.Step]:
-    """Return the calls of a chain whose text is known, the last one first, up to one that is not."""
-    found: list[given.Step] = []
-    for step in reversed(list(chain)):
+def _steps(chain: Sequence[CallSite]) -> Iterator[given.Step]:
+    """Yield the calls of a chain whose text is known, the last one first, up to one that is not."""
+    for step in reversed(chain):
         call = call_at(step.caller, step.site)
         if call is None:
-            break
-        found.append(given.Step(step.callee, call, step.caller))
-    return found
+            return
+        yield given.Step(step.callee, call, step.caller)
 
 
 def _constants_of(machine: Machine, state: State, parameter: str) -> frozenset[Any] | None:

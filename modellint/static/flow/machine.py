@@ -174,6 +174,10 @@ class Machine:
                 self._passing.append(key)
         return number
 
+    def known_number(self, key: object) -> int | None:
+        """Return the number of `key` if it has one: what was never written to need not be given any."""
+        return self._numbers.get(key)
+
     def seed(self, numbers: Mapping[Any, int]) -> None:
         """Let these keys have these numbers."""
         self._numbers.update(numbers)

@@ -38,7 +38,7 @@ from modellint.static.flow.values import (
 from modellint.static.flow.vocabulary import HELD_MODEL
 from modellint.static.guards import own
 from modellint.static.naming import PREPARES_DATA
-from modellint.static.project import ClassInfo
+from modellint.static.project import ClassInfo, FunctionInfo
 
 MAX_UNROLL = 6
 LEAF_HELD = "<leaf>"
@@ -186,15 +186,16 @@ def class_variable(machine: Machine, cls: ClassInfo, name: str, state: State) ->
     return None
 
 
-def _home(machine: Machine, owner: FunctionValue | External) -> int:
-    """Return the number under which the attributes of a function, or of an object of a library, are kept: as in
+def _home(owner: FunctionValue | External) -> tuple[str, FunctionInfo | str]:
+    """Return what stands for the attributes of a function, or of an object of a library: as in
     `infer.model = build()`, `flask.g.model = build()`."""
-    return machine.number(("attributes", owner.function if isinstance(owner, FunctionValue) else owner.dotted))
+    return "attributes", owner.function if isinstance(owner, FunctionValue) else owner.dotted
 
 
 def attribute_put(machine: Machine, owner: FunctionValue | External, name: str, state: State) -> Value | None:
     """Return the attribute that was assigned to what is no object here; None where none was assigned in sight."""
-    return state.variables.find((_home(machine, owner), name))
+    number = machine.known_number(_home(owner))
+    return state.variables.find((number, name)) if number is not None else None
 
 
 def set_attribute(machine: Machine, owner: Value, name: str, value: Value, state: State, node: ast.AST) -> None:
@@ -204,7 +205,7 @@ def set_attribute(machine: Machine, owner: Value, name: str, value: Value, state
         if isinstance(symbol, ClassValue):
             state.variables[class_home(machine, symbol.cls), name] = value
         if isinstance(symbol, FunctionValue) or (isinstance(symbol, External) and value.refs):
-            state.variables[_home(machine, symbol), name] = value
+            state.variables[machine.number(_home(symbol)), name] = value
         if isinstance(symbol, Children) and name == "training":
             state.heap[symbol.owner] = state.heap[symbol.owner]._replace(modes=UNKNOWN_MODES)
         if isinstance(symbol, Parameters) and name == "requires_grad" and only_constant(value) == (False,):
