@@ -22,9 +22,12 @@ EVALUATES = re.compile(
 
 LOOKS = re.compile(
     r"(^|_)(visuali[sz]\w*|vis|show\w*|plot\w*|draw\w*|sampl\w*|demo|preview|inspect\w*|reconstruct\w*|generat\w*|"
-    r"interpolat\w*|debug|sanity|qualitative|mc|monte|carlo|tta|augment\w*|bench\w*|speed|profil\w*|latency|throughput|contrastive|stats?|statistics|calibrat\w*)(_|$)"
+    r"interpolat\w*|debug|sanity|qualitative|mc|monte|carlo|tta|bench\w*|speed|profil\w*|latency|throughput|contrastive|stats?|statistics|calibrat\w*)(_|$)"
 )
-"""Names of code that wants a few samples, random ones, or augmented ones."""
+"""Names of code that wants a few samples, or random ones."""
+
+_AUGMENTS = re.compile(r"(^|_)augment\w*(_|$)")
+"""Names of functions that want augmented samples; a file of that name holds the evaluation without them as well."""
 
 REPEATS = re.compile(r"(^|_)(tta|augment\w*|aug|views?|crops?|mc)(_|$)")
 """Names of code that draws several views of one input and takes their mean."""
@@ -49,14 +52,18 @@ def is_test_scope(scope: FunctionInfo) -> bool:
 def evaluates_by_name(name: str) -> bool:
     """Tell whether a name speaks of evaluation or prediction, and neither of training nor of samples to look at."""
     text = snake(name)
-    return bool(EVALUATES.search(text)) and not TRAINING_NAME.search(text) and not LOOKS.search(text)
+    return bool(EVALUATES.search(text)) and not TRAINING_NAME.search(text) and not _wants_samples(text)
+
+
+def _wants_samples(text: str) -> bool:
+    return LOOKS.search(text) is not None or _AUGMENTS.search(text) is not None
 
 
 def looks_at_samples(scope: FunctionInfo) -> bool:
     """Tell whether a function, or its file, is named for a look at some samples."""
     inner: FunctionInfo | None = scope
     while inner is not None and not inner.is_body:
-        if LOOKS.search(snake(inner.name)):
+        if _wants_samples(snake(inner.name)):
             return True
         inner = inner.parent
     return LOOKS.search(snake(scope.module.path.stem)) is not None

@@ -16,7 +16,9 @@ from modellint.static.project import FunctionInfo
 from modellint.static.project.names import dotted_name, last_name
 from modellint.static.project.trees import walk
 
-_ON_PURPOSE = re.compile(r"(^|_)(lora\w*|adapters?|delta\w*|prompt\w*|partial\w*|ema|prefix_tuning|control\w*)(_|$)")
+_BY_NATURE = re.compile(r"(^|_)(lora\w*|adapters?|delta\w*|prompt\w*|ema|prefix_tuning|control\w*)(_|$)")
+"""Names of what is a part of a model by nature."""
+_PARTIAL = re.compile(r"(^|_)partial\w*(_|$)")
 _PART = re.compile(r"(^|_)(backbone|encoder|trunk|stem|body|features?|feature_extractor|extractor|base\w*)$")
 _CHECKS = re.compile(r"(^|_)(missing|unexpected|mismatch\w*|not_loaded|incompatible|unmatched|skipped)(_|$)")
 _TELLS = frozenset({"print", "warn", "warning", "info", "error", "log", "debug", "exception", "critical"})
@@ -80,11 +82,13 @@ def _handled(scope: FunctionInfo, call: ast.Call) -> bool:
     words = [
         scope.name,
         owner,
-        scope.module.path.stem,
         *(ast.unparse(argument) for argument in call.args),
         ast.unparse(call.func),
     ]
-    if any(_ON_PURPOSE.search(snake(word.replace(".", "_"))) for word in words):
+    names = [snake(word.replace(".", "_")) for word in words]
+    if any(_PARTIAL.search(name) for name in names):
+        return True
+    if any(_BY_NATURE.search(name) for name in [*names, snake(scope.module.path.stem)]):
         return True
     if isinstance(state, ast.Dict):
         return all(key is not None for key in state.keys)  # the keys are named on the spot
