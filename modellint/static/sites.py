@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from modellint.static.context import FileContext
 from modellint.static.dependence import NO, UNKNOWN, YES
+from modellint.static.evidence import wrong_call
 from modellint.static.flow.asking import asks_callers, is_open, left_by_constructor, left_to_callers
 from modellint.static.flow.events import CallSite, Event
 from modellint.static.flow.forwards import written
 from modellint.static.flow.frames import call_at, holds
+from modellint.static.flow.relevance import hook_of
 from modellint.static.flow.values import Site
 from modellint.static.naming import is_test_file, is_test_module, may_be_script, speaks_of_inference
 from modellint.static.narrowing import attribute_of
@@ -94,6 +96,21 @@ def shown_at(
     """
     checked = any(call is not None and context.is_checked(call.site.path) for call in calls)
     return None if checked or any(event.training for event in right) else place.site
+
+
+def blamed_call(bad: Event, good: Collection[Event], context: FileContext) -> CallSite | None:
+    """Return the call that makes the difference between `bad` and the `good` ways to a place, None without one.
+
+    A method that a library calls switched for evaluation leaves modes and autograd to it, which is a good way, too:
+    whoever calls it by hand has to do the same.
+    """
+    if good:
+        return wrong_call(bad, good)
+    for step in reversed(bad.key.chain):
+        hook = hook_of(step.callee, context.project, context.knowledge)
+        if hook is not None and hook.is_evaluation:
+            return step
+    return None
 
 
 def called_from(step: CallSite) -> tuple[Site, str]:

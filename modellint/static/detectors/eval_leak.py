@@ -301,8 +301,9 @@ def _steps_to(event: Event, fact: ModeFact, events: Iterable[Event]) -> list[Cal
     found: dict[CallSite, tuple[CallSite, ...]] = {}
     for other in events:
         chain = other.key.chain
+        here = other.root is event.root  # equivalent: shown beside the finding
         leads_here = not other.training and chain[:depth] == event.key.chain  # equivalent: shown beside the finding
-        if leads_here and len(chain) > depth:  # equivalent: shown beside the finding
+        if here and leads_here and len(chain) > depth:  # equivalent: shown beside the finding
             if any(fact in snapshot.modes for snapshot in other.snapshots):  # equivalent: shown beside the finding
                 found.setdefault(chain[depth], chain[depth:])
     if not found:
@@ -394,7 +395,9 @@ def _leaked(
     ways = [other for other in events if _comes_before(other, event)]
     every = {fact for way in ways for snapshot in way.snapshots for fact in _told_apart(snapshot.modes)}
     if not {fact.mode for fact in every} & {TRAIN, ENTRY} and not _was_trained_before(event, everything):
-        return []  # always in evaluation mode: frozen on purpose
+        if not _is_optimized_here(event):
+            return []  # always in evaluation mode: frozen on purpose
+        every &= _left_by_evaluations(event, everything)
     classes = (snapshot.obj.cls for snapshot in event.snapshots if isinstance(snapshot.obj.cls, ClassInfo))
     models: set[int | ClassInfo] = {event.key.oid, *classes}
     return [f for f in every if f.mode == EVAL and any((model, f.site) in evaluated for model in models)]
@@ -412,6 +415,34 @@ def _was_trained_before(event: Event, everything: Iterable[Event]) -> bool:
         and not _optimizers(other).isdisjoint(_optimizers(event))
         for other in everything
     )
+
+
+def _is_optimized_here(event: Event) -> bool:
+    """Tell whether a function around training hands all parameters of the model to an optimizer, by the same name."""
+    parameters = f"{event.text}.parameters()"
+    return any(
+        ast.unparse(argument) == parameters
+        for function in functions_around(event)
+        for call in function.calls
+        if _OPTIMIZER.search(last_name(call.func) or "")
+        for argument in (*call.args, *(keyword.value for keyword in call.keywords))
+    )
+
+
+_OPTIMIZER = re.compile(r"Adam|SGD|RMSprop|Adagrad|LBFGS|Lion|Optim|^optim", re.I)
+
+
+def _left_by_evaluations(event: Event, everything: Iterable[Event]) -> set[ModeFact]:
+    """Return the modes that functions which run a model and are not around its training set there, and left so."""
+    around = set(functions_around(event))
+    return {
+        fact
+        for other in everything
+        if other.function not in around
+        for snapshot in other.snapshots
+        for fact in snapshot.modes
+        if holds(other.function, fact.site)
+    }
 
 
 def _optimizers(event: Event) -> set[str]:

@@ -37,7 +37,7 @@ from modellint.static.project.names import last_name
 from modellint.static.purpose import functions_around, named_for_inference
 from modellint.static.readied import readies_in_forward, readies_itself, runs_readied_parts
 from modellint.static.seldom import seldom_switched
-from modellint.static.sites import Place, called_from, calls_at, places, shown_at, written_at
+from modellint.static.sites import Place, blamed_call, called_from, calls_at, places, shown_at, written_at
 from modellint.static.snapshots import has_loaded_weights, in_eval, in_train, open_mode, records
 
 
@@ -78,8 +78,8 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
     # code shared with training is right there: what is wrong is the call that leads to it from elsewhere
     ways = {event.key.chain for event, _ in bad}
     good += [other for other in trained if other.key.chain not in ways]
-    if good and wrong_call(event, good) is not None:
-        calls = [wrong_call(event, good) for event, _ in bad]
+    if blamed_call(event, good, context) is not None:
+        calls = [blamed_call(event, good, context) for event, _ in bad]
         instead = shown_at(calls, good, place, context)
         for (event, snapshot), call in zip(bad, calls, strict=True):
             if call is None:

@@ -19,7 +19,6 @@ from modellint.static.evidence import (
     is_no_model,
     is_shape_check,
     keeps_its_numbers,
-    wrong_call,
 )
 from modellint.static.family import builds_what_differentiates, differentiates, under_switch
 from modellint.static.flow.events import FORWARD, Event, Snapshot
@@ -47,7 +46,7 @@ from modellint.static.purpose import (
     steps_an_environment,
 )
 from modellint.static.requirements import is_held_below
-from modellint.static.sites import Place, called_from, places, seen_in, shown_at, written_at
+from modellint.static.sites import Place, blamed_call, called_from, places, seen_in, shown_at, written_at
 from modellint.static.snapshots import gradients_asked, has_loaded_weights, in_eval, in_train, records
 from modellint.static.switched_elsewhere import is_called_recording, left_to_others
 
@@ -82,7 +81,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
     left, bad = not own, own or bad
     # the same code trains in another turn of a loop; from another caller, that call is right and this one wrong
     good = [e for e in good if not e.training or e.key.chain != event.key.chain]
-    calls = [wrong_call(event, good) if good else None for event, _ in bad]
+    calls = [blamed_call(event, good, context) for event, _ in bad]
     instead = shown_at(calls, good, place, context)
     for (event, snapshot), call in zip(bad, calls, strict=True):
         if good and call is None:

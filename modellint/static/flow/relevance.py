@@ -31,6 +31,15 @@ _MAX_DEPTH = 6
 _MAX_EVIDENCE_DEPTH = 2
 
 
+def hook_of(function: FunctionInfo, project: Project, knowledge: Knowledge) -> Hook | None:
+    """Return what a library does before it calls this method by itself, None if it does not call it."""
+    for base in project.ancestry(function.cls)[1] if function.cls is not None else ():
+        hook = knowledge.hook(base, function.name)
+        if hook is not None:
+            return hook
+    return None
+
+
 class Relevance:
     """Answers for the functions of one project; `facts` are shared by all who ask."""
 
@@ -67,11 +76,7 @@ class Relevance:
 
     def hook_of(self, function: FunctionInfo) -> Hook | None:
         """Return what a library does before it calls this method by itself, None if it does not call it."""
-        for base in self._project.ancestry(function.cls)[1] if function.cls is not None else ():
-            hook = self._knowledge.hook(base, function.name)
-            if hook is not None:
-                return hook
-        return None
+        return hook_of(function, self._project, self._knowledge)
 
     def _serves_evaluation(self, function: FunctionInfo, depth: int = 0) -> bool:
         """Tell whether only methods call this one of their object that a library runs for evaluation, switched so."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,6 +36,8 @@ class _Pass:
     def __init__(self, module: ModuleInfo) -> None:
         self.module = module
         self._names: dict[FunctionInfo, _Names] = {}
+        self.stand_ins: set[ast.stmt] = set()
+        """Statements that run where an import failed."""
 
     def names(self, function: FunctionInfo) -> _Names:
         """Return what is gathered of a function of the file."""
@@ -109,6 +112,8 @@ def _scan(gathered: _Pass, nodes: list[ast.stmt], scope: FunctionInfo, cls: Clas
             stack.extend(reversed(node.decorator_list))
             stack.extend(d for d in (*node.args.defaults, *node.args.kw_defaults) if d is not None)
             continue
+        elif kind is ast.Try:
+            gathered.stand_ins.update(_stand_ins(node))  # type: ignore[arg-type]
         elif kind is ast.ClassDef:
             _enter_class(gathered, node, scope)  # type: ignore[arg-type]
             stack.extend(reversed(node.decorator_list + node.bases))  # type: ignore[attr-defined]
@@ -119,7 +124,7 @@ def _scan(gathered: _Pass, nodes: list[ast.stmt], scope: FunctionInfo, cls: Clas
                 module.imports[alias.asname or root] = Import(alias.name if alias.asname else root, 0, None)
             continue
         elif kind is ast.ImportFrom:
-            _import_from(module, node)  # type: ignore[arg-type]
+            _import_from(module, node, node in gathered.stand_ins)  # type: ignore[arg-type]
             continue
         elif kind is ast.Expr or kind is ast.With or kind is ast.AsyncWith:
             statements.append(node)  # type: ignore[arg-type]
@@ -166,15 +171,38 @@ _SETTERS = frozenset({"setter", "deleter"})
 def _enter_class(gathered: _Pass, node: ast.ClassDef, scope: FunctionInfo) -> None:
     cls = ClassInfo(gathered.module, node, scope)
     gathered.module.classes.append(cls)
-    scope.define(cls)
+    if node not in gathered.stand_ins or cls.methods or node.name not in gathered.module.imports:
+        scope.define(cls)
     # the statements of a class body run in the scope around it, as far as mode and gradients are concerned
     _scan(gathered, node.body, scope, cls)
 
 
-def _import_from(module: ModuleInfo, node: ast.ImportFrom) -> None:
+def _import_from(module: ModuleInfo, node: ast.ImportFrom, stands_in: bool) -> None:
     for alias in node.names:
-        target = Import(node.module or "", node.level, alias.name)
+        target, local = Import(node.module or "", node.level, alias.name), alias.asname or alias.name
         if alias.name == "*":
             module.stars.append(target)
-        else:
-            module.imports[alias.asname or alias.name] = target
+        elif not (stands_in and _replaces_library(module, module.imports.get(local), target)):
+            module.imports[local] = target
+
+
+def _stand_ins(node: ast.Try) -> Iterator[ast.stmt]:
+    for handler in node.handlers:
+        caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+        if any(kind is None or last_name(kind) in _NOT_INSTALLED for kind in caught):
+            yield from handler.body
+
+
+_NOT_INSTALLED = frozenset({"ImportError", "ModuleNotFoundError", "Exception"})
+
+
+def _replaces_library(module: ModuleInfo, wanted: Import | None, stand_in: Import) -> bool:
+    """Tell whether the project's own `stand_in` is for a library that is not installed, not the same by another path."""
+    if wanted is None or _is_of_project(module, wanted) or not _is_of_project(module, stand_in):
+        return False
+    return wanted.module.rpartition(".")[2] != stand_in.module.rpartition(".")[2]
+
+
+def _is_of_project(module: ModuleInfo, imported: Import) -> bool:
+    """Tell whether an import is of the file's own package: relative, or beginning with a folder the file lies in."""
+    return imported.level > 0 or imported.module.split(".")[0] in module.path.parts
