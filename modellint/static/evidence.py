@@ -87,7 +87,7 @@ def is_inference(event: Event, snapshot: Snapshot) -> bool:
             return False  # nobody reads the result: batch norms gather their statistics anew
         if unread and snapshot.obj.weights == frozenset({RANDOM}) and not event.model_trained:
             return False  # nor here, where nothing was loaded or learned: its time is taken
-        return named or not _within_training(event)
+        return named or not _within_training(event) or _is_read_by_people(event)
     if "volatile" in event.uses:
         return True
     if has_loaded_weights(snapshot):
@@ -98,6 +98,11 @@ def is_inference(event: Event, snapshot: Snapshot) -> bool:
         return True
     evaluated = event.model_trained and over_held_out_data(event)
     return named and (predicts or evaluated or "returned" in event.uses or keeps_its_numbers(event))
+
+
+def _is_read_by_people(event: Event) -> bool:
+    """Tell whether a text is generated and printed: whoever reads it amid training wants to know what is learned."""
+    return event.key.detail == "generate" and "printed" in event.uses
 
 
 def _is_what_came_of_training(event: Event) -> bool:

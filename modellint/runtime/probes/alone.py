@@ -15,6 +15,7 @@ from modellint.runtime.probes.compare import Difference, difference, to_the_shor
 from modellint.runtime.probes.double import cause_of_rounding, is_rounding
 from modellint.runtime.probes.drift import Parting, part
 from modellint.runtime.probes.neighbours import Samples, batch_samples
+from modellint.runtime.probes.order import turned_round
 from modellint.runtime.probes.result import FAILED, PASSED, VACUOUS, ProbeResult
 from modellint.runtime.probes.samples import cut
 from modellint.runtime.probes.tape import Tape
@@ -63,7 +64,7 @@ def alone(bench: Bench) -> ProbeResult:
         )
     result = ProbeResult("alone", PASSED, "", "", worst.relative, limit.limit, limit.origin, details=details)
     if worst.relative <= limit.limit:
-        return result
+        return (None if refused else turned_round(bench, samples)) or result
     rounding = is_rounding(bench, lambda run: _compare_anew(samples, size, run))
     details["in double precision"] = {True: "gone", False: "still there", None: "not tried: the model does not run"}[
         rounding

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,7 +20,7 @@ from modellint.runtime.probes.compare import TOLERANCES, Difference, Tolerance, 
 from modellint.runtime.probes.double import Run, cause_of_rounding, is_rounding
 from modellint.runtime.probes.drift import Parting, part
 from modellint.runtime.probes.graphs import Graphs, part_graphs
-from modellint.runtime.probes.result import FAILED, PASSED, SKIPPED, ProbeResult
+from modellint.runtime.probes.result import FAILED, PASSED, SKIPPED, Culprit, ProbeResult
 from modellint.runtime.probes.tape import Tape
 from modellint.runtime.probes.tree import leaves, rebuilt
 
@@ -142,7 +142,16 @@ def _part(bench: Bench, prepared: Prepared, prepare: Prepare, limit: float) -> P
     if any(culprit.own > limit for culprit in culprits):
         return Parting(culprits)
     found = bisect(bench, lambda inner: _run(inner, prepare)[1], lambda a, b: difference(_plain(a), _plain(b)), limit)
-    return found if found.culprits else Parting(culprits, found.layers)
+    if not found.culprits:
+        return Parting(culprits, found.layers)
+    return replace(found, culprits=tuple(_placed(module, culprits) for module in found.culprits))
+
+
+def _placed(module: Culprit, operations: Iterable[Culprit]) -> Culprit:
+    """Return the operation in a module that errs which only one of the two runs has, or else the module itself."""
+    within = (one for one in operations if f"{one.module}.".startswith(f"{module.module}."))
+    operation = next(within, None)
+    return module if operation is None else replace(operation, inherited=module.inherited, own=module.own)
 
 
 def _plain(outputs: Any) -> list[Any]:

@@ -71,6 +71,10 @@ class Batch:
         """Return the batch of one sample."""
         return self._with(lambda _, tensor: tensor.narrow(self.axis, index, 1).contiguous(), 1)
 
+    def turned(self) -> Batch:
+        """Return this batch in reverse order."""
+        return self._with(lambda _, tensor: tensor.flip(self.axis), self.size)
+
     def others_changed(self, keep: Sequence[int], style: str, seed: int = _SEED) -> Batch:
         """Return this batch with all samples but those in `keep` replaced.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -69,6 +70,7 @@ def part(bench: Bench, pair: Callable[[Tape, Callable[[], Tape]], bool], limit: 
     guilty = list(found)
     if 1 < len(guilty) <= _SUSPECTS:
         guilty = [key for key in guilty if attempt(_all_but(key))[1]] or guilty[:1]
+    guilty = [key for key in guilty if not _takes_its_size(found[key], found[guilty[0]])]
     culprits = [
         Culprit(
             entry.name, entry.module, entry.site, entry.inherited, entry.error, entry.stale, _why(entry), entry.draws
@@ -78,6 +80,12 @@ def part(bench: Bench, pair: Callable[[Tape, Callable[[], Tape]], bool], limit: 
     if not culprits and (entry := plain.branch()) is not None:
         culprits = [Culprit(entry.name, entry.module, entry.site, why="the runs take different branches here")]
     return Parting(tuple(culprits), tuple(by_layer(bench, plain.entries, limit, guilty)))
+
+
+def _takes_its_size(entry: Entry, first: Entry) -> bool:
+    """Tell whether an operation makes a tensor of nothing but numbers, of another size since the `first` one did."""
+    resized = entry.error == first.error == math.inf
+    return entry is not first and resized and not entry.parents and not entry.stale
 
 
 def _all_but(key: Group) -> Any:

@@ -25,6 +25,8 @@ from call to call, and what they differ by differs."""
 _HANDED_ON = ("cache", "past", "mems", "state", "hidden")
 """Words in the names of arguments that a forward is meant to change: the caller hands them from call to call."""
 
+_GOES_ON = "the call changes what the next one does"
+
 Inputs = tuple[Any, Any]
 """Positional and keyword arguments of a call."""
 
@@ -75,9 +77,7 @@ def _call_again(bench: Bench) -> _Again:
     found = difference(first, second)
     if found.relative > tolerance_of(first).limit:
         warm = difference(second, bench.step()).exact
-        return _Again(
-            found, "the first call differs from all others" if warm else "the call changes what the next one does"
-        )
+        return _Again(found, "the first call differs from all others" if warm else _GOES_ON)
     if written := frozenset(_written(bench, tensors)):
         after = difference(first, bench.step(*_as_left(bench, tensors, written), as_they_are=True))
         if not after.exact:
@@ -129,17 +129,27 @@ def _part(bench: Bench, again: _Again) -> Parting:
     if again.written:
         return Parting(_writers(bench, again.written))
 
-    parting = part(bench, partial(_pair, bench, again.between), 0.0)
+    # What goes on to change does so from the second call to the third, too, without what the first one has to make.
+    warmed = again.cause == _GOES_ON
+    parting = part(bench, partial(_pair, bench, again.between, warmed=warmed), 0.0)
     culprits = tuple(_changing(bench, parting.culprits))
-    if again.between is None and any(culprit.stale for culprit in culprits) and _draws_outside(bench):
-        culprits = tuple(_not_drawn(bench, culprits))
+    if again.between is None and any(culprit.stale for culprit in culprits) and draws_outside(bench):
+        culprits = tuple(_not_drawn(bench, culprits, warmed))
     return Parting(culprits, parting.layers)
 
 
 def _pair(
-    bench: Bench, between: Inputs | None, reference: Tape, other: Callable[[], Tape], *, reseeded: bool = False
+    bench: Bench,
+    between: Inputs | None,
+    reference: Tape,
+    other: Callable[[], Tape],
+    *,
+    warmed: bool,
+    reseeded: bool = False,
 ) -> bool:
     with bench.restored():
+        if warmed:
+            bench.step()
         state = RandomState(sources(bench.model))
         first = bench.step(tape=reference)
         if reseeded:
@@ -151,7 +161,7 @@ def _pair(
         return not difference(first, bench.step(tape=other())).exact
 
 
-def _draws_outside(bench: Bench) -> bool:
+def draws_outside(bench: Bench) -> bool:
     """Tell whether a forward moves a random state."""
     with bench.restored():
         found = sources(bench.model)
@@ -160,9 +170,9 @@ def _draws_outside(bench: Bench) -> bool:
         return before != [source.fingerprint() for source in found]
 
 
-def _not_drawn(bench: Bench, culprits: tuple[Culprit, ...]) -> Iterator[Culprit]:
+def _not_drawn(bench: Bench, culprits: tuple[Culprit, ...], warmed: bool) -> Iterator[Culprit]:
     """Yield the culprits; what no longer differs once the random states are put back was drawn, not remembered."""
-    remembered = part(bench, partial(_pair, bench, None, reseeded=True), 0.0).culprits
+    remembered = part(bench, partial(_pair, bench, None, warmed=warmed, reseeded=True), 0.0).culprits
     kept = {(culprit.op, culprit.site) for culprit in _changing(bench, remembered)}
     for culprit in culprits:
         drawn = culprit.stale and (culprit.op, culprit.site) not in kept

@@ -197,7 +197,7 @@ _NOT_INSTALLED = frozenset({"ImportError", "ModuleNotFoundError", "Exception"})
 
 
 def _replaces_library(module: ModuleInfo, wanted: Import | None, stand_in: Import) -> bool:
-    """Tell whether the project's own `stand_in` is for a library that is not installed, not the same by another path."""
+    """Tell whether the project's own `stand_in` is for a library that may be missing, not the same by another path."""
     if wanted is None or _is_of_project(module, wanted) or not _is_of_project(module, stand_in):
         return False
     return wanted.module.rpartition(".")[2] != stand_in.module.rpartition(".")[2]

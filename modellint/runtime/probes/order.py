@@ -1,0 +1,106 @@
+"""ML702, too: a batch the other way round. Where a sample stands in it must not matter, as its size must not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from modellint.runtime.probes.bench import Bench, OutOfTime
+from modellint.runtime.probes.compare import Difference, difference, tensor_difference, tolerance_of
+from modellint.runtime.probes.double import is_rounding
+from modellint.runtime.probes.drift import failed, part
+from modellint.runtime.probes.neighbours import Samples, neighbours
+from modellint.runtime.probes.repeat import draws_outside
+from modellint.runtime.probes.result import PASSED, ProbeResult
+from modellint.runtime.probes.samples import cut
+from modellint.runtime.probes.tape import Tape
+
+
+def turned_round(bench: Bench, samples: Samples) -> ProbeResult | None:
+    """Return the verdict on a model that tells the places in a batch apart, None for one that does not.
+
+    Asked only of models whose samples know nothing of each other, or else the axis may be one of time, and that draw
+    nothing, since what is drawn goes by the place.
+    """
+    if samples.batch.size < 2 or draws_outside(bench) or neighbours(bench).verdict != PASSED:
+        return None
+    try:
+        found = _compare(samples, lambda args, kwargs: bench.run(args, kwargs), samples.outputs)
+    except OutOfTime:
+        raise
+    except Exception:  # some models take their samples in one order only: sorted by length, perhaps
+        return None
+    limit = tolerance_of(samples.outputs)
+    if found.relative <= limit.limit or is_rounding(bench, lambda run: _compare(samples, run)):
+        return None
+    found = replace(found, what=f"the batch in reverse order: {found.what}")
+    details = {"reference": f"batch of {samples.batch.size}"}
+    return failed(
+        "alone",
+        found,
+        limit,
+        "the place in the batch",
+        part(bench, _pair(bench, samples), limit.limit, fit=_fit(samples)),
+        details,
+    )
+
+
+def _compare(samples: Samples, run: Callable[[Any, Any], Any], reference: Any = None) -> Difference:
+    """Return how far the first and the last sample are from what they are where the other one stands."""
+    batch, turned = samples.batch, samples.batch.turned()
+    reference = run(batch.args, batch.kwargs) if reference is None else reference
+    outputs = run(turned.args, turned.kwargs)
+    pairs = (
+        (
+            cut(reference, samples.plan, index, batch.size),
+            cut(outputs, samples.plan, batch.size - 1 - index, batch.size),
+        )
+        for index in (0, batch.size - 1)
+    )
+    return max((difference(*pair) for pair in pairs), key=lambda found: found.relative)
+
+
+def _pair(bench: Bench, samples: Samples) -> Callable[[Tape, Callable[[], Tape]], bool]:
+    turned = samples.batch.turned()
+
+    def pair(reference: Tape, other: Callable[[], Tape]) -> bool:
+        first = bench.run(samples.batch.args, samples.batch.kwargs, tape=reference)
+        second = bench.run(turned.args, turned.kwargs, tape=other())
+        return not _compare(samples, lambda *_: second, first).relative <= tolerance_of(first).limit
+
+    return pair
+
+
+def _fit(samples: Samples) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor | None]:
+    """Return what turns a tensor of the reference round where it holds samples: in the way that fits the other best."""
+
+    def fit(value: torch.Tensor, tensor: torch.Tensor) -> torch.Tensor | None:
+        if value.shape != tensor.shape:
+            return None
+        ways = [value, *_turned(value, samples.batch.size)]
+        return min(ways, key=lambda way: _far(way, tensor))
+
+    return fit
+
+
+def _far(value: torch.Tensor, tensor: torch.Tensor) -> float:
+    far = tensor_difference(value, tensor).relative
+    return math.inf if math.isnan(far) else far
+
+
+def _turned(value: torch.Tensor, size: int) -> list[torch.Tensor]:
+    """Return a tensor turned round along each axis that may count the samples, alone or with what they hold."""
+    found = []
+    for axis, length in enumerate(value.shape):
+        if length == size:
+            found.append(value.flip(axis))
+        elif length and length % size == 0:
+            found += [
+                value.unflatten(axis, shape).flip(axis + place).flatten(axis, axis + 1)
+                for place, shape in enumerate(((size, -1), (-1, size)))
+            ]
+    return found
