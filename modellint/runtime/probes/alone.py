@@ -73,6 +73,9 @@ def alone(bench: Bench) -> ProbeResult:
     if rounding or (rounding is None and all(culprit.inherited > 0 for culprit in parting.culprits)):
         why = "rounding, which the model makes larger than the tolerance; in double precision it is gone"
         return replace(result, reason=why, cause=cause_of_rounding(bench))
+    if parting.is_drawn:
+        why = "random numbers are handed out in the order of the batch: nothing can be told of its size"
+        return ProbeResult("alone", VACUOUS, why, details=details)
     if why := one_sample(bench, samples.batch):
         return ProbeResult("alone", VACUOUS, why, details=details)
     return replace(

@@ -14,6 +14,7 @@ from modellint.runtime.probes.result import FAILED, Culprit, LayerError, ProbeRe
 from modellint.runtime.probes.tape import Tape, Values, mend_roots
 
 _SUSPECTS = 8
+_BRANCHES = "the runs take different branches here"
 Group = tuple[str, int | None]
 
 
@@ -23,6 +24,16 @@ class Parting:
 
     culprits: tuple[Culprit, ...] = ()
     layers: tuple[LayerError, ...] = ()
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether the difference begins in nothing but random numbers, which go by the order of the draws."""
+        return bool(self.culprits) and all(culprit.draws for culprit in self.culprits)
+
+    @property
+    def branch(self) -> Culprit | None:
+        """The operation that one of the runs does not have, where nothing but that was found."""
+        return next((culprit for culprit in self.culprits if culprit.why == _BRANCHES), None)
 
 
 def failed(
@@ -78,7 +89,7 @@ def part(bench: Bench, pair: Callable[[Tape, Callable[[], Tape]], bool], limit: 
         for entry in (found[key] for key in guilty)
     ]
     if not culprits and (entry := plain.branch()) is not None:
-        culprits = [Culprit(entry.name, entry.module, entry.site, why="the runs take different branches here")]
+        culprits = [Culprit(entry.name, entry.module, entry.site, why=_BRANCHES)]
     return Parting(tuple(culprits), tuple(by_layer(bench, plain.entries, limit, guilty)))
 
 

@@ -105,7 +105,7 @@ def layout(bench: Bench) -> ProbeResult:
         return difference(before, after).relative > limit.limit
 
     parting = part(bench, pair, limit.limit)
-    if parting.culprits and all(culprit.draws for culprit in parting.culprits):
+    if parting.is_drawn:
         why = "random numbers are handed out in the order of memory: nothing can be told of the layout"
         return ProbeResult("layout", VACUOUS, why, details=details)
     return replace(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -14,7 +15,7 @@ from modellint.runtime.probes.compare import Difference, difference, tensor_diff
 from modellint.runtime.probes.double import is_rounding
 from modellint.runtime.probes.drift import failed, part
 from modellint.runtime.probes.neighbours import Samples, neighbours
-from modellint.runtime.probes.repeat import draws_outside
+from modellint.runtime.probes.repeat import watched
 from modellint.runtime.probes.result import PASSED, ProbeResult
 from modellint.runtime.probes.samples import cut
 from modellint.runtime.probes.tape import Tape
@@ -26,16 +27,20 @@ def turned_round(bench: Bench, samples: Samples) -> ProbeResult | None:
     Asked only of models whose samples know nothing of each other, or else the axis may be one of time, and that draw
     nothing, since what is drawn goes by the place.
     """
-    if samples.batch.size < 2 or draws_outside(bench) or neighbours(bench).verdict != PASSED:
+    if samples.batch.size < 2 or neighbours(bench).verdict != PASSED:
         return None
+    turned = samples.batch.turned()
     try:
-        found = _compare(samples, lambda args, kwargs: bench.run(args, kwargs), samples.outputs)
+        outputs, draws = watched(bench, turned.args, turned.kwargs)
     except OutOfTime:
         raise
     except Exception:  # some models take their samples in one order only: sorted by length, perhaps
         return None
+    if draws:
+        return None
+    found = _difference(samples, samples.outputs, outputs)
     limit = tolerance_of(samples.outputs)
-    if found.relative <= limit.limit or is_rounding(bench, lambda run: _compare(samples, run)):
+    if found.relative <= limit.limit or is_rounding(bench, partial(_anew, samples)):
         return None
     found = replace(found, what=f"the batch in reverse order: {found.what}")
     details = {"reference": f"batch of {samples.batch.size}"}
@@ -49,28 +54,28 @@ def turned_round(bench: Bench, samples: Samples) -> ProbeResult | None:
     )
 
 
-def _compare(samples: Samples, run: Callable[[Any, Any], Any], reference: Any = None) -> Difference:
-    """Return how far the first and the last sample are from what they are where the other one stands."""
+def _anew(samples: Samples, run: Callable[[Any, Any], Any]) -> Difference:
     batch, turned = samples.batch, samples.batch.turned()
-    reference = run(batch.args, batch.kwargs) if reference is None else reference
-    outputs = run(turned.args, turned.kwargs)
+    return _difference(samples, run(batch.args, batch.kwargs), run(turned.args, turned.kwargs))
+
+
+def _difference(samples: Samples, outputs: Any, turned: Any) -> Difference:
+    """Return how far the first and the last sample are from what they are where the other one stands."""
+    size = samples.batch.size
     pairs = (
-        (
-            cut(reference, samples.plan, index, batch.size),
-            cut(outputs, samples.plan, batch.size - 1 - index, batch.size),
-        )
-        for index in (0, batch.size - 1)
+        (cut(outputs, samples.plan, index, size), cut(turned, samples.plan, size - 1 - index, size))
+        for index in (0, size - 1)
     )
     return max((difference(*pair) for pair in pairs), key=lambda found: found.relative)
 
 
 def _pair(bench: Bench, samples: Samples) -> Callable[[Tape, Callable[[], Tape]], bool]:
-    turned = samples.batch.turned()
+    batch, turned = samples.batch, samples.batch.turned()
 
     def pair(reference: Tape, other: Callable[[], Tape]) -> bool:
-        first = bench.run(samples.batch.args, samples.batch.kwargs, tape=reference)
+        first = bench.run(batch.args, batch.kwargs, tape=reference)
         second = bench.run(turned.args, turned.kwargs, tape=other())
-        return not _compare(samples, lambda *_: second, first).relative <= tolerance_of(first).limit
+        return _difference(samples, first, second).relative > tolerance_of(first).limit
 
     return pair
 
@@ -100,7 +105,7 @@ def _turned(value: torch.Tensor, size: int) -> list[torch.Tensor]:
             found.append(value.flip(axis))
         elif length and length % size == 0:
             found += [
-                value.unflatten(axis, shape).flip(axis + place).flatten(axis, axis + 1)
+                torch.unflatten(value, axis, shape).flip(axis + place).flatten(axis, axis + 1)
                 for place, shape in enumerate(((size, -1), (-1, size)))
             ]
     return found

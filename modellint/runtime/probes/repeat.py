@@ -25,7 +25,7 @@ from call to call, and what they differ by differs."""
 _HANDED_ON = ("cache", "past", "mems", "state", "hidden")
 """Words in the names of arguments that a forward is meant to change: the caller hands them from call to call."""
 
-_GOES_ON = "the call changes what the next one does"
+_FIRST_DIFFERS = "the first call differs from all others"
 
 Inputs = tuple[Any, Any]
 """Positional and keyword arguments of a call."""
@@ -77,7 +77,7 @@ def _call_again(bench: Bench) -> _Again:
     found = difference(first, second)
     if found.relative > tolerance_of(first).limit:
         warm = difference(second, bench.step()).exact
-        return _Again(found, "the first call differs from all others" if warm else _GOES_ON)
+        return _Again(found, _FIRST_DIFFERS if warm else "the call changes what the next one does")
     if written := frozenset(_written(bench, tensors)):
         after = difference(first, bench.step(*_as_left(bench, tensors, written), as_they_are=True))
         if not after.exact:
@@ -129,13 +129,22 @@ def _part(bench: Bench, again: _Again) -> Parting:
     if again.written:
         return Parting(_writers(bench, again.written))
 
-    # What goes on to change does so from the second call to the third, too, without what the first one has to make.
-    warmed = again.cause == _GOES_ON
+    warmed = False
     parting = part(bench, partial(_pair, bench, again.between, warmed=warmed), 0.0)
+    if again.cause != _FIRST_DIFFERS and (branch := parting.branch) is not None:
+        # What goes on to change shows behind the first call, too, without what that one alone has to make.
+        later = part(bench, partial(_pair, bench, again.between, warmed=True), 0.0)
+        if later.culprits and later.branch is None and not _is_around(later.culprits[0].module, branch.module):
+            warmed, parting = True, later
     culprits = tuple(_changing(bench, parting.culprits))
-    if again.between is None and any(culprit.stale for culprit in culprits) and draws_outside(bench):
+    if again.between is None and any(culprit.stale for culprit in culprits) and watched(bench)[1]:
         culprits = tuple(_not_drawn(bench, culprits, warmed))
     return Parting(culprits, parting.layers)
+
+
+def _is_around(module: str | None, inner: str | None) -> bool:
+    """Tell whether a module is another one, or holds it: what is made there it may well keep itself."""
+    return not module or f"{inner}.".startswith(f"{module}.")
 
 
 def _pair(
@@ -161,13 +170,13 @@ def _pair(
         return not difference(first, bench.step(tape=other())).exact
 
 
-def draws_outside(bench: Bench) -> bool:
-    """Tell whether a forward moves a random state."""
+def watched(bench: Bench, args: Any = None, kwargs: Any = None) -> tuple[Any, bool]:
+    """Run a forward; return its outputs, and whether it moves a random state."""
     with bench.restored():
         found = sources(bench.model)
         before = [source.fingerprint() for source in found]
-        bench.step()
-        return before != [source.fingerprint() for source in found]
+        outputs = bench.step(args, kwargs)
+        return outputs, before != [source.fingerprint() for source in found]
 
 
 def _not_drawn(bench: Bench, culprits: tuple[Culprit, ...], warmed: bool) -> Iterator[Culprit]:
