@@ -14,7 +14,19 @@ from modellint.static.flow.modulemethods import SAME
 from modellint.static.flow.state import State
 from modellint.static.flow.targets import TAINT_HELD, part_of
 from modellint.static.flow.touching import touch
-from modellint.static.flow.values import LOADED, NOTHING, OFF, UNKNOWN, UNKNOWN_MODES, VOLATILE, Args, Obj, Value, join
+from modellint.static.flow.values import (
+    LOADED,
+    METHODS_UNSEEN,
+    NOTHING,
+    OFF,
+    UNKNOWN,
+    UNKNOWN_MODES,
+    VOLATILE,
+    Args,
+    Obj,
+    Value,
+    join,
+)
 from modellint.static.flow.vocabulary import FORWARD_METHOD, MODEL_NAME, NOT_MODELS, asks_for_a_loss
 from modellint.static.guards import conditions
 from modellint.static.project import ClassInfo
@@ -69,6 +81,8 @@ def model_method(machine: Machine, oid: int, name: str, args: Args, node: ast.Ca
     known = machine.knowledge.method(machine.knowledge.entry_points, libraries.origins(machine, obj), name)
     if known is not None:
         return libraries.act(machine, name, known, args, node, state, oid)
+    if METHODS_UNSEEN in obj.attrs:
+        return machine.out_of_sight(node, args, state)
     origins = [origin for origin in libraries.origins(machine, obj) if machine.knowledge.is_library(origin)]
     maker = machine.knowledge.method(machine.knowledge.loaders, origins, name)
     if maker is not None:  # a class method: it returns another model, this one stays what it is
