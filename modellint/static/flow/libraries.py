@@ -192,13 +192,17 @@ def wrap(machine: Machine, dotted: str, fact: Fact, args: Args, node: ast.Call, 
         given = next((args.keywords[n] for n in ("model", "module", "mod", "func") if n in args.keywords), None)
     if given is None:
         return Value(symbols=(External(IDENTITY),))  # `torch.compile(mode=...)` as a decorator
-    if dotted in _COPIED:
-        return _copied(machine, given, node, state, _COPIED[dotted])
+    if dotted in _COPIED and only_constant(args.keywords.get("inplace", NOTHING)) != (True,):
+        given = _copied(machine, given, node, state, _COPIED[dotted])
+        if effect.mode == "same":
+            return given
     for oid in given.refs:
+        if effect.mode == EVAL:
+            set_mode(oid, _modes(machine, effect.mode, dotted, node), state)
         obj = state.heap[oid]
         if obj.kind == OPAQUE:
             obj = obj._replace(kind=MODEL, proven=True)
-        if effect.mode == EVAL or (effect.mode == MIXED and kinds(obj.modes) != {TRAIN}):
+        if effect.mode == MIXED and kinds(obj.modes) != {TRAIN}:
             obj = obj._replace(modes=_modes(machine, effect.mode, dotted, node))
         elif effect.mode == "unknown":
             obj = obj._replace(modes=UNKNOWN_MODES)
@@ -211,8 +215,16 @@ def wrap(machine: Machine, dotted: str, fact: Fact, args: Args, node: ast.Call, 
 _HANDED_BACK = re.compile(r"^(models?|modules?|optimi[sz]ers?)$")
 """Arguments given by keyword that come back as they were: `amp.initialize(models=net, optimizers=sgd)`."""
 
-_COPIED = {"copy.deepcopy": 4, "torch.optim.swa_utils.AveragedModel": 4, "copy.copy": 0}
-"""What makes a copy of a model, and down to which depth of what it holds."""
+_QUANTISE = "quantize quantize_dynamic prepare prepare_qat fuse_modules fuse_modules_qat".split()
+_QUANTISE_GRAPH = "prepare_fx prepare_qat_fx fuse_fx".split()
+_COPIED = {
+    "copy.deepcopy": 4,
+    "torch.optim.swa_utils.AveragedModel": 4,
+    "copy.copy": 0,
+    **{f"torch.{ao}quantization.{name}": 4 for ao in ("ao.", "") for name in _QUANTISE},
+    **{f"torch.{ao}quantization.quantize_fx.{name}": 4 for ao in ("ao.", "") for name in _QUANTISE_GRAPH},
+}
+"""What makes a copy of a model unless told to work in place, and down to which depth of what it holds."""
 
 
 def _copied(machine: Machine, value: Value, node: ast.Call, state: State, depth: int) -> Value:
