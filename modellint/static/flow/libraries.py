@@ -48,6 +48,7 @@ from modellint.static.flow.values import (
 from modellint.static.flow.vocabulary import MODEL_NAME
 from modellint.static.knowledge import ABSENT, SOMETHING, UNSURE, settle
 from modellint.static.project import ClassInfo
+from modellint.static.project.facts import argument_given
 
 HELD = "model"
 """The attribute in which an object that runs a model keeps it."""
@@ -316,7 +317,7 @@ def act(
                 state.grad = saved._replace(state=effect.grad)
             if effect.mode != "same":
                 state.heap[oid] = obj._replace(modes=_modes(machine, effect.mode, name, node))
-            number = machine.note(FORWARD, node, oid, state, ast.unparse(node.func)[:60], name)
+            number = machine.note(FORWARD, node, oid, state, _text(fact, node)[:60], name)
             state.grad, state.heap[oid] = saved, obj
         weights = LOADED if effect.runs == "training" else effect.weights
         _leave(machine, oid, effect.leaves, weights, name, node, state)
@@ -328,6 +329,12 @@ def act(
     if effect == Effect():
         return results  # it only looks at the model
     return machine.out_of_sight(node, args, state)
+
+
+def _text(fact: Fact, node: ast.Call) -> str:
+    """Return how a call writes the model that it is given; without one, what it calls."""
+    given = None if fact.model is None else argument_given(node, fact.model.names, fact.model.position)
+    return ast.unparse(node.func if given is None else given)
 
 
 def _run_function(machine: Machine, function: Value, effect: Effect, args: Args, node: ast.Call, state: State) -> Value:
