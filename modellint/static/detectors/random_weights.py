@@ -134,7 +134,7 @@ def _holds_random_weights(context: FileContext, event: Event, snapshot: Snapshot
     if isinstance(obj.cls, ClassInfo):
         if _MEANT_RANDOM.search(snake(obj.cls.name)):
             return False
-        asked = next((call for _, call in calls_at(context, obj.born) if last_name(call) == obj.cls.name), None)
+        asked = next((call for _, call in calls_at(context, obj.born)), None)
         made = context.weights.of(obj.cls) if asked is None else context.weights.made_by(obj.cls, asked)
         if made.loads_parts:
             return made.fresh and not made.may_load
