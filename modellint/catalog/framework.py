@@ -34,7 +34,8 @@ class Effect:
 
     `mode` is the one it runs in or is returned in, `leaves` the one a call leaves it in, `grad` the state of autograd
     under which it runs, `runs` whether that is inference, training, or no run at all. `returns` names what comes
-    back: one word for a single object, several for a tuple.
+    back: one word for a single object, several for a tuple. `methods` tells whether the methods of what a loader
+    returns are those of the library, or code of somebody else's.
     """
 
     mode: str = "same"
@@ -43,6 +44,7 @@ class Effect:
     runs: str = "nothing"
     leaves: str = "same"
     returns: tuple[str, ...] = ("model",)
+    methods: str = "same"
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +198,7 @@ def _build(data: Mapping[str, Any], path: Path) -> Framework:
     )
 
 
-_EFFECTS = ("mode", "weights", "grad", "runs", "leaves", "returns")
+_EFFECTS = ("mode", "weights", "grad", "runs", "leaves", "returns", "methods")
 
 
 def _facts(data: Mapping[str, Any], section: str) -> Iterator[Fact]:

@@ -28,7 +28,7 @@ from modellint.static.knowledge import Knowledge
 from modellint.static.naming import PREPARES_DATA
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo, Project
-from modellint.static.project.facts import is_plain, parameters
+from modellint.static.project.facts import argument_given, is_plain, parameters
 from modellint.static.project.names import dotted_name, last_name, names_in
 
 WITHOUT_LAYERS = frozenset({"object", "abc.ABC", "typing.Generic", "typing.Protocol", "typing_extensions.Protocol"})
@@ -366,10 +366,10 @@ class Classes:
         if name.lstrip("_")[:1].islower() and not self.knowledge.loaders.get(dotted):
             return Dependence(NO)  # a function, no layer
         if self.knowledge.mode_dependent.get(dotted):
-            norm = _argument(call, ("norm_layer",), None)
+            norm = argument_given(call, ("norm_layer",), None)
             if norm is not None:  # `resnet50(norm_layer=FrozenBatchNorm2d)`, or what a caller gives
                 return Dependence(UNKNOWN, hints=not self._is_named_for_a_free_norm(norm))
-            chance = _argument(call, ("p", "dropout", "drop_prob"), 0 if "Drop" in name else None)
+            chance = argument_given(call, ("p", "dropout", "drop_prob"), 0 if "Drop" in name else None)
             if _is_zero(chance):
                 return Dependence(NO)
             number = f"(p={chance.value!r})" if isinstance(chance, ast.Constant) else ""
@@ -377,10 +377,10 @@ class Classes:
             return Dependence(YES, layer) if chance is None or scope is None else given.of_option(chance, scope, layer)
         switches = self.knowledge.dependent_with.get(dotted)
         if switches is not None:
-            layers = _argument(call, ("num_layers",), 2) if name in _RECURRENT else None
+            layers = argument_given(call, ("num_layers",), 2) if name in _RECURRENT else None
             if name in _RECURRENT and layers is None:
                 return Dependence(NO)  # dropout stands between layers
-            chances = [_argument(call, switch.names, switch.position) for switch in switches]
+            chances = [argument_given(call, switch.names, switch.position) for switch in switches]
             layer = f"{name} dropout"
             found = given.joined(
                 given.of_option(chance, scope, layer) if scope is not None else Dependence(YES, layer)
@@ -433,15 +433,6 @@ def _placed(found: Dependence, where: str | None) -> Dependence:
         return found
     options = frozenset(option._replace(layer=f"{option.layer} in {where}") for option in found.options)
     return found._replace(detail=found.detail and f"{found.detail} in {where}", options=options)
-
-
-def _argument(call: ast.Call | None, names: tuple[str, ...], position: int | None) -> ast.expr | None:
-    if call is None:
-        return None
-    for keyword in call.keywords:
-        if keyword.arg in names:
-            return keyword.value
-    return call.args[position] if position is not None and len(call.args) > position else None
 
 
 def _is_zero(node: ast.expr | None) -> bool:

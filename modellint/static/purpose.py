@@ -299,6 +299,11 @@ def steps_an_environment(event: Event) -> bool:
     call = call_at(function, event.site if step is None else step.site) if taken else None
     if call is None:
         return False
+    return not names_made_of(function, call).isdisjoint(taken)
+
+
+def names_made_of(function: FunctionInfo, call: ast.Call) -> set[str]:
+    """Return the variables of a function that hold the result of a call, or what is made of it."""
     made: set[str] = set()
     for _ in range(_HOPS):
         made |= {
@@ -306,7 +311,7 @@ def steps_an_environment(event: Event) -> bool:
             for name, value in bindings(function)
             if any(node is call or (isinstance(node, ast.Name) and node.id in made) for node in walk(value))
         }
-    return not made.isdisjoint(taken)
+    return made
 
 
 _HOPS = 3  # `logits = net(x)`, `action = logits.argmax()`, `action = action.item()`

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from modellint.catalog.framework import Argument, Fact
@@ -15,7 +15,7 @@ from modellint.static.flow.values import RANDOM
 from modellint.static.guards import choices, conditions, values_of, walk_own
 from modellint.static.knowledge import ABSENT, UNSURE, settle
 from modellint.static.project import ClassInfo, FunctionInfo, Symbol
-from modellint.static.project.facts import is_left_to_heirs
+from modellint.static.project.facts import argument_given, is_left_to_heirs, parameters
 from modellint.static.project.names import dotted_name, last_name
 
 LEARNED = re.compile(
@@ -29,7 +29,11 @@ _GRAPH_LAYERS = re.compile(
 """Layers and models of PyTorch Geometric that learn; its pools and containers hold what they are given."""
 _SCALES = re.compile(r"Norm(\dd)?$|PReLU$")  # they learn, but nobody notices while they are new
 _LOADS = re.compile(r"load|restore|resume|pretrain|from_file|download|fetch|(^|_)ckpt|_checkpoint$|^copy_$")
-_PLAIN_FILES = re.compile(r"^(json|yaml|toml|tomllib|omegaconf|OmegaConf|configparser)\b|^(safe_load|autoload)$")
+_PLAIN_FILES = re.compile(
+    r"^(json|yaml|toml|tomllib|omegaconf|OmegaConf|configparser)\b|^(safe_load|autoload)$|"
+    r"(Config|Tokeni[sz]er(Fast)?|Processor|FeatureExtractor)\.\w+$|(^|\.)load_config$"
+)
+"""What reads text: options, and what prepares data; not a weight is in them."""
 _ASKS = re.compile(r"pretrain|^weights$|checkpoint_path|ckpt|encoder_weights|state_dict|init_from|resume")
 _READS_ARRAYS = frozenset({"torch.load", "np.load", "numpy.load", "pickle.load"})
 _PARAMETER = frozenset({"data", "weight", "bias"})
@@ -86,6 +90,12 @@ class Weights:
             self._known[cls] = self._of(cls)
         return self._known[cls]
 
+    def made_by(self, cls: ClassInfo, call: ast.Call) -> Made:
+        """Return what building an instance of `cls` does as `call` asks for it: `Net(pretrained=False)`."""
+        init = self._project.method(cls, "__init__")
+        flags = {} if init is None else _flags(init, call)
+        return self._of(cls, init, flags) if flags else self.of(cls)
+
     def always_loads(self, cls: ClassInfo) -> bool:
         """Tell whether the constructor of `cls` loads weights whatever it is given: `np.load(path)` at its top."""
         if cls not in self._loading:
@@ -123,7 +133,8 @@ class Weights:
             return self.is_function(symbol.target)
         return symbol is not None and not _SCALES.search(symbol.dotted)
 
-    def _of(self, cls: ClassInfo) -> Made:
+    def _of(self, cls: ClassInfo, init: FunctionInfo | None = None, flags: Mapping[str, bool] | None = None) -> Made:
+        """Work out what building an instance does, where `init` is given `flags`."""
         made = _NEITHER
         seen: set[object] = set()
         queue: list[FunctionInfo] = []
@@ -134,6 +145,8 @@ class Weights:
             if len(seen) > _MAX_FUNCTIONS or _sets_parameters(function):
                 return made | _MAY_LOAD
             for call in function.calls:
+                if flags and function is init and _is_ruled_out(function, call, flags):
+                    continue
                 made |= self._call(function, call, seen, queue)
                 if made.may_load:
                     return made
@@ -226,14 +239,40 @@ class Weights:
         """Tell whether a library's loader, called as in `call`, leaves the weights random for certain."""
 
         def given(argument: Argument) -> object:
-            values = [keyword.value for keyword in call.keywords if keyword.arg in argument.names]
-            if argument.position is not None and argument.position < len(call.args):
-                values.append(call.args[argument.position])
-            if not values:
+            value = argument_given(call, argument.names, argument.position)
+            if value is None:
                 return UNSURE if any(keyword.arg is None for keyword in call.keywords) else ABSENT
-            return values[0].value if isinstance(values[0], ast.Constant) else UNSURE
+            return value.value if isinstance(value, ast.Constant) else UNSURE
 
         return settle(fact, given).weights == RANDOM
+
+
+def _flags(init: FunctionInfo, call: ast.Call) -> dict[str, bool]:
+    """Return the arguments of a constructor that are True or False, or None, as a call gives them or leaves them."""
+    if any(isinstance(argument, ast.Starred) for argument in call.args) or any(k.arg is None for k in call.keywords):
+        return {}
+    own = [(argument.arg, default) for argument, default in parameters(init)][1:]
+    given = {name: value for (name, _), value in zip(own, call.args, strict=False)}
+    given |= {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg is not None}
+    asked = ((name, given.get(name, default)) for name, default in own)
+    return {
+        name: bool(value.value)
+        for name, value in asked
+        if isinstance(value, ast.Constant) and value.value in (True, False, None) and not values_of(init, name)
+    }
+
+
+def _is_ruled_out(function: FunctionInfo, call: ast.Call, flags: Mapping[str, bool]) -> bool:
+    """Tell whether a call stands in a branch that is not taken with these flags."""
+    return any(_holds(test, flags) is (not holds) for test, holds in conditions(function, call))
+
+
+def _holds(test: ast.expr, flags: Mapping[str, bool]) -> bool | None:
+    """Tell whether a flag, or its opposite, holds; None where it is no flag that is known."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        inner = _holds(test.operand, flags)
+        return None if inner is None else not inner
+    return flags.get(test.id) if isinstance(test, ast.Name) else None
 
 
 def _push(function: FunctionInfo, seen: set[object], queue: list[FunctionInfo]) -> None:

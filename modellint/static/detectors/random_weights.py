@@ -13,6 +13,7 @@ from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
 from modellint.static.evidence import PREDICTS, is_shape_check, wrong_call
 from modellint.static.flow.events import FORWARD, Event, Snapshot
+from modellint.static.flow.frames import call_at
 from modellint.static.flow.newlayers import WEIGHTS_IN_PARTS, new_layer
 from modellint.static.flow.values import OFF, RANDOM, UNKNOWN, Site
 from modellint.static.guards import own, values_bound, values_of
@@ -27,6 +28,7 @@ from modellint.static.purpose import (
     is_test_code,
     means_inference,
     names_around,
+    names_made_of,
     wants_randomness,
 )
 from modellint.static.sites import Place, called_from, calls_at, places
@@ -117,8 +119,11 @@ def _is_inference(context: FileContext, event: Event) -> bool:
     switched = all(in_eval(s) or s.grad.state == OFF for s in event.snapshots)
     if not switched and not named:
         return False
-    used = not PREDICTS.isdisjoint(event.uses) or (named and "returned" in event.uses)
-    return used and not _on_synthetic_input(event) and not _taught_elsewhere(context, event)
+    # whoever switches both off for a result that is handed on believes in it as well
+    readied = all(in_eval(s) and s.grad.state == OFF for s in event.snapshots)
+    used = not PREDICTS.isdisjoint(event.uses) or ((named or readied) and "returned" in event.uses)
+    made_up = _on_synthetic_input(event) and not _goes_on_from_its_answer(event)
+    return used and not made_up and not _taught_elsewhere(context, event)
 
 
 def _holds_random_weights(context: FileContext, event: Event, snapshot: Snapshot, constructors: list[str]) -> bool:
@@ -129,7 +134,8 @@ def _holds_random_weights(context: FileContext, event: Event, snapshot: Snapshot
     if isinstance(obj.cls, ClassInfo):
         if _MEANT_RANDOM.search(snake(obj.cls.name)):
             return False
-        made = context.weights.of(obj.cls)
+        asked = next((call for _, call in calls_at(context, obj.born)), None)
+        made = context.weights.of(obj.cls) if asked is None else context.weights.made_by(obj.cls, asked)
         if made.loads_parts:
             return made.fresh and not made.may_load
         return made.learns and not made.may_load
@@ -209,6 +215,12 @@ def _on_synthetic_input(event: Event) -> bool:
         == (site.row, site.column, site.end_row, site.end_column)
         for argument in _inputs(call, runs)
     )
+
+
+def _goes_on_from_its_answer(event: Event) -> bool:
+    """Tell whether a loop gives a model what was made of its last answer: a sampler, which begins with noise."""
+    call = call_at(event.function, event.site) if event.loops else None
+    return call is not None and not names_made_of(event.function, call).isdisjoint(event.inputs)
 
 
 def _inputs(call: ast.Call, forward: bool) -> list[ast.expr]:

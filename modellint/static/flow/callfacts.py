@@ -38,6 +38,11 @@ class CallFacts:
             known = self._makes[function] = makes_something(self._project, self._knowledge, function)
         return known
 
+    def loads(self, function: FunctionInfo) -> bool:
+        """Tell whether `function` itself gets a model from a library."""
+        symbols = (self._project.resolve_in(function, call.func) for call in function.calls)
+        return any(symbol is not None and self._knowledge.loaders.get(symbol.dotted) for symbol in symbols)
+
     def callees(self, function: FunctionInfo) -> list[FunctionInfo]:
         """Return the functions of the project that `function` calls, or that others may call for it."""
         known = self._callees.get(function)

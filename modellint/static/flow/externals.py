@@ -415,10 +415,14 @@ _BUILTINS: dict[str, Handler] = {
     "bool": lambda m, a, n, s: a.positional[0] if a.positional else NOTHING,
 }
 
+_WEIGHTS = ("torchvision.models.get_weight", "torchvision.models.get_model_weights")
+"""What looks up the weights of a builder by a name: they are never None (torchvision/models/_api.py:91, 0.28.0)."""
+
 _PICTURES = "make_grid save_image draw_bounding_boxes draw_segmentation_masks draw_keypoints flow_to_image".split()
 
 _FUNCTIONS: dict[str, Handler] = {
     **{f"torchvision.utils.{name}": _picture for name in _PICTURES},
+    **dict.fromkeys(_WEIGHTS, lambda m, a, n, s: NOTHING),
     IDENTITY: _first,
     "typing.cast": _cast,
     "functools.partial": _partial,

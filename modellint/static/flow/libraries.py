@@ -21,6 +21,7 @@ from modellint.static.flow.values import (
     EVAL,
     INSTANCE,
     LOADED,
+    METHODS_UNSEEN,
     MIXED,
     MODEL,
     NOTHING,
@@ -47,6 +48,7 @@ from modellint.static.flow.values import (
 from modellint.static.flow.vocabulary import MODEL_NAME
 from modellint.static.knowledge import ABSENT, SOMETHING, UNSURE, settle
 from modellint.static.project import ClassInfo
+from modellint.static.project.facts import argument_given
 
 HELD = "model"
 """The attribute in which an object that runs a model keeps it."""
@@ -145,7 +147,7 @@ def load(
         dotted,
         frozenset({ModeFact(UNKNOWN, site, SAVED_WHOLE)}) if whole else _modes(machine, effect.mode, dotted, node),
         frozenset({effect.weights}),
-        {},
+        {METHODS_UNSEEN: NOTHING} if effect.methods == UNKNOWN else {},
         depends.answer,
         depends.detail,
         not whole,
@@ -191,13 +193,17 @@ def wrap(machine: Machine, dotted: str, fact: Fact, args: Args, node: ast.Call, 
         given = next((args.keywords[n] for n in ("model", "module", "mod", "func") if n in args.keywords), None)
     if given is None:
         return Value(symbols=(External(IDENTITY),))  # `torch.compile(mode=...)` as a decorator
-    if dotted in _COPIED:
-        return _copied(machine, given, node, state, _COPIED[dotted])
+    if dotted in _COPIED and only_constant(args.keywords.get("inplace", NOTHING)) != (True,):
+        given = _copied(machine, given, node, state, _COPIED[dotted])
+        if effect.mode == "same":
+            return given
     for oid in given.refs:
+        if effect.mode == EVAL:
+            set_mode(oid, _modes(machine, effect.mode, dotted, node), state)
         obj = state.heap[oid]
         if obj.kind == OPAQUE:
             obj = obj._replace(kind=MODEL, proven=True)
-        if effect.mode == EVAL or (effect.mode == MIXED and kinds(obj.modes) != {TRAIN}):
+        if effect.mode == MIXED and kinds(obj.modes) != {TRAIN}:
             obj = obj._replace(modes=_modes(machine, effect.mode, dotted, node))
         elif effect.mode == "unknown":
             obj = obj._replace(modes=UNKNOWN_MODES)
@@ -210,8 +216,16 @@ def wrap(machine: Machine, dotted: str, fact: Fact, args: Args, node: ast.Call, 
 _HANDED_BACK = re.compile(r"^(models?|modules?|optimi[sz]ers?)$")
 """Arguments given by keyword that come back as they were: `amp.initialize(models=net, optimizers=sgd)`."""
 
-_COPIED = {"copy.deepcopy": 4, "torch.optim.swa_utils.AveragedModel": 4, "copy.copy": 0}
-"""What makes a copy of a model, and down to which depth of what it holds."""
+_QUANTISE = "quantize quantize_dynamic prepare prepare_qat fuse_modules fuse_modules_qat".split()
+_QUANTISE_GRAPH = "prepare_fx prepare_qat_fx fuse_fx".split()
+_COPIED = {
+    "copy.deepcopy": 4,
+    "torch.optim.swa_utils.AveragedModel": 4,
+    "copy.copy": 0,
+    **{f"torch.{ao}quantization.{name}": 4 for ao in ("ao.", "") for name in _QUANTISE},
+    **{f"torch.{ao}quantization.quantize_fx.{name}": 4 for ao in ("ao.", "") for name in _QUANTISE_GRAPH},
+}
+"""What makes a copy of a model unless told to work in place, and down to which depth of what it holds."""
 
 
 def _copied(machine: Machine, value: Value, node: ast.Call, state: State, depth: int) -> Value:
@@ -303,7 +317,7 @@ def act(
                 state.grad = saved._replace(state=effect.grad)
             if effect.mode != "same":
                 state.heap[oid] = obj._replace(modes=_modes(machine, effect.mode, name, node))
-            number = machine.note(FORWARD, node, oid, state, ast.unparse(node.func)[:60], name)
+            number = machine.note(FORWARD, node, oid, state, _text(fact, node)[:60], name)
             state.grad, state.heap[oid] = saved, obj
         weights = LOADED if effect.runs == "training" else effect.weights
         _leave(machine, oid, effect.leaves, weights, name, node, state)
@@ -315,6 +329,12 @@ def act(
     if effect == Effect():
         return results  # it only looks at the model
     return machine.out_of_sight(node, args, state)
+
+
+def _text(fact: Fact, node: ast.Call) -> str:
+    """Return how a call writes the model that it is given; without one, what it calls."""
+    given = None if fact.model is None else argument_given(node, fact.model.names, fact.model.position)
+    return ast.unparse(node.func if given is None else given)
 
 
 def _run_function(machine: Machine, function: Value, effect: Effect, args: Args, node: ast.Call, state: State) -> Value:

@@ -101,6 +101,8 @@ class Relevance:
         names = [function.name, *([function.cls.name] if function.cls else ())]
         if any(speaks_of_inference(name) for name in names) or self._is_beside_a_switch(function):
             return True
+        if self._facts.loads(function):
+            return True
         return depth < _MAX_EVIDENCE_DEPTH and any(
             self._has_evidence(callee, depth + 1) for callee in self._facts.callees(function)
         )

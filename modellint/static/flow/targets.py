@@ -16,6 +16,7 @@ from modellint.static.flow.values import (
     COLLECTIONS,
     CONTAINER,
     ELEMENT,
+    METHODS_UNSEEN,
     MODEL,
     NOTHING,
     OPAQUE,
@@ -281,9 +282,19 @@ _DICT = ".__dict__"
 def member_by_name(machine: Machine, value: Value, state: State) -> Value:
     """Return the member of a module that a name picks which is not known: `getattr(models, args.arch)`."""
     names = [s.dotted.removesuffix(_DICT) for s in value.symbols if isinstance(s, External)]
-    found = [Value(symbols=(External(f"{name}.<name>"),)) for name in names]
+    found = [Value(symbols=(_some_member_of(name),)) for name in names]
     found += [some_member(machine, s.symbol, state) for s in value.symbols if isinstance(s, ModuleValue)]
     return join_all(found)
+
+
+def _some_member_of(name: str) -> External:
+    return External(f"{name}.<name>")
+
+
+def _factories(machine: Machine, value: Value) -> list[Value]:
+    """Return what a library's tables of factories hold, whichever is picked: `sam_model_registry["vit_b"]`."""
+    found = (_some_member_of(symbol.dotted) for symbol in value.symbols if isinstance(symbol, External))
+    return [Value(symbols=(entry,)) for entry in found if machine.knowledge.loaders.get(entry.dotted) is not None]
 
 
 def _from_the_front(obj: Obj, key: str) -> str:
@@ -313,6 +324,7 @@ def element(machine: Machine, value: Value, key: str, state: State, node: ast.AS
         parts.append(member_by_name(machine, value, state))  # `models.__dict__[args.arch]`
     elif modules:
         parts += [member_value(machine, module, key, state) for module in modules]
+    parts += _factories(machine, value)
     exact = bool(value.refs)
     asked = key
     for oid in value.refs:
@@ -379,7 +391,7 @@ def part_of(machine: Machine, oid: int, name: str, state: State) -> Value:
             obj.how,
             obj.modes if inside else UNKNOWN_MODES,
             obj.weights,
-            {},
+            {name: held for name, held in obj.attrs.items() if name == METHODS_UNSEEN},
             proven=False,
             part=inside,
             frozen=obj.frozen,

@@ -14,7 +14,19 @@ from modellint.static.flow.modulemethods import SAME
 from modellint.static.flow.state import State
 from modellint.static.flow.targets import TAINT_HELD, part_of
 from modellint.static.flow.touching import touch
-from modellint.static.flow.values import LOADED, NOTHING, OFF, UNKNOWN, UNKNOWN_MODES, VOLATILE, Args, Obj, Value, join
+from modellint.static.flow.values import (
+    LOADED,
+    METHODS_UNSEEN,
+    NOTHING,
+    OFF,
+    UNKNOWN,
+    UNKNOWN_MODES,
+    VOLATILE,
+    Args,
+    Obj,
+    Value,
+    join,
+)
 from modellint.static.flow.vocabulary import FORWARD_METHOD, MODEL_NAME, NOT_MODELS, asks_for_a_loss
 from modellint.static.guards import conditions
 from modellint.static.project import ClassInfo
@@ -69,7 +81,9 @@ def model_method(machine: Machine, oid: int, name: str, args: Args, node: ast.Ca
     known = machine.knowledge.method(machine.knowledge.entry_points, libraries.origins(machine, obj), name)
     if known is not None:
         return libraries.act(machine, name, known, args, node, state, oid)
-    origins = [origin for origin in libraries.origins(machine, obj) if machine.knowledge.is_library(origin)]
+    if METHODS_UNSEEN in obj.attrs:
+        return machine.out_of_sight(node, args, state)
+    origins = [origin for origin in libraries.origins(machine, obj) if _is_library_class(machine, origin)]
     maker = machine.knowledge.method(machine.knowledge.loaders, origins, name)
     if maker is not None:  # a class method: it returns another model, this one stays what it is
         return libraries.load(machine, f"{origins[0]}.{name}", maker, args, node, state, class_of(obj))
@@ -111,9 +125,14 @@ def model_method(machine: Machine, oid: int, name: str, args: Args, node: ast.Ca
     return Value(taint=args.taint) if args.taint else NOTHING
 
 
+def _is_library_class(machine: Machine, origin: str) -> bool:
+    """Tell whether what tells what an object is names a library's class; what a function returns has any methods."""
+    return machine.knowledge.is_library(origin) and origin.rpartition(".")[2][:1].isupper()
+
+
 def _is_part_by_its_name(obj: Obj, name: str, args: Args) -> bool:
     """Tell whether what is called of a model out of sight is a part of it, as the name says: `net.image_encoder(x)`."""
-    return obj.cls is None and bool(args.every()) and MODEL_NAME.match(name) is not None
+    return not isinstance(obj.cls, ClassInfo) and bool(args.every()) and MODEL_NAME.match(name) is not None
 
 
 def _runs_for_its_loss(obj: Obj, node: ast.Call, args: Args) -> bool:

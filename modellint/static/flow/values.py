@@ -350,6 +350,9 @@ ELEMENT = "*"
 SPREAD = "**"
 """The attribute in which what runs a model for a library keeps arguments of which the names are not known."""
 
+METHODS_UNSEEN = "<methods out of sight>"
+"""The attribute of a model whose class came with its weights: nobody in sight wrote its methods."""
+
 
 class Obj(NamedTuple):
     """An object of the heap; immutable, so that states can share it.

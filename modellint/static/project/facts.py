@@ -437,3 +437,13 @@ def is_plain(annotation: ast.expr | None) -> bool:
 
 _SCALARS = frozenset({"str", "int", "float", "bool", "bytes"})
 _LISTS = frozenset({"list", "tuple", "set", "List", "Tuple", "Set", "Sequence", "Optional", "Union"})
+
+
+def argument_given(call: ast.Call | None, names: tuple[str, ...], position: int | None) -> ast.expr | None:
+    """Return what a call gives for an argument, by one of its names or by place; None where it gives nothing."""
+    if call is None:
+        return None
+    for keyword in call.keywords:
+        if keyword.arg in names:
+            return keyword.value
+    return call.args[position] if position is not None and len(call.args) > position else None
