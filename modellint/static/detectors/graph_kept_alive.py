@@ -9,12 +9,11 @@ from collections.abc import Iterator
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
-from modellint.static.detectors.containers import targets_of
 from modellint.static.family import runs_without_gradients
 from modellint.static.flow.data import AVERAGED, COLLECTED, METERED
 from modellint.static.flow.events import ACCUMULATE, Event, Loop
 from modellint.static.flow.frames import call_at
-from modellint.static.guards import own
+from modellint.static.guards import own, targets_of
 from modellint.static.merge import merged
 from modellint.static.naming import snake
 from modellint.static.project import FunctionInfo
@@ -96,7 +95,9 @@ def _loops_within(event: Event) -> list[Loop]:
 def _grows_for_good(event: Event, context: FileContext) -> bool:
     """Tell whether what the calls of a method add up in begins as a number or a list that nobody empties."""
     source, cls, attribute = event.source, event.function.cls, event.text.partition(".")[2]
-    if source is None or not source.training or cls is None:
+    assert source is not None
+    assert cls is not None
+    if not source.training:
         return False
     begun = [value for _, value in context.classes.kept_in(cls, attribute)]
     if len(begun) != 1 or not isinstance(begun[0], (ast.Constant, ast.List)):
@@ -110,10 +111,11 @@ def _empties(scope: FunctionInfo, attribute: str) -> bool:
     emptied = [call.func.value for call in scope.calls_of(*_EMPTIES) if isinstance(call.func, ast.Attribute)]
     removed = [target for node in own(scope, ast.Delete) for target in node.targets]
     stored = [
-        target
+        part
         for node in own(scope, ast.Assign, ast.AnnAssign)
         if scope.name != "__init__"
         for target in targets_of(node)
+        for part in _stored(target)
     ]
     changed = (part.value if isinstance(part, ast.Subscript) else part for part in (*emptied, *removed, *stored))
     return any(last_name(part) == attribute for part in changed)

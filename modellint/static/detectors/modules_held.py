@@ -17,11 +17,10 @@ from modellint.static.detectors.containers import (
     kept_in_attributes,
     kind_of,
     moved_by_hand,
-    targets_of,
     uses_in_turn,
 )
 from modellint.static.detectors.makers import Makers, annotated_modules, returned_by
-from modellint.static.guards import own, values_of
+from modellint.static.guards import own, targets_of, values_of
 from modellint.static.narrowing import asked_for_modules, attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import parameters

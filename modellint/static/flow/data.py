@@ -321,7 +321,9 @@ def keyed_by_turn(machine: Machine, target: ast.expr, state: State) -> bool:
     loop = machine.frame.loops[-1]
     counts = not loop.over.isdisjoint(("enumerate", "range")) and not loop.given.isdisjoint(names_in(target.slice))
     owner = machine.eval(target.value, state) if counts else NOTHING
-    return bool(owner.refs) and all(state.heap[oid].kind == CONTAINER and state.heap[oid].how == "dict" for oid in owner.refs)
+    return bool(owner.refs) and all(
+        state.heap[oid].kind == CONTAINER and state.heap[oid].how == "dict" for oid in owner.refs
+    )
 
 
 # how a loop keeps results together with their graphs, where it does not just add them up
