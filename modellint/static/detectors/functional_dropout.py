@@ -204,7 +204,7 @@ _REPEATS = re.compile(r"(^|_)(mc|monte_?carlo|uncertainty)(_|$)")
 
 
 def _on_purpose(context: FileContext, scope: FunctionInfo) -> bool:
-    """Tell whether dropout that is always on may be the job: of a decoder's prenet, of what is no module at all, or of a
+    """Tell whether dropout that is always on may be the job: of a decoder's prenet, of what is no module at all, of a
     method that averages over draws."""
     if scope.cls is None:
         return False
