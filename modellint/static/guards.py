@@ -270,6 +270,11 @@ def _assignments(function: FunctionInfo) -> Iterator[tuple[str, ast.expr]]:
                 yield node.target.id, node.value
 
 
+def targets_of(node: ast.Assign | ast.AnnAssign) -> list[ast.expr]:
+    """Return what an assignment stores to."""
+    return node.targets if isinstance(node, ast.Assign) else [node.target]
+
+
 def walk_own(function: FunctionInfo) -> list[ast.AST]:
     """Return the nodes of a function without those of the functions inside it, and without `ast.Load` and the like."""
     known: list[ast.AST] | None = function.memo.get(walk_own)

@@ -153,13 +153,28 @@ class Transforms:
             if fnmatchcase(dotted, pattern):
                 if condition == "p=1":
                     return not (known is not None and known[0] in (1, 1.0))
-                given = view.argument(condition, 1)  # a range is drawn from, a number is not
-                return (
-                    given is None
-                    or self._resolver.constant(given) is None
-                    or isinstance(given.node, (ast.Tuple, ast.List))
+                return not all(
+                    self._leaves_no_choice(view.argument(name, position), kind)
+                    for position, (name, kind) in enumerate(condition.items())
                 )
         return True
+
+    def _leaves_no_choice(self, given: Origin | None, kind: str) -> bool:
+        """Tell whether an argument says what to do, and not how far what is drawn may go.
+
+        A `number` does, a `range` of one value, which around nothing is written as zero, an `extent` of zero. Where
+        nothing is given, only a number is not there.
+        """
+        if kind == "anything":
+            return True
+        if given is None or self._resolver.constant(given) == (None,):
+            return kind != "number"
+        node = given.node
+        if not isinstance(node, (ast.Tuple, ast.List)):
+            known = self._resolver.constant(given)
+            return known is not None and (kind == "number" or known[0] == 0)
+        ends = [self._resolver.constant(given.at(end)) for end in node.elts]
+        return None not in ends and all(end == ((0,) if kind == "extent" else ends[0]) for end in ends)
 
     def _grown(self, origin: Origin, used: Origin, depth: int) -> Iterator[Randomness]:
         """Yield what is appended or assigned to the variable that holds the value, later."""

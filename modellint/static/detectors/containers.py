@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from modellint.static.context import FileContext
-from modellint.static.guards import own, path_to, values_of
+from modellint.static.guards import own, path_to, targets_of, values_of
 from modellint.static.naming import MOVES
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo
@@ -95,11 +95,6 @@ def is_record(context: FileContext, method: FunctionInfo, call: ast.Call) -> boo
         return bool(symbol.target.fields) and not context.classes.is_module(symbol.target)
     made = values_of(method.module.body, call.func.id) if isinstance(call.func, ast.Name) else []
     return any(isinstance(value, ast.Call) and last_name(value) == "namedtuple" for value in made)
-
-
-def targets_of(node: ast.Assign | ast.AnnAssign) -> list[ast.expr]:
-    """Return what an assignment stores to."""
-    return node.targets if isinstance(node, ast.Assign) else [node.target]
 
 
 def kept_in_attributes(method: FunctionInfo, me: str) -> set[str]:

@@ -28,7 +28,7 @@ from modellint.static.project.names import last_name, names_in
 from modellint.static.project.trees import walk
 
 _JOB = re.compile(
-    r"Diffus|DDPM|DDIM|Ddpm|Ddim|SDE|Langevin|Sampler|Sampling|Generat(or|ive)|Noisy\w*(Linear|Conv|Net|Dense)|Polic|Actor|Agent|Augment|Random[A-Z]|^Random$|"
+    r"Diffus|DDPM|DDIM|Ddpm|Ddim|SDE|Langevin|Sampler|Sampling|Generat(or|ive)|Polic|Actor|Agent|Augment|Random[A-Z]|^Random$|"
     r"Jitter|Intensity|Stochastic(?!Depth)|Crop|Flip|Blur|Mix[Uu]p|CutMix|Cutmix|Cut[Oo]ut|Planner|Bayes|MonteCarlo|^MC|Loss|Criterion|Flow|Discriminator|Env|EBM|"
     r"LSH|MAE|Mask|Target|MIM|Pretrain|Contrast|Penalty|Regulari[sz]|CLR|MoCo|BYOL|Distribution|Prior|Latent|Denois|Initiali[sz]|Memory|Schedul|"
     r"Explain|Sample|Resize|Transform$|Dummy|Gumbel|GAN(?![a-z])|Quanti[sz]|Codebook|Warp|Perturb|Advers|Aug(?![a-z])|Mine(?![a-z])|Estimator"
@@ -42,6 +42,20 @@ _JOB_METHOD = re.compile(
 _CORRUPTS = re.compile(r"(^|_)(neg\w*|corrupt\w*|shuffled?|perm\w*|\w*seed)(_|$)")
 _CONTRASTS = re.compile(r"(^|_)(negatives?|corrupt\w*|shuf\w*)(_|$)")
 _WORK = re.compile(r"loss|criterion|cross_entropy|nll")
+
+
+_NOISY = re.compile(r"Noisy\w*(Linear|Conv|Net|Dense)")
+
+
+def is_noise_of_weights(cls: ClassInfo, method: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether a layer named for noise draws it for what it holds: the noisy networks of reinforcement learning.
+
+    Noise in the shape of what its forward is given is added to the input, by a layer of any name.
+    """
+    given = {argument.arg for argument, _ in parameters(method)} if method.name == "forward" else set[str]()
+    like = [call.args[0]] if call.args and (last_name(call.func) or "").endswith("_like") else []
+    of_input = any(isinstance(node, ast.Name) and node.id in given for node in like)
+    return _NOISY.search(cls.name) is not None and not of_input
 
 
 _SKIPS = re.compile(r"drop|skip|surviv")

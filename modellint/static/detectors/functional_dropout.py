@@ -21,7 +21,7 @@ from modellint.static.guards import (
     value_tied_to_mode,
     values_of,
 )
-from modellint.static.naming import is_test_module
+from modellint.static.naming import is_test_module, snake
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.callers import scopes_mentioning
 from modellint.static.project.facts import called_name, parameters, taken
@@ -175,7 +175,7 @@ def _judge(context: FileContext, scope: FunctionInfo, call: ast.Call, entry: Map
         if training.value is True:
             asked = bool(entry.get("required")) and scope.cls is not None and not _on_purpose(context, scope)
             asked = asked and not (chance is not None and _is_off_unless_given(scope, chance))
-            deliberate = not asked and not _ties_elsewhere(scope, call)
+            deliberate = not asked and (_on_purpose(context, scope) or not _ties_elsewhere(scope, call))
             named = f"{written}(..., {entry.get('keyword', 'training')}=True)"
             yield _finding(context, call, named, Confidence.POSSIBLE if deliberate else Confidence.CERTAIN)
     elif _always_true(scope, training):
@@ -199,11 +199,16 @@ def _drops_on_the_way(context: FileContext, scope: FunctionInfo, call: ast.Call)
 _ALWAYS_DROPS = re.compile(r"Prenet|PreNet|Perturb|Skip|Bayes|MonteCarlo|^MC[A-Z]")
 
 
+_REPEATS = re.compile(r"(^|_)(mc|monte_?carlo|uncertainty)(_|$)")
+"""Names of methods that draw again and again from one input."""
+
+
 def _on_purpose(context: FileContext, scope: FunctionInfo) -> bool:
-    """Tell whether dropout that is always on may be the job: of a decoder's prenet, or of what is no module at all."""
+    """Tell whether dropout that is always on may be the job: of a decoder's prenet, of what is no module at all, of a
+    method that averages over draws."""
     if scope.cls is None:
         return False
-    if _ALWAYS_DROPS.search(scope.cls.name):
+    if _ALWAYS_DROPS.search(scope.cls.name) or _REPEATS.search(snake(scope.name)):
         return True
     return _is_no_module(context, scope.cls)
 

@@ -11,11 +11,14 @@ from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
 from modellint.static.family import runs_without_gradients
 from modellint.static.flow.data import AVERAGED, COLLECTED, METERED
-from modellint.static.flow.events import ACCUMULATE, Event
+from modellint.static.flow.events import ACCUMULATE, Event, Loop
 from modellint.static.flow.frames import call_at
-from modellint.static.guards import own
+from modellint.static.guards import own, targets_of
 from modellint.static.merge import merged
 from modellint.static.naming import snake
+from modellint.static.project import FunctionInfo
+from modellint.static.project.callers import scopes_mentioning
+from modellint.static.project.names import last_name
 from modellint.static.project.trees import walk
 from modellint.static.purpose import is_test_code
 from modellint.static.sites import places, seen_in
@@ -48,6 +51,8 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 continue
             if _stays_for_another_sum(event, context) or _is_set_anew(event):
                 continue
+            if not _loops_within(event) and not _grows_for_good(event, context):
+                continue
             confidence = Confidence.CERTAIN if source.training else Confidence.LIKELY
             details = {"sum": event.text, "model": source.text, "adds": _HOW.get(event.key.detail, "adds up")}
             found.append(((place.site,), Finding(place.site, details, confidence)))
@@ -73,11 +78,50 @@ def _begins_anew(event: Event) -> bool:
     source = event.source
     around = source.loops if source is not None else ()
     first = around[-1].row if around else 0
+    names = {event.text, event.text.partition("[")[0]}
     return any(
         first < node.lineno < event.site.row
-        and any(ast.unparse(part) == event.text for target in node.targets for part in _stored(target))
-        for node in own(event.function, ast.Assign)
+        and any(ast.unparse(part) in names for target in targets_of(node) for part in _stored(target))
+        for node in own(event.function, ast.Assign, ast.AnnAssign)
     )
+
+
+def _loops_within(event: Event) -> list[Loop]:
+    """Return the loops around what adds up that stand in the same function."""
+    node = event.function.node
+    return [loop for loop in event.loops if node is None or node.lineno <= loop.row <= (node.end_lineno or 0)]
+
+
+def _grows_for_good(event: Event, context: FileContext) -> bool:
+    """Tell whether what the calls of a method add up in begins as a number or a list that nobody empties."""
+    source, cls, attribute = event.source, event.function.cls, event.text.partition(".")[2]
+    assert source is not None
+    assert cls is not None
+    if not source.training:
+        return False
+    begun = [value for _, value in context.classes.kept_in(cls, attribute)]
+    if len(begun) != 1 or not isinstance(begun[0], (ast.Constant, ast.List)):
+        return False
+    scopes = scopes_mentioning(context.project, f".{attribute}", context.module.path)
+    return not any(_empties(scope, attribute) for scope in scopes)
+
+
+def _empties(scope: FunctionInfo, attribute: str) -> bool:
+    """Tell whether a function takes something out of an attribute of that name, or puts something in its place."""
+    emptied = [call.func.value for call in scope.calls_of(*_EMPTIES) if isinstance(call.func, ast.Attribute)]
+    removed = [target for node in own(scope, ast.Delete) for target in node.targets]
+    stored = [
+        part
+        for node in own(scope, ast.Assign, ast.AnnAssign)
+        if scope.name != "__init__"
+        for target in targets_of(node)
+        for part in _stored(target)
+    ]
+    changed = (part.value if isinstance(part, ast.Subscript) else part for part in (*emptied, *removed, *stored))
+    return any(last_name(part) == attribute for part in changed)
+
+
+_EMPTIES = ("clear", "pop", "popleft", "remove")
 
 
 def _is_set_anew(event: Event) -> bool:
@@ -86,7 +130,7 @@ def _is_set_anew(event: Event) -> bool:
     What the constructor sets it to comes before.
     """
     attribute, cls = event.text.partition("[")[0], event.function.cls
-    first = max(loop.row for loop in event.loops)
+    first = max((loop.row for loop in _loops_within(event)), default=0)
     others = (method for method in (cls.methods.values() if cls is not None else ()) if method.name != "__init__")
     scopes = [(event.function, first), *((method, 0) for method in others if method is not event.function)]
     return "." in attribute and any(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from functools import partial
 
 from modellint.static.context import FileContext
@@ -17,11 +18,10 @@ from modellint.static.detectors.containers import (
     kept_in_attributes,
     kind_of,
     moved_by_hand,
-    targets_of,
     uses_in_turn,
 )
 from modellint.static.detectors.makers import Makers, annotated_modules, returned_by
-from modellint.static.guards import own, values_of
+from modellint.static.guards import conditions, own, targets_of, unnegated, values_of
 from modellint.static.narrowing import asked_for_modules, attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import parameters
@@ -76,6 +76,22 @@ def owner_of(place: ast.expr) -> tuple[ast.expr, int]:
     while isinstance(place, ast.Subscript):
         place, depth = place.value, depth + 1
     return place, depth
+
+
+def _given(maker: FunctionInfo, call: ast.Call) -> Mapping[str, ast.expr]:
+    """Return what a call gives the parameters of a function."""
+    names = [parameter.arg for parameter, _ in parameters(maker)][0 if maker.self_name is None else 1 :]
+    return dict(zip(names, call.args, strict=False)) | {k.arg: k.value for k in call.keywords if k.arg is not None}
+
+
+def _is_ruled_out(maker: FunctionInfo, given: Mapping[str, ast.expr], node: ast.AST) -> bool:
+    """Tell whether a constant that is given keeps a statement from running: `if wrap:`, where `wrap=False`."""
+    for asked, wanted in conditions(maker, node):
+        test, holds = unnegated(asked, wanted)
+        value = given.get(test.id) if isinstance(test, ast.Name) and test.id not in maker.stores else None
+        if isinstance(value, ast.Constant) and bool(value.value) is not holds:
+            return True
+    return False
 
 
 class Holdings:
@@ -210,38 +226,39 @@ class Holdings:
         maker = self.makers.maker(self.method, call)
         if maker is None:
             return ""
-        return self.makers.asked(maker, partial(self._returned, maker, self._given_builders(maker, call)), "")
+        return self.makers.asked(maker, partial(self._returned, maker, call), "")
 
     def containers_returned(self, call: ast.Call) -> list[str]:
         """Return what kinds of plain containers of modules the elements of the tuple are that a call returns."""
         maker = self.makers.maker(self.method, call)
         if maker is None:
             return []
-        return self.makers.asked(maker, partial(self._elements_returned, maker, self._given_builders(maker, call)), [])
+        return self.makers.asked(maker, partial(self._elements_returned, maker, call), [])
 
-    def _given_builders(self, maker: FunctionInfo, call: ast.Call) -> frozenset[str]:
+    def _given_builders(self, given: Mapping[str, ast.expr]) -> frozenset[str]:
         """Return the parameters to which a call gives what makes modules: `collect(lambda n: Linear(n))`."""
-        names = [parameter.arg for parameter, _ in parameters(maker)][0 if maker.self_name is None else 1 :]
-        given = dict(zip(names, call.args, strict=False)) | {k.arg: k.value for k in call.keywords if k.arg is not None}
         return frozenset(name for name, node in given.items() if self.makers.builds(self.method, node, self.named))
 
-    def _returned(self, maker: FunctionInfo, builders: frozenset[str]) -> str:
+    def _returned(self, maker: FunctionInfo, call: ast.Call) -> str:
         """Return what kind of plain container of modules a function of the project returns, whichever way it ends."""
-        held = self._at_the_end(maker, builders)
+        held = self._at_the_end(maker, call)
         kinds = [held.container(value) if value is not None else "" for value in returned_by(maker)]
         return kinds[0] if kinds and all(kinds) else ""
 
-    def _elements_returned(self, maker: FunctionInfo, builders: frozenset[str]) -> list[str]:
-        held = self._at_the_end(maker, builders)
+    def _elements_returned(self, maker: FunctionInfo, call: ast.Call) -> list[str]:
+        held = self._at_the_end(maker, call)
         returned = [value.elts if isinstance(value, ast.Tuple) else [] for value in returned_by(maker)]
         kinds = [[held.container(item) for item in items] for items in zip(*returned, strict=False)]
         return [each[0] if all(each) else "" for each in kinds]
 
-    def _at_the_end(self, maker: FunctionInfo, builders: frozenset[str]) -> Holdings:
-        """Return what the variables of a function of the project hold at its end."""
+    def _at_the_end(self, maker: FunctionInfo, call: ast.Call) -> Holdings:
+        """Return what the variables of a function of the project hold at its end, when it is called so."""
+        given = _given(maker, call)
+        builders = self._given_builders(given)
         held = Holdings(self.context, self.makers, maker, taken_in(self.context, maker), builders)
         for node in held.steps:
-            held.follow(node)
+            if not _is_ruled_out(maker, given, node):
+                held.follow(node)
         return held
 
     def _kept_in(self, what: str, items: list[ast.expr]) -> str:

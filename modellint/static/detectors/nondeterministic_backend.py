@@ -10,7 +10,7 @@ from typing import Any
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
-from modellint.static.guards import conditions, own
+from modellint.static.guards import conditions, own, unnegated
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import parameters
 from modellint.static.project.names import last_name
@@ -34,9 +34,11 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                     yield Finding(context.site(call), {"switch": f"{varies}=True", "claim": f"{claims}=True"})
         last = {name: assign for assign, name in _assigned(context, scope)}
         for name, assign in last.items():
-            if not _is(assign, options["switches"].get(name)) or _is_chosen(scope, assign):
+            if not _is(assign, options["switches"].get(name)):
                 continue
-            claim = _claim(context, scope, options) or _claim_of_callers(context, scope, options)
+            claim = _promise(scope, assign)
+            if claim is None and not _is_chosen(scope, assign):
+                claim = _claim(context, scope, options) or _claim_of_callers(context, scope, options)
             if claim is not None:
                 written = f"{name.removeprefix('torch.backends.')} = {ast.unparse(assign.value)}"
                 sure = Confidence.CERTAIN if claim[1] is scope else Confidence.LIKELY
@@ -67,6 +69,15 @@ def _is_chosen(scope: FunctionInfo, node: ast.AST) -> bool:
 
 
 Claim = tuple[ast.AST, FunctionInfo, str]
+
+
+def _promise(scope: FunctionInfo, node: ast.AST) -> Claim | None:
+    """Return the condition that asks for determinism, and holds where `node` runs: no choice against it."""
+    for asked, holds in conditions(scope, node):
+        test, holds = unnegated(asked, holds)
+        if holds and _CLAIMS.search(last_name(test) or ""):
+            return asked, scope, f"the condition `{ast.unparse(asked)}`"
+    return None
 
 
 def _claim(context: FileContext, scope: FunctionInfo, options: Mapping[str, Any]) -> Claim | None:

@@ -32,7 +32,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     """Report random transforms that reach an inference input, over a loader or directly.
 
     Options: `loaders` and `random` are qualified names (with `*`), `deterministic` exceptions to the latter;
-    `deterministic-when` says which of them draw nothing with `p=1`, or with one number for an argument;
+    `deterministic-when` says which of them draw nothing with `p=1`, or with arguments that leave nothing to draw;
     `training-flags` are factories with the argument that asks for augmentation, `training-preprocess` factories with
     the place of the training preprocess in what they return; `words` are the last names of all of them.
     """

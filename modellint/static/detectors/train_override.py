@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
-from modellint.static.attributes import readied_attributes
+from modellint.static.attributes import readied_attributes, stored
 from modellint.static.context import FileContext, Finding
 from modellint.static.dependence import NO
 from modellint.static.flow.values import Site
@@ -38,7 +38,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             continue
         problem, confidence = _refuses(method), Confidence.CERTAIN
         if "eval" not in cls.methods:
-            problem = problem or _problem(method)
+            problem = problem or _problem(method) or _forgets_parts(context, cls, method)
         elif problem and not _is_torchs_in_the_end(context, cls):
             # both are its own: what they do to each other is its own business, but not what a whole does to its parts
             problem = _AS_A_PART if problem != _UNCALLED and _switches(method) else ""
@@ -247,9 +247,24 @@ def _problem(method: FunctionInfo) -> str:
         return "does not call super().train(mode), so that no submodule ever changes its mode"
     if not _returns_something(method):
         return "does not return self, so that `model = model.eval()` gives None"
-    if _falls_through(node.body):
+    if _falls_through(node.body) or any(inner.value is None for inner in own(method, ast.Return)):
         return "does not return self in every case, so that `model = model.eval()` may give None"
     return ""
+
+
+def _forgets_parts(context: FileContext, cls: ClassInfo, method: FunctionInfo) -> str:
+    """Return what is wrong with an override that sets the flag of the module and calls nothing, if that has parts."""
+    init = context.project.method(cls, "__init__")
+    if method.calls or init is None:
+        return ""
+    forward = context.project.method(cls, "forward")
+    given = {argument.arg for argument, default in parameters(init) if default is None}
+    parts: Iterable[str] = (name for name, value in stored(init) if isinstance(value, ast.Name) and value.id in given)
+    if forward is not None:  # else others run what is kept
+        parts = context.classes.parts_run(forward)
+    if all(context.classes.has_no_mode(cls, name) or not context.classes.may_be_part(cls, name) for name in parts):
+        return ""
+    return "sets the flag of the module alone, so that no submodule ever changes its mode"
 
 
 def _returns_something(method: FunctionInfo) -> bool:

@@ -10,7 +10,13 @@ from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.attributes import stored
 from modellint.static.context import FileContext, Finding
-from modellint.static.detectors.forward_draws import classes_that_answer, guarded, is_dropout, run_by_forward
+from modellint.static.detectors.forward_draws import (
+    classes_that_answer,
+    guarded,
+    is_dropout,
+    is_noise_of_weights,
+    run_by_forward,
+)
 from modellint.static.detectors.latent_draws import draws_latent
 from modellint.static.detectors.meant_draws import is_meant
 from modellint.static.guards import assignments, own
@@ -31,6 +37,8 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
         for method in run_by_forward(cls):
             for call in method.calls:
                 what = _draws(context, method, call, functions, methods) or _runs_part(method, call, parts)
+                if is_noise_of_weights(cls, method, call):
+                    continue
                 if is_dropout(cls.name, call):
                     continue  # dropout that is always on has a rule of its own
                 if what and not guarded(method, call) and not _is_placeholder(method, call):

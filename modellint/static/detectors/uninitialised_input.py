@@ -27,7 +27,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
 
     Options: `allocators` are functions and `methods` methods of a tensor whose result is not initialised,
     `constructors` classes for which that holds when they are given sizes, `converters` functions that keep what they
-    are given.
+    are given, `joiners` functions that make one of a list of tensors.
     """
     if is_test_module(context.module):
         return
@@ -76,7 +76,16 @@ def _allocation(context: FileContext, origin: Origin, options: Mapping[str, Any]
         return None if _holds_nothing(node) or _is_filled(context, origin, options["converters"]) else node
     if name in options["converters"] and node.args:
         return _allocation(context, origin.at(node.args[0]), options, depth + 1)
-    return None
+    parts = _listed(node.args[0]) if name in options["joiners"] and node.args else []
+    joined = [_allocation(context, origin.at(part), options, depth + 1) for part in parts]
+    return joined[0] if joined and None not in joined else None
+
+
+def _listed(value: ast.expr) -> list[ast.expr]:
+    """Return the elements of a list that is written out, of a comprehension the one that stands for all."""
+    if isinstance(value, (ast.List, ast.Tuple)):
+        return value.elts
+    return [value.elt] if isinstance(value, (ast.ListComp, ast.GeneratorExp)) else []
 
 
 def _holds_nothing(node: ast.Call) -> bool:

@@ -20,11 +20,10 @@ from modellint.static.detectors.containers import (
     poured_over,
     sets_elsewhere,
     stores_of,
-    targets_of,
 )
 from modellint.static.detectors.makers import Makers, calls_elements, class_body
 from modellint.static.detectors.modules_held import REGISTERS, Holdings, grown_by, owner_of, taken_in
-from modellint.static.guards import own, walk_own
+from modellint.static.guards import own, targets_of, walk_own
 from modellint.static.naming import is_test_module
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo

@@ -31,6 +31,9 @@ def _assign(machine: Machine, node: ast.Assign, state: State) -> list[State]:
         value = value.with_taint(
             data.accumulated(machine, node, ast.unparse(node.targets[0]), added, state, data.AVERAGED)
         )
+    elif data.keyed_by_turn(machine, target := node.targets[0], state):
+        kept = ast.unparse(target.value)  # type: ignore[attr-defined]
+        value = value.with_taint(data.accumulated(machine, node, kept, value, state, data.COLLECTED))
     if value == NOTHING and isinstance(node.value, ast.Call) and any(map(_is_called_a_model, node.targets)):
         if not _makes_no_module(machine, node.value):
             value = machine.out_of_sight(node.value, Args(), state, writes=False)  # what made it was followed in vain
@@ -131,21 +134,27 @@ def _augmented(machine: Machine, node: ast.AugAssign, state: State) -> list[Stat
     number = not before.refs  # a list or tuple that grows is no sum
     if number and before.taint:
         after = Value(taint=after.taint)  # a tensor stays one, whatever a call out of sight gave that is added
-    if isinstance(node.op, ast.Add) and number and machine.frame.loops and _is_sum(machine, node.target):
+    if isinstance(node.op, ast.Add) and number and _is_sum(machine, node.target, added):
         after = after.with_taint(data.accumulated(machine, node, ast.unparse(node.target), added, state))
     assign(machine, node.target, after, state)
     return [state]
 
 
-def _is_sum(machine: Machine, target: ast.expr) -> bool:
+def _is_sum(machine: Machine, target: ast.expr, added: Value) -> bool:
     """Tell whether a loop may add up in what is assigned to: in a variable, or in an element or attribute of one,
-    `totals["loss"]`, `self.total`, where each turn trains and so differentiates by itself."""
+    `totals["loss"]`, `self.total`, where each turn trains and so differentiates by itself.
+
+    So may the calls of a method that trains, in an attribute of its object.
+    """
+    if not machine.frame.loops:
+        return data.trains_in_each_call(machine, target)
     if isinstance(target, ast.Name):
         return True
     owner = target.value if isinstance(target, ast.Subscript) else target
     while isinstance(owner, ast.Attribute):
         owner = owner.value
-    return isinstance(owner, ast.Name) and data.trains_in_each_turn(machine)
+    trains = data.trains_in_each_turn(machine) or data.is_trained_around(machine, added)
+    return isinstance(owner, ast.Name) and trains
 
 
 def _loaded(target: ast.expr) -> ast.expr:

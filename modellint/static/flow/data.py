@@ -15,6 +15,7 @@ from modellint.static.flow.targets import LEAF_HELD, in_order, store
 from modellint.static.flow.touching import touch_given
 from modellint.static.flow.values import (
     CALLED,
+    CONTAINER,
     ELEMENT,
     ENTRY,
     EVAL,
@@ -45,7 +46,7 @@ from modellint.static.flow.values import (
 from modellint.static.flow.vocabulary import KEEPS_GRAPH, PHASE, is_metric
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import taken
-from modellint.static.project.names import last_name
+from modellint.static.project.names import last_name, names_in
 
 PREDICTIONS = {
     "argmax": "prediction",
@@ -268,7 +269,9 @@ def accumulated(
 def _collected(machine: Machine, node: ast.Call, item: Value, state: State) -> frozenset[int]:
     """Note that a loop that trains in each turn collects results together with their graphs."""
     item = item.with_taint(with_elements(Args((item,)), state))
-    if not item.taint or not trains_in_each_turn(machine) or not isinstance(node.func, ast.Attribute):
+    if not item.taint or not isinstance(node.func, ast.Attribute):
+        return frozenset()
+    if not trains_in_each_turn(machine) and not trains_in_each_call(machine, node.func.value):
         return frozenset()
     events = machine.recorder.events
     if any(events[number].key.kind == ACCUMULATE for number in live(item.taint)):
@@ -295,6 +298,32 @@ def trains_in_each_turn(machine: Machine) -> bool:
     """Tell whether the loop around computes gradients in each of its turns."""
     loops = machine.frame.loops
     return bool(loops) and "backward" in loops[-1].calls
+
+
+def trains_in_each_call(machine: Machine, target: ast.expr) -> bool:
+    """Tell whether `target` is an attribute of the object whose method computes gradients, once in each call."""
+    function, own = machine.frame.function, isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name)
+    mine = own and target.value.id == function.self_name  # type: ignore[attr-defined]
+    return mine and not machine.frame.loops and "backward" in function.callees
+
+
+def is_trained_around(machine: Machine, added: Value) -> bool:
+    """Tell whether the loop around the innermost one has just computed gradients of what the inner one adds up."""
+    events, outer = machine.recorder.events, machine.frame.loops[-2:-1]
+    trained = any(events[number].training for number in surely_live(added.taint))
+    return trained and any("backward" in loop.calls for loop in outer)
+
+
+def keyed_by_turn(machine: Machine, target: ast.expr, state: State) -> bool:
+    """Tell whether each turn of a loop that trains puts something under a key of its own into a dict."""
+    if not isinstance(target, ast.Subscript) or not trains_in_each_turn(machine):
+        return False
+    loop = machine.frame.loops[-1]
+    counts = not loop.over.isdisjoint(("enumerate", "range")) and not loop.given.isdisjoint(names_in(target.slice))
+    owner = machine.eval(target.value, state) if counts else NOTHING
+    return bool(owner.refs) and all(
+        state.heap[oid].kind == CONTAINER and state.heap[oid].how == "dict" for oid in owner.refs
+    )
 
 
 # how a loop keeps results together with their graphs, where it does not just add them up

@@ -323,6 +323,12 @@ def _dict(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
     return machine.container(node, state, dict(args.keywords), "dict")
 
 
+def _defaultdict(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
+    """Return a dict with what its factory makes under any key."""
+    attrs = {ELEMENT: machine.call_value(args.positional[0], Args(), node, state)} if args.positional else {}
+    return machine.container(node, state, attrs, "dict")
+
+
 def _namespace(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
     obj = Obj(INSTANCE, None, "", machine.site(node), "namespace", UNKNOWN_MODES, UNKNOWN_WEIGHTS, args.keywords)
     return machine.allocate(node, state, obj, "namespace")
@@ -421,6 +427,7 @@ _WEIGHTS = ("torchvision.models.get_weight", "torchvision.models.get_model_weigh
 _PICTURES = "make_grid save_image draw_bounding_boxes draw_segmentation_masks draw_keypoints flow_to_image".split()
 
 _FUNCTIONS: dict[str, Handler] = {
+    "collections.defaultdict": _defaultdict,
     **{f"torchvision.utils.{name}": _picture for name in _PICTURES},
     **dict.fromkeys(_WEIGHTS, lambda m, a, n, s: NOTHING),
     IDENTITY: _first,
