@@ -46,3 +46,8 @@ def test_calls_that_only_torch_has_stand_for_its_name() -> None:
 
 def test_they_stand_for_no_other_library() -> None:
     assert not Prefilter(["timm"], [(("dropout",),)]).wants(b"model.eval().dropout")
+
+
+def test_what_is_done_with_the_answers_of_a_model_speaks_of_torch() -> None:
+    assert PREFILTER.wants(b"from nets import restore\nprint(restore(eval_file)(x).argmax(1), dropout)")
+    assert not PREFILTER.wants(b"from nets import restore\nprint(restore(eval_file)(x).argmax, dropout)")

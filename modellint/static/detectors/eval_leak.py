@@ -395,7 +395,7 @@ def _leaked(
     ways = [other for other in events if _comes_before(other, event)]
     every = {fact for way in ways for snapshot in way.snapshots for fact in _told_apart(snapshot.modes)}
     if not {fact.mode for fact in every} & {TRAIN, ENTRY} and not _was_trained_before(event, everything):
-        if not _is_optimized_here(event):
+        if not (_optimizers(event) and _is_optimized_here(event)):
             return []  # always in evaluation mode: frozen on purpose
         every &= _left_by_evaluations(event, everything)
     classes = (snapshot.obj.cls for snapshot in event.snapshots if isinstance(snapshot.obj.cls, ClassInfo))

@@ -18,7 +18,6 @@ from modellint.static.project.trees import walk
 
 _BY_NATURE = re.compile(r"(^|_)(lora\w*|adapters?|delta\w*|prompt\w*|ema|prefix_tuning|control\w*)(_|$)")
 """Names of what is a part of a model by nature."""
-_PARTIAL = re.compile(r"(^|_)partial\w*(_|$)")
 _PART = re.compile(r"(^|_)(backbone|encoder|trunk|stem|body|features?|feature_extractor|extractor|base\w*)$")
 _CHECKS = re.compile(r"(^|_)(missing|unexpected|mismatch\w*|not_loaded|incompatible|unmatched|skipped)(_|$)")
 _TELLS = frozenset({"print", "warn", "warning", "info", "error", "log", "debug", "exception", "critical"})
@@ -82,13 +81,11 @@ def _handled(scope: FunctionInfo, call: ast.Call) -> bool:
     words = [
         scope.name,
         owner,
+        scope.module.path.stem,
         *(ast.unparse(argument) for argument in call.args),
         ast.unparse(call.func),
     ]
-    names = [snake(word.replace(".", "_")) for word in words]
-    if any(_PARTIAL.search(name) for name in names):
-        return True
-    if any(_BY_NATURE.search(name) for name in [*names, snake(scope.module.path.stem)]):
+    if any(_BY_NATURE.search(snake(word.replace(".", "_"))) for word in words):
         return True
     if isinstance(state, ast.Dict):
         return all(key is not None for key in state.keys)  # the keys are named on the spot
@@ -137,7 +134,17 @@ def _tells(handler: ast.ExceptHandler) -> bool:
 
 
 def _picks(value: ast.expr) -> bool:
-    return isinstance(value, ast.DictComp) and any(generator.ifs for generator in value.generators)
+    """Tell whether a dict is made of the keys that are wanted; what is left without the others may be none of these."""
+    return isinstance(value, ast.DictComp) and any(
+        _says_which(test) for generator in value.generators for test in generator.ifs
+    )
+
+
+def _says_which(test: ast.expr) -> bool:
+    if isinstance(test, ast.BoolOp):
+        return any(map(_says_which, test.values))
+    negated = isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.NotIn, ast.NotEq))
+    return not negated and not isinstance(test, ast.UnaryOp)
 
 
 def _changes_keys(node: ast.AST, name: str) -> bool:

@@ -12,7 +12,7 @@ from modellint.static.flow import data, libraries
 from modellint.static.flow.annotated import declare_as
 from modellint.static.flow.construct import construct_external
 from modellint.static.flow.events import EXPORT, FORWARD, GRAPH_MADE
-from modellint.static.flow.forwards import looks_like_model
+from modellint.static.flow.forwards import looks_like_model, with_parts_left_behind
 from modellint.static.flow.handed import run_callbacks
 from modellint.static.flow.libraries import IDENTITY
 from modellint.static.flow.machine import Machine
@@ -153,8 +153,11 @@ def _export(machine: Machine, dotted: str, args: Args, node: ast.Call, state: St
         dynamo = only_constant(args.keywords.get("dynamo", NOTHING))
         detail = f"{dotted}(dynamo={dynamo[0] if dynamo else None})"
     for oid in given.refs:
-        if state.heap[oid].kind in (MODEL, OPAQUE):
+        obj = state.heap[oid]
+        if obj.kind in (MODEL, OPAQUE):
+            state.heap[oid] = with_parts_left_behind(obj, state)
             machine.note(EXPORT, node, oid, state, ast.unparse(node.func), detail)
+            state.heap[oid] = obj
 
 
 # -- functions that the engine itself understands ------------------------------------------------------------------

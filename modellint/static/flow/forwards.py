@@ -157,11 +157,7 @@ def forward(machine: Machine, oid: int, args: Args, node: ast.Call, state: State
         for inner in _wrapped_forwards(machine, obj, state):
             state.grad = grad_within(machine, inner, state.grad)
     shown = obj if own is None else obj._replace(modes=_modes_of_what_runs(machine, obj, own, state))
-    behind = _left_behind(obj, state)
-    if behind is not None:
-        mixed = frozenset(fact._replace(mode=MIXED) for fact in behind.modes)
-        shown = shown._replace(modes=mixed, detail=behind.detail)
-    state.heap[oid] = shown_with_parts(shown, state)
+    state.heap[oid] = shown_with_parts(with_parts_left_behind(shown, state), state)
     number = machine.note(FORWARD, node, oid, state, written(node))
     if number is not None and isinstance(obj.cls, str) and len(args.every()) > 1:
         if kinds(obj.modes) == {TRAIN} and machine.knowledge.loss_in_training.get(obj.cls):
@@ -170,6 +166,15 @@ def forward(machine: Machine, oid: int, args: Args, node: ast.Call, state: State
     state.grad = saved
     result = data.result_of(machine, number, args, state)
     return Value(taint=cut_off(result.taint)) if own is not None and gives_no_graph(own) else result
+
+
+def with_parts_left_behind(obj: Obj, state: State) -> Obj:
+    """Return a model, of mixed mode where parts of it are left in training mode."""
+    behind = _left_behind(obj, state)
+    if behind is None:
+        return obj
+    mixed = frozenset(fact._replace(mode=MIXED) for fact in behind.modes)
+    return obj._replace(modes=mixed, detail=behind.detail)
 
 
 def _wrapped_forwards(machine: Machine, obj: Obj, state: State) -> list[FunctionInfo]:
