@@ -25,7 +25,7 @@ from modellint.static.naming import is_test_module, snake
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.callers import scopes_mentioning
 from modellint.static.project.facts import called_name, parameters, taken
-from modellint.static.project.names import last_name, names_in
+from modellint.static.project.names import dotted_name, last_name, names_in
 from modellint.static.project.trees import walk
 
 
@@ -324,24 +324,24 @@ def _always_on(context: FileContext, scope: FunctionInfo, call: ast.Call, chance
     if isinstance(chance, ast.Attribute) and isinstance(chance.value, ast.Name) and chance.value.id == "ctx":
         return False  # what the forward of an autograd function was given, kept for its backward
     if isinstance(chance, ast.IfExp) and _turned_round(chance.test):
-        return not _is_zero_attribute(scope, chance.body)
+        return not _is_zero_attribute(context, scope, chance.body)
     if isinstance(chance, ast.IfExp):
-        return not _is_zero_attribute(scope, chance.body) or not _is_zero_attribute(scope, chance.orelse)
+        return not _is_zero_attribute(context, scope, chance.body) or not _is_zero_attribute(context, scope, chance.orelse)
     if isinstance(chance, ast.Name):
         values = values_of(scope, chance.id)
         return any(not (isinstance(v, ast.Constant) and not v.value) for v in values)
-    return not _is_zero_attribute(scope, chance)
+    return not _is_zero_attribute(context, scope, chance)
 
 
-def _is_zero_attribute(scope: FunctionInfo, node: ast.expr) -> bool:
-    """Tell whether `node` is zero, or an attribute of `self` that is zero or computed by a property."""
+def _is_zero_attribute(context: FileContext, scope: FunctionInfo, node: ast.expr) -> bool:
+    """Tell whether `node` is zero, or an attribute of `self` that is zero or worked out by a property."""
     if isinstance(node, ast.Constant):
         return node.value in (0, 0.0, None, False)
     if not isinstance(node, ast.Attribute) or scope.cls is None:
         return not isinstance(node, ast.Attribute)
-    method = scope.cls.methods.get(node.attr)
+    method = context.project.method(scope.cls, node.attr)
     if method is not None:
-        return True
+        return not _hands_out_an_attribute(method)
     values = []
     for other in scope.cls.methods.values():
         for statement in walk(other.node) if other.node else ():
@@ -350,6 +350,14 @@ def _is_zero_attribute(scope: FunctionInfo, node: ast.expr) -> bool:
             ):
                 values.append(statement.value)
     return bool(values) and all(isinstance(v, ast.Constant) and not v.value for v in values)
+
+
+def _hands_out_an_attribute(method: FunctionInfo) -> bool:
+    """Tell whether a property does no more than to return what the object, or a part of it, holds."""
+    match [statement for statement in method.body if not isinstance(statement, ast.Expr)]:
+        case [ast.Return(value=ast.Attribute() as value)]:
+            return (dotted_name(value) or "").startswith(f"{method.self_name}.")
+    return False
 
 
 def _ties_elsewhere(scope: FunctionInfo, call: ast.Call) -> bool:
