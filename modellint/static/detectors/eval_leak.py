@@ -395,7 +395,7 @@ def _leaked(
     ways = [other for other in events if _comes_before(other, event)]
     every = {fact for way in ways for snapshot in way.snapshots for fact in _told_apart(snapshot.modes)}
     if not {fact.mode for fact in every} & {TRAIN, ENTRY} and not _was_trained_before(event, everything):
-        if not (_optimizers(event) and _is_optimized_here(event)):
+        if not (_optimizers(event) and _is_optimized_here(event) and _knows_one_mode(event)):
             return []  # always in evaluation mode: frozen on purpose
         every &= _left_by_evaluations(event, everything)
     classes = (snapshot.obj.cls for snapshot in event.snapshots if isinstance(snapshot.obj.cls, ClassInfo))
@@ -415,6 +415,12 @@ def _was_trained_before(event: Event, everything: Iterable[Event]) -> bool:
         and not _optimizers(other).isdisjoint(_optimizers(event))
         for other in everything
     )
+
+
+def _knows_one_mode(event: Event) -> bool:
+    """Tell whether nothing around training speaks of training mode, in which the model was built."""
+    ready = any(snapshot.obj.how.endswith(".from_pretrained") for snapshot in event.snapshots)
+    return not ready and not any("train" in function.callees for function in functions_around(event))
 
 
 def _is_optimized_here(event: Event) -> bool:

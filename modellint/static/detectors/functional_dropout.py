@@ -9,6 +9,7 @@ from typing import Any
 
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
+from modellint.static.attributes import stored
 from modellint.static.context import FileContext, Finding
 from modellint.static.detectors.dropout_by_hand import dropouts_always_on, drops_by_hand
 from modellint.static.guards import (
@@ -280,13 +281,28 @@ def _callers_tie(context: FileContext, scope: FunctionInfo, chance: ast.expr) ->
 
 
 def _set_by_mode(scope: FunctionInfo, value: ast.expr) -> bool:
-    """Tell whether a variable is set, or an expression chosen, under a condition on the mode."""
+    """Tell whether a variable is set, or an expression chosen, under a condition on the mode.
+
+    Or an attribute is set to zero by a method that is asked to: `if evaluation: self.rate = 0`.
+    """
+    if isinstance(value, ast.Attribute) and scope.cls is not None:
+        methods = (method for name, method in scope.cls.methods.items() if name != "__init__")
+        if any(
+            name == value.attr and _is_zero(given) and tied_to_mode(method, given)
+            for method in methods
+            for name, given in stored(method)
+        ):
+            return True
     if not isinstance(value, ast.Name):
         return speaks_of_mode(scope, value)
     return any(
         name == value.id and (speaks_of_mode(scope, given) or tied_to_mode(scope, given))
         for name, given in assignments(scope)
     )
+
+
+def _is_zero(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value == 0
 
 
 def _turned_round(node: ast.expr) -> bool:
@@ -326,7 +342,9 @@ def _always_on(context: FileContext, scope: FunctionInfo, call: ast.Call, chance
     if isinstance(chance, ast.IfExp) and _turned_round(chance.test):
         return not _is_zero_attribute(context, scope, chance.body)
     if isinstance(chance, ast.IfExp):
-        return not _is_zero_attribute(context, scope, chance.body) or not _is_zero_attribute(context, scope, chance.orelse)
+        return not _is_zero_attribute(context, scope, chance.body) or not _is_zero_attribute(
+            context, scope, chance.orelse
+        )
     if isinstance(chance, ast.Name):
         values = values_of(scope, chance.id)
         return any(not (isinstance(v, ast.Constant) and not v.value) for v in values)

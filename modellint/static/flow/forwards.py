@@ -15,7 +15,7 @@ from modellint.static.flow.decorators import decorated_grad
 from modellint.static.flow.events import FORWARD
 from modellint.static.flow.frames import site_of
 from modellint.static.flow.machine import Machine
-from modellint.static.flow.newlayers import shown_with_parts
+from modellint.static.flow.newlayers import frozen_by_parts, shown_with_parts
 from modellint.static.flow.state import State
 from modellint.static.flow.values import (
     ENTRY,
@@ -157,6 +157,7 @@ def forward(machine: Machine, oid: int, args: Args, node: ast.Call, state: State
         for inner in _wrapped_forwards(machine, obj, state):
             state.grad = grad_within(machine, inner, state.grad)
     shown = obj if own is None else obj._replace(modes=_modes_of_what_runs(machine, obj, own, state))
+    shown = shown._replace(frozen=shown.frozen or (cls is not None and frozen_by_parts(obj, cls, state)))
     state.heap[oid] = shown_with_parts(with_parts_left_behind(shown, state), state)
     number = machine.note(FORWARD, node, oid, state, written(node))
     if number is not None and isinstance(obj.cls, str) and len(args.every()) > 1:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from modellint.static.flow.state import State
 from modellint.static.flow.touching import is_from_library, parts_with_weights
-from modellint.static.flow.values import LOADED, RANDOM, Obj, Site, Value
+from modellint.static.flow.values import LOADED, MODEL, RANDOM, Obj, Site, Value
+from modellint.static.project import ClassInfo
 from modellint.static.weights import LEARNED
 
 NEW_LAYER = "<new layer>"
@@ -31,6 +34,24 @@ def shown_with_parts(obj: Obj, state: State) -> Obj:
             note = Value(consts=frozenset({(layer.born, layer.how)}))
             return obj._replace(attrs={**obj.attrs, NEW_LAYER: note})
     return obj
+
+
+def frozen_by_parts(obj: Obj, cls: ClassInfo, state: State) -> bool:
+    """Tell whether every part of a model that learns is frozen, and its class has no parameters of its own."""
+    if any("Parameter" in method.callees or "register_parameter" in method.callees for method in cls.methods.values()):
+        return False
+    parts = [state.heap[oid] for value in obj.attrs.values() for oid in value.refs]
+    learning = [part for part in parts if part.kind == MODEL and not _has_no_parameters(part)]
+    return bool(learning) and all(part.frozen for part in learning)
+
+
+def _has_no_parameters(part: Obj) -> bool:
+    return isinstance(part.cls, str) and _WITHOUT_PARAMETERS.fullmatch(part.cls) is not None
+
+
+_WITHOUT_PARAMETERS = re.compile(
+    r"torch\.nn\.(\w*Dropout\w*|\w*LU6?|Softmax|LogSoftmax|Sigmoid|Tanh|Flatten|Identity|\w*Pool[123]d|Upsample|\w*Loss)"
+)
 
 
 def new_layer(obj: Obj) -> tuple[Site, str] | None:
