@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
+from modellint.static.dependence import YES
 from modellint.static.flow.events import CallSite, Event, Snapshot
 from modellint.static.flow.frames import call_at
 from modellint.static.flow.values import OFF, RANDOM, UNKNOWN_MODES
@@ -87,7 +88,7 @@ def is_inference(event: Event, snapshot: Snapshot) -> bool:
             return False  # nobody reads the result: batch norms gather their statistics anew
         if unread and snapshot.obj.weights == frozenset({RANDOM}) and not event.model_trained:
             return False  # nor here, where nothing was loaded or learned: its time is taken
-        return named or not _within_training(event) or _is_read_by_people(event)
+        return named or not _within_training(event) or _is_read_by_people(event, snapshot)
     if "volatile" in event.uses:
         return True
     if has_loaded_weights(snapshot):
@@ -100,9 +101,12 @@ def is_inference(event: Event, snapshot: Snapshot) -> bool:
     return named and (predicts or evaluated or "returned" in event.uses or keeps_its_numbers(event))
 
 
-def _is_read_by_people(event: Event) -> bool:
-    """Tell whether a text is generated and printed: whoever reads it amid training wants to know what is learned."""
-    return event.key.detail == "generate" and "printed" in event.uses
+def _is_read_by_people(event: Event, snapshot: Snapshot) -> bool:
+    """Tell whether a text is generated and printed: whoever reads it amid training wants to know what is learned.
+
+    Many language models have no dropout to speak of: it has to be seen.
+    """
+    return event.key.detail == "generate" and "printed" in event.uses and snapshot.obj.depends == YES
 
 
 def _is_what_came_of_training(event: Event) -> bool:

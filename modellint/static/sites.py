@@ -106,11 +106,13 @@ def blamed_call(bad: Event, good: Collection[Event], context: FileContext) -> Ca
     """
     if good:
         return wrong_call(bad, good)
-    for step in reversed(bad.key.chain):
-        hook = hook_of(step.callee, context.project, context.knowledge)
-        if hook is not None and hook.is_evaluation:
-            return step
-    return None
+    calls = (step for step in reversed(bad.key.chain) if not _is_hook(step.caller, context))
+    return next((step for step in calls if _is_hook(step.callee, context)), None)
+
+
+def _is_hook(function: FunctionInfo, context: FileContext) -> bool:
+    hook = hook_of(function, context.project, context.knowledge)
+    return hook is not None and hook.is_evaluation
 
 
 def called_from(step: CallSite) -> tuple[Site, str]:

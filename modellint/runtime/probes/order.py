@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import torch
+from torch import nn
 
 from modellint.runtime.probes.bench import Bench, OutOfTime
 from modellint.runtime.probes.compare import Difference, difference, tensor_difference, tolerance_of
 from modellint.runtime.probes.double import is_rounding
 from modellint.runtime.probes.drift import failed, part
-from modellint.runtime.probes.neighbours import Samples, neighbours
+from modellint.runtime.probes.neighbours import Samples, batch_samples, neighbours
 from modellint.runtime.probes.repeat import watched
 from modellint.runtime.probes.result import PASSED, ProbeResult
 from modellint.runtime.probes.samples import cut
 from modellint.runtime.probes.tape import Tape
+from modellint.runtime.probes.tree import leaves
 
 
 def turned_round(bench: Bench, samples: Samples) -> ProbeResult | None:
     """Return the verdict on a model that tells the places in a batch apart, None for one that does not.
 
-    Asked only of models whose samples know nothing of each other, or else the axis may be one of time, and that draw
-    nothing, since what is drawn goes by the place.
+    Asked only where something proves that the first axis counts samples, and not the time, views or agents: a layer
+    that is told so and mixes along the second one. Nor where numbers beside the tensors may go by the place as well, or
+    samples come sorted; and what is drawn goes by the place anyway.
     """
-    if samples.batch.size < 2 or neighbours(bench).verdict != PASSED:
+    if samples.batch.size < 2 or samples.batch.axis != 0 or not _is_batch_first(bench.model):
+        return None
+    if not _is_whole(samples) or neighbours(bench).verdict != PASSED or batch_samples(bench) is not samples:
         return None
     turned = samples.batch.turned()
     try:
@@ -54,19 +59,46 @@ def turned_round(bench: Bench, samples: Samples) -> ProbeResult | None:
     )
 
 
+def _is_batch_first(model: nn.Module) -> bool:
+    return any(getattr(module, "batch_first", False) is True for module in model.modules())
+
+
+def _is_whole(samples: Samples) -> bool:
+    """Tell whether all that a model is given are tensors that hold its samples, in no order of their own."""
+    given = [
+        (path, leaf) for path, leaf in leaves(samples.batch.held) if leaf is not None and not isinstance(leaf, bool)
+    ]
+    return all(path in samples.batch.paths and not _is_sorted(leaf) for path, leaf in given)
+
+
+def _is_sorted(tensor: torch.Tensor) -> bool:
+    """Tell whether a tensor holds lengths from the longest to the shortest, as packing once asked for."""
+    return tensor.dim() == 1 and not tensor.is_floating_point() and bool((tensor[1:] <= tensor[:-1]).all())
+
+
 def _anew(samples: Samples, run: Callable[[Any, Any], Any]) -> Difference:
     batch, turned = samples.batch, samples.batch.turned()
     return _difference(samples, run(batch.args, batch.kwargs), run(turned.args, turned.kwargs))
 
 
 def _difference(samples: Samples, outputs: Any, turned: Any) -> Difference:
-    """Return how far the first and the last sample are from what they are where the other one stands."""
+    """Return how far the first and the last sample are from what they are where the other one stands.
+
+    Whole numbers are left out: they may say which sample it is.
+    """
     size = samples.batch.size
     pairs = (
         (cut(outputs, samples.plan, index, size), cut(turned, samples.plan, size - 1 - index, size))
         for index in (0, size - 1)
     )
-    return max((difference(*pair) for pair in pairs), key=lambda found: found.relative)
+    found = (difference(_fractions(before), _fractions(after)) for before, after in pairs)
+    return max(found, key=lambda one: one.relative)
+
+
+def _fractions(sample: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        path: value for path, value in sample.items() if isinstance(value, torch.Tensor) and value.is_floating_point()
+    }
 
 
 def _pair(bench: Bench, samples: Samples) -> Callable[[Tape, Callable[[], Tape]], bool]:

@@ -18,7 +18,7 @@ from modellint.static.detectors.one_flag import put_back_alone
 from modellint.static.flow.asking import is_open
 from modellint.static.flow.events import EVAL_AGAIN, FORWARD, CallSite, Event
 from modellint.static.flow.frames import call_at, holds, site_of
-from modellint.static.flow.values import ENTRY, EVAL, TRAIN, ModeFact, Modes, Site, kinds
+from modellint.static.flow.values import ENTRY, EVAL, RANDOM, TRAIN, ModeFact, Modes, Site, kinds
 from modellint.static.guards import assignments, conditions, path_to, statements_before, unnegated, walk_own
 from modellint.static.merge import merged
 from modellint.static.project import ClassInfo, FunctionInfo
@@ -418,9 +418,12 @@ def _was_trained_before(event: Event, everything: Iterable[Event]) -> bool:
 
 
 def _knows_one_mode(event: Event) -> bool:
-    """Tell whether nothing around training speaks of training mode, in which the model was built."""
-    ready = any(snapshot.obj.how.endswith(".from_pretrained") for snapshot in event.snapshots)
-    return not ready and not any("train" in function.callees for function in functions_around(event))
+    """Tell whether nothing around training speaks of training mode, in which the model was built.
+
+    What is loaded may be tuned in evaluation mode on purpose, with the statistics of its norms as they are.
+    """
+    new = all(snapshot.obj.weights == frozenset({RANDOM}) for snapshot in event.snapshots)
+    return new and not any("train" in function.callees for function in functions_around(event))
 
 
 def _is_optimized_here(event: Event) -> bool:

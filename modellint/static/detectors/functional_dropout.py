@@ -371,10 +371,10 @@ def _is_zero_attribute(context: FileContext, scope: FunctionInfo, node: ast.expr
 
 
 def _hands_out_an_attribute(method: FunctionInfo) -> bool:
-    """Tell whether a property does no more than to return what the object, or a part of it, holds."""
+    """Tell whether a property does no more than to return an option that the object holds: `self.cfg.dropout`."""
     match [statement for statement in method.body if not isinstance(statement, ast.Expr)]:
         case [ast.Return(value=ast.Attribute() as value)]:
-            return (dotted_name(value) or "").startswith(f"{method.self_name}.")
+            return re.match(rf"{method.self_name}\.\w+\.", dotted_name(value) or "") is not None
     return False
 
 

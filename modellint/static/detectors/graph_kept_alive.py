@@ -83,6 +83,11 @@ def _begins_anew(event: Event) -> bool:
         first < node.lineno < event.site.row
         and any(ast.unparse(part) in names for target in targets_of(node) for part in _stored(target))
         for node in own(event.function, ast.Assign, ast.AnnAssign)
+    ) or any(
+        first < call.lineno < event.site.row
+        and isinstance(call.func, ast.Attribute)
+        and ast.unparse(call.func.value) in names
+        for call in event.function.calls_of("clear")
     )
 
 

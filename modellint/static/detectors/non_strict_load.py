@@ -143,8 +143,10 @@ def _picks(value: ast.expr) -> bool:
 def _says_which(test: ast.expr) -> bool:
     if isinstance(test, ast.BoolOp):
         return any(map(_says_which, test.values))
-    negated = isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.NotIn, ast.NotEq))
-    return not negated and not isinstance(test, ast.UnaryOp)
+    match test:
+        case ast.UnaryOp(operand=ast.Call()) | ast.Compare(left=ast.Constant(), ops=[ast.NotIn()]):
+            return False  # `not k.startswith("head.")`, `"head" not in k`
+    return True
 
 
 def _changes_keys(node: ast.AST, name: str) -> bool:

@@ -17,6 +17,7 @@ from modellint.static.project.names import last_name
 
 _GUARD = re.compile(r"determin|seed|reproduc|bench|fast|speed|debug", re.I)
 _CLAIMS = re.compile(r"(^|_)(deterministic\w*|reproducib\w*|determinism)(_|$)")
+_AGAINST = re.compile(r"(^|_)(non|not|no|un|without|disable|break|relax|skip)_")
 
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
@@ -75,7 +76,8 @@ def _promise(scope: FunctionInfo, node: ast.AST) -> Claim | None:
     """Return the condition that asks for determinism, and holds where `node` runs: no choice against it."""
     for asked, holds in conditions(scope, node):
         test, holds = unnegated(asked, holds)
-        if holds and _CLAIMS.search(last_name(test) or ""):
+        name = last_name(test) or ""
+        if holds and _CLAIMS.search(name) and not _AGAINST.search(name):
             return asked, scope, f"the condition `{ast.unparse(asked)}`"
     return None
 

@@ -119,9 +119,7 @@ def _is_inference(context: FileContext, event: Event) -> bool:
     switched = all(in_eval(s) or s.grad.state == OFF for s in event.snapshots)
     if not switched and not named:
         return False
-    # whoever switches both off for a result that is handed on believes in it as well
-    readied = all(in_eval(s) and s.grad.state == OFF for s in event.snapshots)
-    used = not PREDICTS.isdisjoint(event.uses) or ((named or readied) and "returned" in event.uses)
+    used = not PREDICTS.isdisjoint(event.uses) or (named and "returned" in event.uses)
     made_up = _on_synthetic_input(event) and not _goes_on_from_its_answer(event)
     return used and not made_up and not _taught_elsewhere(context, event)
 
@@ -218,8 +216,8 @@ def _on_synthetic_input(event: Event) -> bool:
 
 
 def _goes_on_from_its_answer(event: Event) -> bool:
-    """Tell whether a loop gives a model what was made of its last answer: a sampler, which begins with noise."""
-    call = call_at(event.function, event.site) if event.loops else None
+    """Tell whether a scheduler steps from each answer of a model to its next input: a sampler begins with noise."""
+    call = call_at(event.function, event.site) if event.loops and "step" in event.function.callees else None
     return call is not None and not names_made_of(event.function, call).isdisjoint(event.inputs)
 
 

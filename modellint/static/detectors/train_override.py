@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
@@ -255,16 +255,19 @@ def _problem(method: FunctionInfo) -> str:
 def _forgets_parts(context: FileContext, cls: ClassInfo, method: FunctionInfo) -> str:
     """Return what is wrong with an override that sets the flag of the module and calls nothing, if that has parts."""
     init = context.project.method(cls, "__init__")
-    if method.calls or init is None:
-        return ""
+    if method.calls or init is None or not _READIES.isdisjoint(init.callees):
+        return ""  # what the constructor has put into evaluation mode is meant to stay there
     forward = context.project.method(cls, "forward")
-    given = {argument.arg for argument, default in parameters(init) if default is None}
-    parts: Iterable[str] = (name for name, value in stored(init) if isinstance(value, ast.Name) and value.id in given)
-    if forward is not None:  # else others run what is kept
-        parts = context.classes.parts_run(forward)
+    handed = {name for name, value in stored(init) if isinstance(value, ast.Name)}
+    parts = handed if forward is None else context.classes.parts_run(forward)  # without one others run what is kept
+    parts = {name for name in parts if name not in handed or _PART.search(name)}
     if all(context.classes.has_no_mode(cls, name) or not context.classes.may_be_part(cls, name) for name in parts):
         return ""
     return "sets the flag of the module alone, so that no submodule ever changes its mode"
+
+
+_PART = re.compile(r"(^|_)(trunk|stem|body|head|core|inner|base|wrapped|model|net|network|backbone|encoder|decoder)$")
+_READIES = frozenset({"eval", "requires_grad_"})
 
 
 def _returns_something(method: FunctionInfo) -> bool:

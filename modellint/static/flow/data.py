@@ -315,11 +315,14 @@ def is_trained_around(machine: Machine, added: Value) -> bool:
 
 
 def keyed_by_turn(machine: Machine, target: ast.expr, state: State) -> bool:
-    """Tell whether each turn of a loop that trains puts something under a key of its own into a dict."""
+    """Tell whether each turn of the loops around training puts something under a key of its own into a dict."""
     if not isinstance(target, ast.Subscript) or not trains_in_each_turn(machine):
         return False
-    loop = machine.frame.loops[-1]
-    counts = not loop.over.isdisjoint(("enumerate", "range")) and not loop.given.isdisjoint(names_in(target.slice))
+    key = names_in(target.slice)
+    counts = all(
+        not loop.over.isdisjoint(("enumerate", "range")) and not loop.given.isdisjoint(key)
+        for loop in machine.frame.loops
+    )
     owner = machine.eval(target.value, state) if counts else NOTHING
     return bool(owner.refs) and all(
         state.heap[oid].kind == CONTAINER and state.heap[oid].how == "dict" for oid in owner.refs

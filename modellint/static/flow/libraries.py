@@ -193,7 +193,8 @@ def wrap(machine: Machine, dotted: str, fact: Fact, args: Args, node: ast.Call, 
         given = next((args.keywords[n] for n in ("model", "module", "mod", "func") if n in args.keywords), None)
     if given is None:
         return Value(symbols=(External(IDENTITY),))  # `torch.compile(mode=...)` as a decorator
-    if dotted in _COPIED and only_constant(args.keywords.get("inplace", NOTHING)) != (True,):
+    in_place = args.get("inplace", _IN_PLACE.get(dotted.rpartition(".")[2]))
+    if dotted in _COPIED and (in_place is None or only_constant(in_place) == (False,)):
         given = _copied(machine, given, node, state, _COPIED[dotted])
         if effect.mode == "same":
             return given
@@ -217,6 +218,15 @@ _HANDED_BACK = re.compile(r"^(models?|modules?|optimi[sz]ers?)$")
 """Arguments given by keyword that come back as they were: `amp.initialize(models=net, optimizers=sgd)`."""
 
 _QUANTISE = "quantize quantize_dynamic prepare prepare_qat fuse_modules fuse_modules_qat".split()
+_IN_PLACE = {
+    "prepare": 1,
+    "prepare_qat": 2,
+    "fuse_modules": 2,
+    "fuse_modules_qat": 2,
+    "quantize_dynamic": 4,
+    "quantize": 4,
+}
+"""At which place these take `inplace`."""
 _QUANTISE_GRAPH = "prepare_fx prepare_qat_fx fuse_fx".split()
 _COPIED = {
     "copy.deepcopy": 4,

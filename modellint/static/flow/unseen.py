@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from modellint.static.classes import WITHOUT_LAYERS
 from modellint.static.flow import data, libraries
@@ -94,7 +95,11 @@ def model_method(machine: Machine, oid: int, name: str, args: Args, node: ast.Ca
         return Value(refs=frozenset({oid})) if not args.taint else Value(taint=args.taint)
     cls = class_of(obj)
     runs = (FORWARD_METHOD.match(name) is not None and bool(args.every())) or is_given_volatile(obj, args)
-    runs = runs or _runs_for_its_loss(obj, node, args) or _is_part_by_its_name(obj, name, args)
+    runs = (
+        runs
+        or _runs_for_its_loss(obj, node, args)
+        or (_is_part_by_its_name(obj, name, args) and not _is_set_apart(machine, node))
+    )
     if (
         cls is not None
         and not machine.classes.stores(cls, name)
@@ -132,7 +137,23 @@ def _is_library_class(machine: Machine, origin: str) -> bool:
 
 def _is_part_by_its_name(obj: Obj, name: str, args: Args) -> bool:
     """Tell whether what is called of a model out of sight is a part of it, as the name says: `net.image_encoder(x)`."""
-    return not isinstance(obj.cls, ClassInfo) and bool(args.every()) and MODEL_NAME.match(name) is not None
+    if isinstance(obj.cls, ClassInfo) or not args.every() or MODEL_NAME.match(name) is None:
+        return False
+    return obj.cls is None or _DOES.match(name) is None
+
+
+def _is_set_apart(machine: Machine, node: ast.Call) -> bool:
+    """Tell whether a function does something to the parameters of the part that it calls: freezes it, perhaps."""
+    part = ast.unparse(node.func)
+    switches = machine.frame.function.calls_of("requires_grad_", "parameters", "named_parameters")
+    return any(isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) == part for call in switches)
+
+
+_DOES = re.compile(
+    r"(reset|set|get|freeze|unfreeze|push|pull|init|remove|update|add|make|build|create|replace|convert|prepare|enable|"
+    r"disable|register|apply|tie|resize|load|save|attach|detach|merge|unload|fuse|compile|quanti[sz]e|prune|train|fit)_"
+)
+"""What a method of a library's network does to a part of it: `net.reset_classifier(0)`."""
 
 
 def _runs_for_its_loss(obj: Obj, node: ast.Call, args: Args) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -171,7 +172,9 @@ _SETTERS = frozenset({"setter", "deleter"})
 def _enter_class(gathered: _Pass, node: ast.ClassDef, scope: FunctionInfo) -> None:
     cls = ClassInfo(gathered.module, node, scope)
     gathered.module.classes.append(cls)
-    if node not in gathered.stand_ins or cls.methods or node.name not in gathered.module.imports:
+    imported = gathered.module.imports.get(node.name) if node in gathered.stand_ins else None
+    empty = not any(isinstance(statement, FUNCTIONS) for statement in node.body)
+    if imported is None or imported.level > 0 or not empty:
         scope.define(cls)
     # the statements of a class body run in the scope around it, as far as mode and gradients are concerned
     _scan(gathered, node.body, scope, cls)
@@ -182,7 +185,7 @@ def _import_from(module: ModuleInfo, node: ast.ImportFrom, stands_in: bool) -> N
         target, local = Import(node.module or "", node.level, alias.name), alias.asname or alias.name
         if alias.name == "*":
             module.stars.append(target)
-        elif not (stands_in and _replaces_library(module, module.imports.get(local), target)):
+        elif not (stands_in and _replaces_library(module.imports.get(local), target)):
             module.imports[local] = target
 
 
@@ -196,13 +199,9 @@ def _stand_ins(node: ast.Try) -> Iterator[ast.stmt]:
 _NOT_INSTALLED = frozenset({"ImportError", "ModuleNotFoundError", "Exception"})
 
 
-def _replaces_library(module: ModuleInfo, wanted: Import | None, stand_in: Import) -> bool:
-    """Tell whether the project's own `stand_in` is for a library that may be missing, not the same by another path."""
-    if wanted is None or _is_of_project(module, wanted) or not _is_of_project(module, stand_in):
-        return False
-    return wanted.module.rpartition(".")[2] != stand_in.module.rpartition(".")[2]
+def _replaces_library(wanted: Import | None, stand_in: Import) -> bool:
+    """Tell whether an import is of a stub, for a library that may be missing."""
+    return wanted is not None and wanted.level == 0 and _STUB.search(stand_in.module) is not None
 
 
-def _is_of_project(module: ModuleInfo, imported: Import) -> bool:
-    """Tell whether an import is of the file's own package: relative, or beginning with a folder the file lies in."""
-    return imported.level > 0 or imported.module.split(".")[0] in module.path.parts
+_STUB = re.compile(r"(^|[._])(stubs?|dummy|dummies|mocks?|fakes?|placeholders?|missing)([._]|$)")
