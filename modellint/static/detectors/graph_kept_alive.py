@@ -79,16 +79,15 @@ def _begins_anew(event: Event) -> bool:
     around = source.loops if source is not None else ()
     first = around[-1].row if around else 0
     names = {event.text, event.text.partition("[")[0]}
-    return any(
-        first < node.lineno < event.site.row
-        and any(ast.unparse(part) in names for target in targets_of(node) for part in _stored(target))
+    anew = [
+        (node.lineno, part)
         for node in own(event.function, ast.Assign, ast.AnnAssign)
-    ) or any(
-        first < call.lineno < event.site.row
-        and isinstance(call.func, ast.Attribute)
-        and ast.unparse(call.func.value) in names
-        for call in event.function.calls_of("clear")
-    )
+        for target in targets_of(node)
+        for part in _stored(target)
+    ]
+    calls = event.function.calls_of("clear")
+    anew += [(call.lineno, call.func.value) for call in calls if isinstance(call.func, ast.Attribute)]
+    return any(first < row < event.site.row and ast.unparse(part) in names for row, part in anew)
 
 
 def _loops_within(event: Event) -> list[Loop]:
