@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from modellint.static.project import FunctionInfo
@@ -145,6 +145,15 @@ def unnegated(test: ast.expr, holds: bool = True) -> tuple[ast.expr, bool]:
     while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         test, holds = test.operand, not holds
     return test, holds
+
+
+def is_ruled_out(function: FunctionInfo, target: ast.AST, flags: Mapping[str, bool]) -> bool:
+    """Tell whether `target` stands in a branch that is not taken where these variables are true or false."""
+    for asked, wanted in conditions(function, target):
+        test, holds = unnegated(asked, wanted)
+        if isinstance(test, ast.Name) and flags.get(test.id, holds) is not holds:
+            return True
+    return False
 
 
 def runs_in_eval_only(function: FunctionInfo, target: ast.AST) -> bool:

@@ -12,10 +12,10 @@ from modellint.catalog.framework import Argument, Fact
 from modellint.static.classes import Classes
 from modellint.static.dependence import NO
 from modellint.static.flow.values import RANDOM
-from modellint.static.guards import choices, conditions, values_of, walk_own
+from modellint.static.guards import choices, conditions, is_ruled_out, values_of, walk_own
 from modellint.static.knowledge import ABSENT, UNSURE, settle
 from modellint.static.project import ClassInfo, FunctionInfo, Symbol
-from modellint.static.project.facts import argument_given, is_left_to_heirs, parameters
+from modellint.static.project.facts import argument_given, arguments_given, is_left_to_heirs, parameters
 from modellint.static.project.names import dotted_name, last_name
 
 LEARNED = re.compile(
@@ -145,7 +145,7 @@ class Weights:
             if len(seen) > _MAX_FUNCTIONS or _sets_parameters(function):
                 return made | _MAY_LOAD
             for call in function.calls:
-                if flags and function is init and _is_ruled_out(function, call, flags):
+                if flags and function is init and is_ruled_out(function, call, flags):
                     continue
                 made |= self._call(function, call, seen, queue)
                 if made.may_load:
@@ -251,28 +251,13 @@ def _flags(init: FunctionInfo, call: ast.Call) -> dict[str, bool]:
     """Return the arguments of a constructor that are True or False, or None, as a call gives them or leaves them."""
     if any(isinstance(argument, ast.Starred) for argument in call.args) or any(k.arg is None for k in call.keywords):
         return {}
-    own = [(argument.arg, default) for argument, default in parameters(init)][1:]
-    given = {name: value for (name, _), value in zip(own, call.args, strict=False)}
-    given |= {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg is not None}
-    asked = ((name, given.get(name, default)) for name, default in own)
+    given = arguments_given(init, call)
+    asked = ((argument.arg, given.get(argument.arg, default)) for argument, default in parameters(init))
     return {
         name: bool(value.value)
         for name, value in asked
         if isinstance(value, ast.Constant) and value.value in (True, False, None) and not values_of(init, name)
     }
-
-
-def _is_ruled_out(function: FunctionInfo, call: ast.Call, flags: Mapping[str, bool]) -> bool:
-    """Tell whether a call stands in a branch that is not taken with these flags."""
-    return any(_holds(test, flags) is (not holds) for test, holds in conditions(function, call))
-
-
-def _holds(test: ast.expr, flags: Mapping[str, bool]) -> bool | None:
-    """Tell whether a flag, or its opposite, holds; None where it is no flag that is known."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        inner = _holds(test.operand, flags)
-        return None if inner is None else not inner
-    return flags.get(test.id) if isinstance(test, ast.Name) else None
 
 
 def _push(function: FunctionInfo, seen: set[object], queue: list[FunctionInfo]) -> None:

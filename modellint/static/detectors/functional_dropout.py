@@ -25,7 +25,7 @@ from modellint.static.guards import (
 from modellint.static.naming import is_test_module, snake
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.callers import scopes_mentioning
-from modellint.static.project.facts import called_name, parameters, taken
+from modellint.static.project.facts import argument_given, called_name, parameters, taken
 from modellint.static.project.names import dotted_name, last_name, names_in
 from modellint.static.project.trees import walk
 
@@ -141,7 +141,9 @@ def _holds_function(scope: FunctionInfo, attribute: str) -> bool:
 def _judge(context: FileContext, scope: FunctionInfo, call: ast.Call, entry: Mapping[str, Any]) -> Iterator[Finding]:
     if any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg is None for k in call.keywords):
         return
-    chance = _argument(call, entry.get("probability", "dropout_p" if entry.get("attention") else "p"), entry.get("p"))
+    chance = argument_given(
+        call, (entry.get("probability", "dropout_p" if entry.get("attention") else "p"),), entry.get("p")
+    )
     if isinstance(chance, ast.Constant) and chance.value in (0, 0.0, None, False):
         return
     if entry.get("attention"):
@@ -156,7 +158,7 @@ def _judge(context: FileContext, scope: FunctionInfo, call: ast.Call, entry: Map
         return  # noise thinned out, by a sampler
     if entry.get("of-a-graph") and not _drops_on_the_way(context, scope, call):
         return
-    training = _argument(call, entry.get("keyword", "training"), entry.get("training"))
+    training = argument_given(call, (entry.get("keyword", "training"),), entry.get("training"))
     written = ast.unparse(call.func)
     if _called_in_training_only(scope) or (chance is not None and _callers_tie(context, scope, chance)):
         return
@@ -275,7 +277,7 @@ def _callers_tie(context: FileContext, scope: FunctionInfo, chance: ast.expr) ->
         for call in caller.calls_of(scope.name)
         if isinstance(call.func, ast.Name if scope.cls is None else ast.Attribute)
     ]
-    given = [(caller, _argument(call, chance.id, names.index(chance.id))) for caller, call in calls]
+    given = [(caller, argument_given(call, (chance.id,), names.index(chance.id))) for caller, call in calls]
     off = any(a.arg == chance.id and isinstance(d, ast.Constant) and not d.value for a, d in parameters(scope))
     return bool(given) and all(off if value is None else _set_by_mode(caller, value) for caller, value in given)
 
@@ -391,13 +393,6 @@ def _ties_elsewhere(scope: FunctionInfo, call: ast.Call) -> bool:
             ):
                 return True
     return False
-
-
-def _argument(call: ast.Call, name: str, position: int | None) -> ast.expr | None:
-    for keyword in call.keywords:
-        if keyword.arg == name:
-            return keyword.value
-    return call.args[position] if position is not None and position < len(call.args) else None
 
 
 def _finding(context: FileContext, call: ast.Call, written: str, confidence: Confidence) -> Finding:

@@ -21,10 +21,10 @@ from modellint.static.detectors.containers import (
     uses_in_turn,
 )
 from modellint.static.detectors.makers import Makers, annotated_modules, returned_by
-from modellint.static.guards import conditions, own, targets_of, unnegated, values_of
+from modellint.static.guards import is_ruled_out, own, targets_of, values_of
 from modellint.static.narrowing import asked_for_modules, attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo
-from modellint.static.project.facts import parameters
+from modellint.static.project.facts import arguments_given
 from modellint.static.project.names import last_name, names_in
 from modellint.static.project.trees import walk
 
@@ -76,22 +76,6 @@ def owner_of(place: ast.expr) -> tuple[ast.expr, int]:
     while isinstance(place, ast.Subscript):
         place, depth = place.value, depth + 1
     return place, depth
-
-
-def _given(maker: FunctionInfo, call: ast.Call) -> Mapping[str, ast.expr]:
-    """Return what a call gives the parameters of a function."""
-    names = [parameter.arg for parameter, _ in parameters(maker)][0 if maker.self_name is None else 1 :]
-    return dict(zip(names, call.args, strict=False)) | {k.arg: k.value for k in call.keywords if k.arg is not None}
-
-
-def _is_ruled_out(maker: FunctionInfo, given: Mapping[str, ast.expr], node: ast.AST) -> bool:
-    """Tell whether a constant that is given keeps a statement from running: `if wrap:`, where `wrap=False`."""
-    for asked, wanted in conditions(maker, node):
-        test, holds = unnegated(asked, wanted)
-        value = given.get(test.id) if isinstance(test, ast.Name) and test.id not in maker.stores else None
-        if isinstance(value, ast.Constant) and bool(value.value) is not holds:
-            return True
-    return False
 
 
 class Holdings:
@@ -253,11 +237,13 @@ class Holdings:
 
     def _at_the_end(self, maker: FunctionInfo, call: ast.Call) -> Holdings:
         """Return what the variables of a function of the project hold at its end, when it is called so."""
-        given = _given(maker, call)
+        given = arguments_given(maker, call)
+        constants = {name: node for name, node in given.items() if isinstance(node, ast.Constant)}
+        flags = {name: bool(node.value) for name, node in constants.items() if name not in maker.stores}
         builders = self._given_builders(given)
         held = Holdings(self.context, self.makers, maker, taken_in(self.context, maker), builders)
         for node in held.steps:
-            if not _is_ruled_out(maker, given, node):
+            if not is_ruled_out(maker, node, flags):
                 held.follow(node)
         return held
 

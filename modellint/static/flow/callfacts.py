@@ -22,6 +22,7 @@ class CallFacts:
         self._knowledge = knowledge
         self._runs: dict[FunctionInfo, bool] = {}
         self._makes: dict[FunctionInfo, bool] = {}
+        self._loads: dict[FunctionInfo, bool] = {}
         self._callees: dict[FunctionInfo, list[FunctionInfo]] = {}
 
     def runs(self, function: FunctionInfo) -> bool:
@@ -40,8 +41,12 @@ class CallFacts:
 
     def loads(self, function: FunctionInfo) -> bool:
         """Tell whether `function` itself gets a model from a library."""
-        symbols = (self._project.resolve_in(function, call.func) for call in function.calls)
-        return any(symbol is not None and self._knowledge.loaders.get(symbol.dotted) for symbol in symbols)
+        known = self._loads.get(function)
+        if known is None:
+            symbols = (self._project.resolve_in(function, call.func) for call in function.calls)
+            found = (symbol is not None and self._knowledge.loaders.get(symbol.dotted) for symbol in symbols)
+            known = self._loads[function] = any(found)
+        return known
 
     def callees(self, function: FunctionInfo) -> list[FunctionInfo]:
         """Return the functions of the project that `function` calls, or that others may call for it."""

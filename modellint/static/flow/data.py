@@ -44,6 +44,7 @@ from modellint.static.flow.values import (
     surely_live,
 )
 from modellint.static.flow.vocabulary import KEEPS_GRAPH, PHASE, is_metric
+from modellint.static.narrowing import attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import taken
 from modellint.static.project.names import last_name, names_in
@@ -302,8 +303,8 @@ def trains_in_each_turn(machine: Machine) -> bool:
 
 def trains_in_each_call(machine: Machine, target: ast.expr) -> bool:
     """Tell whether `target` is an attribute of the object whose method computes gradients, once in each call."""
-    function, own = machine.frame.function, isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name)
-    mine = own and target.value.id == function.self_name  # type: ignore[attr-defined]
+    function = machine.frame.function
+    mine = function.self_name is not None and attribute_of(target, function.self_name) is not None
     return mine and not machine.frame.loops and "backward" in function.callees
 
 

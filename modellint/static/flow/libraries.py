@@ -217,7 +217,6 @@ def wrap(machine: Machine, dotted: str, fact: Fact, args: Args, node: ast.Call, 
 _HANDED_BACK = re.compile(r"^(models?|modules?|optimi[sz]ers?)$")
 """Arguments given by keyword that come back as they were: `amp.initialize(models=net, optimizers=sgd)`."""
 
-_QUANTISE = "quantize quantize_dynamic prepare prepare_qat fuse_modules fuse_modules_qat".split()
 _IN_PLACE = {
     "prepare": 1,
     "prepare_qat": 2,
@@ -232,7 +231,7 @@ _COPIED = {
     "copy.deepcopy": 4,
     "torch.optim.swa_utils.AveragedModel": 4,
     "copy.copy": 0,
-    **{f"torch.{ao}quantization.{name}": 4 for ao in ("ao.", "") for name in _QUANTISE},
+    **{f"torch.{ao}quantization.{name}": 4 for ao in ("ao.", "") for name in _IN_PLACE},
     **{f"torch.{ao}quantization.quantize_fx.{name}": 4 for ao in ("ao.", "") for name in _QUANTISE_GRAPH},
 }
 """What makes a copy of a model unless told to work in place, and down to which depth of what it holds."""

@@ -38,11 +38,11 @@ def shown_with_parts(obj: Obj, state: State) -> Obj:
 
 def frozen_by_parts(obj: Obj, cls: ClassInfo, state: State) -> bool:
     """Tell whether every part of a model that learns is frozen, and its class has no parameters of its own."""
-    if any("Parameter" in method.callees or "register_parameter" in method.callees for method in cls.methods.values()):
-        return False
     parts = [state.heap[oid] for value in obj.attrs.values() for oid in value.refs]
     learning = [part for part in parts if part.kind == MODEL and not _has_no_parameters(part)]
-    return bool(learning) and all(part.frozen for part in learning)
+    if not learning or not all(part.frozen for part in learning):
+        return False
+    return all({"Parameter", "register_parameter"}.isdisjoint(method.callees) for method in cls.methods.values())
 
 
 def _has_no_parameters(part: Obj) -> bool:

@@ -447,3 +447,9 @@ def argument_given(call: ast.Call | None, names: tuple[str, ...], position: int 
         if keyword.arg in names:
             return keyword.value
     return call.args[position] if position is not None and len(call.args) > position else None
+
+
+def arguments_given(function: FunctionInfo, call: ast.Call) -> dict[str, ast.expr]:
+    """Return what a call gives the parameters of a function, by their names."""
+    placed = zip(taken(function), call.args, strict=False)
+    return dict(placed) | {k.arg: k.value for k in call.keywords if k.arg is not None}
