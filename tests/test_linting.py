@@ -247,6 +247,12 @@ class TestFilesThatCannotBeParsed:
         assert (found.span.start.row, found.span.start.column) == place
         assert found.span.start < found.span.end
 
+    def test_have_their_other_findings_where_an_older_python_reads_them(self, tmp_path: Path) -> None:
+        write(tmp_path, "import torch\nprint 'x'\nmodel = torch.hub.load('a/b', 'c')\nmodel.eval\n", "old.py")
+        write(tmp_path, "import torch\nfrom old import model\n\nmodel.train(False)\nprint(model(torch.ones(3)))\n")
+        found = [d for report in check(tmp_path) for d in report.diagnostics]
+        assert [(d.code, d.span.start.row) for d in found] == [("ML201", 5), ("ML002", 2), ("ML102", 4)]
+
     @pytest.mark.parametrize("code", ["-" * 100_000 + "1", "a" + ".b" * 100_000, "[" * 150 + "]" * 150])
     def test_nesting_without_end_is_no_crash(self, tmp_path: Path, code: str) -> None:
         write(tmp_path, f"import torch\nx = {code}\n")

@@ -258,7 +258,7 @@ class Engine:
         return self._wants(path, data, self._resolver.for_folder(path.parent))
 
     def _findings(self, source: SourceFile, settings: Settings) -> list[Diagnostic]:
-        """Return the raw findings of a file; of a notebook in which single cells do not parse, those of the others too.
+        """Return the raw findings of a file, and of one that cannot be parsed as it is those of what can be read of it.
 
         Raises `SyntaxError` if it does not parse.
         """
@@ -266,9 +266,9 @@ class Engine:
         try:
             return checker.check(source)
         except SyntaxError:
-            from modellint.sources.notebook import without_broken_cells
+            from modellint.sources.readable import readable_part
 
-            readable, errors = without_broken_cells(source)
+            readable, errors = readable_part(source)
             if not errors:
                 raise
         found = [cannot_parse(source.path, settings, e.msg, e.lineno or 1, e.offset or 1) for e in errors]

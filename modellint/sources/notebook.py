@@ -66,11 +66,8 @@ def code_of(data: bytes) -> bytes:
 def without_broken_cells(source: SourceFile) -> tuple[SourceFile, list[SyntaxError]]:
     """Return a notebook without the cells that do not parse, and one error, with its row of `source`, for each.
 
-    A notebook most of whose cells do not parse is none of this Python; then, as for a file without cells, the errors
-    are empty.
+    A notebook most of whose cells do not parse is none of this Python; then the errors are empty.
     """
-    if not source.cells:
-        return source, []
     rows = source.text.split("\n")
     errors: list[SyntaxError] = []
     for first, following in zip(source.cells, (*source.cells[1:], len(rows)), strict=True):

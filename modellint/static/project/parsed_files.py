@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from modellint.sources import Read, SourceError, SourceFile, read_source
-from modellint.sources.notebook import code_of, without_broken_cells
+from modellint.sources.notebook import code_of
 from modellint.sources.projects import python_files
+from modellint.sources.readable import readable_part
 from modellint.static.project.facts import ModuleInfo
 from modellint.static.project.mentions import Mentions
 from modellint.static.project.scanning import scan
@@ -123,9 +124,10 @@ class ParsedFiles:
         if path not in self._modules:
             try:
                 source = read_source(path, self._read(path))
-                if source.kind == "notebook":
-                    source = without_broken_cells(source)[0]
-                module = self._scanned(source)
+                try:
+                    module = self._scanned(source)
+                except SyntaxError:
+                    module = self._scanned(readable_part(source)[0])
                 self._held += module.syntax.size
                 if self._held > TREE_BUDGET:  # an import leads to hundreds of files, of which most are asked for names
                     module.syntax.let_go()
