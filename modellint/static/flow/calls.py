@@ -36,6 +36,7 @@ from modellint.static.flow.values import (
     ClassValue,
     External,
     FunctionValue,
+    Grad,
     GradContext,
     Inherited,
     ModuleValue,
@@ -120,7 +121,11 @@ def call_value(machine: Machine, callee: Value, args: Args, node: ast.Call, stat
         elif isinstance(symbol, Partial):
             given = symbol.args
             merged = Args(given.positional + args.positional, {**given.keywords, **args.keywords}, args.starred)
+            saved = state.grad
+            if symbol.switch is not None:
+                state.grad = Grad(symbol.switch.grad, symbol.switch.site)
             results.append(call_value(machine, symbol.callee, merged, node, state))
+            state.grad = saved
             declare_made(machine, symbol, results[-1], state)
         elif isinstance(symbol, Children) and state.heap[symbol.owner].kind == MODEL:
             results.append(forward(machine, symbol.owner, args, node, state))  # `self._modules[name](x)`
@@ -138,9 +143,10 @@ def call_value(machine: Machine, callee: Value, args: Args, node: ast.Call, stat
 
 
 def _wrapped(context: GradContext, value: Value) -> Value:
-    """Return the functions of `value` decorated with an autograd switch."""
-    symbols = tuple(s._replace(grad=context) if isinstance(s, FunctionValue) else s for s in value.symbols)
-    return value._replace(symbols=symbols)
+    """Return the functions and networks of `value` decorated with an autograd switch."""
+    functions = tuple(s._replace(grad=context) for s in value.symbols if isinstance(s, FunctionValue))
+    others = Value(value.refs, tuple(s for s in value.symbols if not isinstance(s, FunctionValue)))
+    return Value(symbols=functions if others == NOTHING else (*functions, Partial(others, Args(), context)))
 
 
 def _is_own_library(machine: Machine, module: ModuleInfo) -> bool:

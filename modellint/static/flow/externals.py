@@ -18,20 +18,24 @@ from modellint.static.flow.libraries import IDENTITY
 from modellint.static.flow.machine import Machine
 from modellint.static.flow.objects import call_method
 from modellint.static.flow.state import State, with_elements
-from modellint.static.flow.targets import iterate, member_by_name, set_attribute
+from modellint.static.flow.targets import iterate, member_by_name, set_attribute, unpacked
 from modellint.static.flow.touching import touch_value
 from modellint.static.flow.values import (
     CONTAINER,
     ELEMENT,
     INSTANCE,
+    LOADED,
     MODEL,
     NOTHING,
+    OFF,
     OPAQUE,
+    UNKNOWN,
     UNKNOWN_MODES,
     UNKNOWN_WEIGHTS,
     VOLATILE,
     Args,
     External,
+    Grad,
     ModuleValue,
     Obj,
     Partial,
@@ -182,6 +186,20 @@ def _identity_maker(machine: Machine, args: Args, node: ast.Call, state: State) 
 
 def _first(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
     return args.positional[0] if args.positional else NOTHING
+
+
+def _functional_call(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
+    """Run a module with the parameters that a call gives: loaded, most likely, and perhaps with a graph."""
+    given = args.get("args", 2) or NOTHING
+    listed = unpacked(given, state)
+    inputs = Args(tuple(listed) if listed is not None else (given,))
+    saved, state.grad = state.grad, state.grad if state.grad.state == OFF else Grad(UNKNOWN, None)
+    module = Value((args.get("module", 0) or NOTHING).refs)
+    for oid in module.refs:
+        state.heap[oid] = state.heap[oid]._replace(weights=frozenset({LOADED}))
+    result = machine.call_value(module, inputs, node, state) if module.refs else NOTHING
+    state.grad = saved
+    return result.with_taint(args.taint)
 
 
 def _variable(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
@@ -436,6 +454,8 @@ _FUNCTIONS: dict[str, Handler] = {
     IDENTITY: _first,
     "typing.cast": _cast,
     "functools.partial": _partial,
+    "torch.func.functional_call": _functional_call,
+    "torch.nn.utils.stateless.functional_call": _functional_call,
     "functools.wraps": _identity_maker,
     "functools.lru_cache": _identity_maker,
     "contextlib.nullcontext": _nullcontext,

@@ -168,10 +168,11 @@ class Children(NamedTuple):
 
 
 class Partial(NamedTuple):
-    """A callable with some of its arguments given."""
+    """A callable with some of its arguments given, or that an autograd switch is put around: `torch.no_grad()(net)`."""
 
     callee: Value
     args: Args
+    switch: GradContext | None = None
 
 
 class SuperProxy(NamedTuple):
