@@ -17,11 +17,12 @@ from modellint.static.flow.forwards import written
 from modellint.static.flow.frames import call_at, holds
 from modellint.static.flow.relevance import hook_of
 from modellint.static.flow.values import Site
+from modellint.static.flow.vocabulary import MODEL_NAME
 from modellint.static.naming import is_test_file, is_test_module, may_be_script, speaks_of_inference
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.callers import MAX_FILES, files_calling, heirs_nearby, name_in_calls
-from modellint.static.project.facts import is_left_open
+from modellint.static.project.facts import is_left_open, parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +232,8 @@ def from_other_files(context: FileContext) -> list[Event]:
     context.outside_events = []
     here = [event for event in context.flow.events if _is_judged_here(event, context)]
     asked = {event.root for event in here if not event.root.is_body and asks_callers(event)}
+    roots = {event.root for event in context.flow.events}
+    asked |= {f for f in context.module.functions if f not in roots and (_runs_a_model(f) or _is_hook(f, context))}
     asked |= {
         callee
         for event in here
@@ -286,6 +289,12 @@ def _is_judged_here(event: Event, context: FileContext) -> bool:
     if event.site.path == mine or context.is_checked(event.site.path):
         return event.site.path == mine
     return any(step.site.path == mine for step in event.key.chain)
+
+
+def _runs_a_model(function: FunctionInfo) -> bool:
+    """Tell whether a function calls a model that it is given: whether that serves inference its callers know."""
+    called = {call.func.id for call in function.calls if isinstance(call.func, ast.Name)}
+    return any(MODEL_NAME.match(argument.arg) and argument.arg in called for argument, _ in parameters(function))
 
 
 _STEPS_OUT = 2

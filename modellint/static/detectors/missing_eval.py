@@ -118,11 +118,12 @@ def _knows_of_modes(event: Event, context: FileContext) -> bool:
 
 
 def _gathers_statistics(event: Event) -> bool:
-    """Tell whether the running statistics of batch norms are begun anew in the function: training mode fills them."""
-    if "reset_running_stats" in event.function.callees:
-        return True
-    stored = (node for node in own(event.function, ast.Attribute) if isinstance(node.ctx, ast.Store))
-    return any(node.attr == "running_mean" for node in stored)
+    """Tell whether somebody on the way to a forward begins running statistics anew: training mode fills them."""
+    for function in functions_around(event):
+        stored = (node for node in own(function, ast.Attribute) if isinstance(node.ctx, ast.Store))
+        if "reset_running_stats" in function.callees or any(node.attr == "running_mean" for node in stored):
+            return True
+    return False
 
 
 def _is_switched_for_a_while(event: Event, snapshot: Snapshot) -> bool:

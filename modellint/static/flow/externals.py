@@ -104,7 +104,8 @@ def call_external(machine: Machine, dotted: str, args: Args, node: ast.Call, sta
         for value in args.positional:
             if value.symbols:
                 data.backward(machine, machine.call_value(value, Args(args.positional[1:]), node, state).taint)
-        return Value(taint=args.taint | _graph_made(machine, args, node, state))
+        taint = args.taint if "create_graph" in args.keywords or args.starred is not None else cut_off(args.taint)
+        return Value(taint=taint | _graph_made(machine, args, node, state))
     if dotted.startswith(("torch.", "numpy.", "math.")) and not dotted.startswith("torch.optim"):
         if dotted.startswith("torch.") and last.endswith("_like"):
             return NOTHING  # `torch.zeros_like(y)` has the shape of a result, and none of its numbers

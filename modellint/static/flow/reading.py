@@ -213,15 +213,24 @@ class Reading:
             self._take(node, self._others.of_class(target))
         elif dotted is not None and target is None:
             self._outside(dotted)
-        elif isinstance(func, ast.Attribute) and self._makes_module(func.value):
-            raise Loud  # `Net.restore(path)`
+        elif isinstance(func, ast.Attribute) and (owner := self._class(func.value)) is not None:
+            self._method_of(owner, func.attr, node)
         else:
             self._unknown(func)
 
-    def _makes_module(self, owner: ast.expr) -> bool:
-        """Tell whether `owner`, a method of which is called, is a class of modules, itself and no object of it."""
+    def _class(self, owner: ast.expr) -> ClassInfo | None:
+        """Return the class that `owner`, a method of which is called, is: itself and no object of it."""
         symbol = self._project.resolve_in(self._function, owner)
-        return symbol is not None and isinstance(symbol.target, ClassInfo) and self._others.is_module(symbol.target)
+        return symbol.target if symbol is not None and isinstance(symbol.target, ClassInfo) else None
+
+    def _method_of(self, cls: ClassInfo, name: str, node: ast.Call) -> None:
+        if self._others.is_module(cls):
+            raise Loud  # `Net.restore(path)`
+        method = self._project.method(cls, name)
+        if method is None:
+            self._unknown(node.func)
+        else:  # `Base.__init__(self, path)`
+            self._take(node, self._others.summary(method, self._cls))
 
     def _outside(self, dotted: str) -> None:
         if is_loud(dotted, self._knowledge):
