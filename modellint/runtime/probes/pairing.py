@@ -11,6 +11,10 @@ import torch
 from modellint.runtime.probes.compare import tensor_difference
 
 
+_COPY = "aten.clone.default"
+"""What `contiguous()` does for one layout and not for another; it changes no value, and parts no runs."""
+
+
 @dataclass(slots=True)
 class Entry:
     """An operation of a run.
@@ -64,6 +68,10 @@ class Pairing:
             return None
         self.settle(entries[:-1])
         before, at = self._before, self._next
+        if entry.name == _COPY and (at == len(before) or before[at].name != _COPY):
+            return None
+        while at < len(before) and before[at].name == _COPY != entry.name:
+            at += 1
         resumed = self.diverged is not None
         if at < len(before) and before[at].name == entry.name and (not resumed or before[at].site == entry.site):
             self._next = at + 1

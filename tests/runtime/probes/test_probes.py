@@ -256,7 +256,14 @@ class ReadsTheMemoryOfALayer(nn.Module):
         return y + z.tanh()
 
 
-@pytest.mark.parametrize("cls", [AsksHowItLies, ReadsTheMemoryOfALayer])
+class ReadsTheMemoryBehindACopy(nn.Module):
+    def forward(self, x: Any) -> Any:
+        good = torch.as_strided(x.contiguous(), x.shape, (24, 6, 1))
+        bad = torch.as_strided(x, x.shape, (24, 6, 1))  # only elsewhere in memory
+        return good.tanh() + bad.sin()
+
+
+@pytest.mark.parametrize("cls", [AsksHowItLies, ReadsTheMemoryOfALayer, ReadsTheMemoryBehindACopy])
 def test_the_line_that_looks_at_the_layout_is_found_behind_a_layer_made_up_of_other_operations(cls: Any) -> None:
     found, sites = probe(cls().eval(), (torch.randn(2, 4, 6),), "layout")
 
