@@ -10,7 +10,6 @@ import torch
 
 from modellint.runtime.probes.compare import tensor_difference
 
-
 _COPY = "aten.clone.default"
 """What `contiguous()` does for one layout and not for another; it changes no value, and parts no runs."""
 

@@ -61,7 +61,7 @@ def _is_lax(context: FileContext, scope: FunctionInfo, call: ast.Call, positiona
 def _thrown_away(scope: FunctionInfo, call: ast.Call) -> bool:
     parent = next(iter(path_to(scope, call)[-2:-1]), None)
     if isinstance(parent, ast.Expr):
-        return True
+        return not scope.module.shows(parent)
     if not isinstance(parent, ast.Assign):
         return False
     names = [node.id for target in parent.targets for node in walk(target) if isinstance(node, ast.Name)]

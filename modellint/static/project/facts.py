@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -336,6 +337,13 @@ class ModuleInfo:
         names = [name for function in self.functions for name in function.decorators]
         names += [name for cls in self.classes for name in cls.decorators]
         return 0 < sum(name is not None and "regist" in name for name in names) <= _MAX_REGISTERED
+
+    def shows(self, statement: ast.Expr) -> bool:
+        """Tell whether a notebook shows what a statement gives: the last one of its cell."""
+        if not self.cells or statement not in self.body.body:
+            return False
+        cell = bisect_right(self.cells, statement.lineno)
+        return statement is [node for node in self.body.body if bisect_right(self.cells, node.lineno) == cell][-1]
 
     def table(self) -> str:
         """Return digests of all that looking up a name in the file goes by, and of its text up to the last statement.

@@ -1,7 +1,12 @@
-"""What public code and strangers' programs showed: constructors called by their class, statistics, results of autograd."""
+"""What public code and programs of strangers showed: bases called by name, statistics, gradients, cells that show."""
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
+
+from modellint.sources import SourceFile, from_disk
+from modellint.static.project.parsed_files import ParsedFiles
 from tests.static.conftest import Lint
 
 
@@ -103,3 +108,17 @@ def test_a_gradient_has_no_graph_unless_it_is_asked_for(lint: Lint) -> None:
             return total
         """
     )
+
+
+def test_a_notebook_shows_the_last_statement_of_a_cell(tmp_path: Path) -> None:
+    text = "net = build()\nnet.eval()\nfor x in xs:\n    net(x)\nnet.train()\n"
+    module = ParsedFiles(tmp_path, from_disk, lambda: None).add(
+        SourceFile(tmp_path / "a.ipynb", text, "notebook", (1, 3))
+    )
+    _, evaluated, loop, trained = module.body.body
+    assert isinstance(loop, ast.For)
+
+    shown = [statement for statement in (evaluated, loop.body[0], trained) if module.shows(statement)]
+    assert shown == [evaluated, trained]
+    module.cells = ()
+    assert not module.shows(trained)
