@@ -129,7 +129,7 @@ def method(machine: Machine, receiver: Value, name: str, args: Args, node: ast.C
         return NOTHING
     known = only_constant(receiver)
     if known is not None and isinstance(known[0], str):
-        return _text_method(known[0], name, args)
+        return _text_method(machine, known[0], name, args)
     if name in _SIZES:
         return NOTHING
     if name == "requires_grad_":
@@ -147,8 +147,7 @@ def method(machine: Machine, receiver: Value, name: str, args: Args, node: ast.C
         escape(machine, node, args, state, name, computes=bool(receiver.taint))
         if args.taint and not receiver.taint:
             taint = after_unknown(Value(taint=taint), node).taint
-    run_callbacks(machine, name, args, node, state)
-    return Value(taint=taint)
+    return Value(taint=taint | run_callbacks(machine, name, args, node, state))
 
 
 def after_unknown(value: Value, node: ast.Call) -> Value:
@@ -161,13 +160,14 @@ def after_unknown(value: Value, node: ast.Call) -> Value:
 _SIZES = frozenset({"size", "numel", "nelement", "dim", "ndimension", "get_device", "is_cuda"})
 
 
-def _text_method(text: str, name: str, args: Args) -> Value:
+def _text_method(machine: Machine, text: str, name: str, args: Args) -> Value:
     if name in ("lower", "upper", "strip") and not args.every():
         return Value(consts=frozenset({getattr(text, name)()}))
     given = only_constant(args.positional[0]) if len(args.positional) == 1 else None
     if name in ("startswith", "endswith") and given is not None and isinstance(given[0], str):
         return Value(consts=frozenset({getattr(text, name)(given[0])}))
-    return Value(taint=args.taint)
+    machine.recorder.use(args.taint, "printed")  # `"loss {}".format(loss)`
+    return NOTHING
 
 
 def escape(machine: Machine, node: ast.Call, args: Args, state: State, name: str = "", computes: bool = False) -> None:

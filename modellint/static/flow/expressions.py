@@ -212,6 +212,10 @@ def _is_threshold(node: ast.Compare) -> bool:
 def _binary(machine: Machine, node: ast.BinOp, state: State) -> Value:
     left, right = machine.eval(node.left, state), machine.eval(node.right, state)
     taint = left.taint | right.taint
+    text = only_constant(left)
+    if isinstance(node.op, ast.Mod) and text is not None and isinstance(text[0], str):  # `"loss %f" % loss`
+        machine.recorder.use(taint, "printed")
+        return NOTHING
     joined = left.refs | right.refs
     if joined and all(state.heap[oid].kind == CONTAINER for oid in joined):
         return Value(refs=joined, taint=taint)  # list + list

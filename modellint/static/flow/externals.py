@@ -117,7 +117,7 @@ def call_external(machine: Machine, dotted: str, args: Args, node: ast.Call, sta
             machine.recorder.use(taint, "prediction")
             taint = cut_off(taint)
         leaf = only_constant(args.keywords.get("requires_grad", NOTHING)) == (True,)
-        run_callbacks(machine, last, args, node, state)
+        taint |= run_callbacks(machine, last, args, node, state)
         if not dotted.startswith("torch.nn.init."):
             loads = data.LOADS.search(last) is not None or last.startswith("set_model")
             # `vector_to_parameters(v, net.parameters())`, `set_model_state_dict(net, state)`
@@ -127,10 +127,10 @@ def call_external(machine: Machine, dotted: str, args: Args, node: ast.Call, sta
             data.escape(machine, node, args, state, last)
         return Value(taint=taint | {machine.leaf(node)} if leaf else taint)
     data.escape(machine, node, args, state, last)
-    run_callbacks(machine, last, args, node, state)
+    taint = run_callbacks(machine, last, args, node, state)
     if first_part(dotted) in ESTIMATORS:
         return Value(taint=args.taint)
-    return data.after_unknown(machine.out_of_sight(node, args, state), node)
+    return data.after_unknown(machine.out_of_sight(node, args, state), node).with_taint(taint)
 
 
 def _graph_made(machine: Machine, args: Args, node: ast.Call, state: State) -> frozenset[int]:

@@ -184,7 +184,7 @@ def opaque_method(machine: Machine, oid: int, name: str, args: Args, node: ast.C
         attrs = {**obj.attrs, TAINT_HELD: Value(taint=taint) if held is None else join(held, Value(taint=taint))}
         state.heap[oid] = obj._replace(attrs=attrs)
     data.escape(machine, node, args, state, name)
-    run_callbacks(machine, name, args, node, state)
-    result = machine.out_of_sight(node, args, state)
+    given = run_callbacks(machine, name, args, node, state)
+    result = machine.out_of_sight(node, args, state).with_taint(given)
     # what comes out is made of what goes in (`scaler.inverse_transform(x)`), or else of what was kept (`meter.mean()`)
     return result if held is None or taint else result.with_taint(held.taint)

@@ -73,7 +73,7 @@ PHASE = re.compile(
 """What the part of the work is called that is no training."""
 
 LOSS_METHOD = re.compile(
-    r"^_?((get|compute|calculate|calc|forward|batch|val|validation|eval|test)_)?(loss(es)?|nll|elbo)$"
+    r"^_?((get|compute|calculate|calc|forward|batch|train|training|val|validation|eval|test)_)?(loss(es)?|nll|elbo)$"
 )
 """Methods of a model that run it on a batch and return its loss, or take a loss of what it gave before."""
 

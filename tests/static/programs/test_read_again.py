@@ -122,3 +122,25 @@ def test_a_notebook_shows_the_last_statement_of_a_cell(tmp_path: Path) -> None:
     assert shown == [evaluated, trained]
     module.cells = ()
     assert not module.shows(trained)
+
+
+def test_a_text_has_no_graph(lint: Lint) -> None:
+    lint(
+        """
+        import torch
+        from torchvision.models import resnet18
+
+        def fit(loader, optimizer):
+            net = resnet18()
+            net.train()
+            line, total = "", 0
+            for x, y in loader:
+                loss = torch.nn.functional.cross_entropy(net(x), y)
+                loss.backward()
+                optimizer.step()
+                line += "loss {:.3f}, ".format(loss)
+                line = line + "loss %s" % loss
+                total += loss  # ML204
+            print(line, total)
+        """
+    )
