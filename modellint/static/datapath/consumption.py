@@ -59,7 +59,7 @@ class Consumptions:
     def __init__(self, resolver: Resolver) -> None:
         self.resolver = resolver
         self._known: dict[ModuleInfo, tuple[list[Consumption], frozenset[Path]]] = {}
-        self._receiving: dict[ModuleInfo, list[Path]] = {}
+        self._receiving: dict[ModuleInfo, tuple[list[Path], frozenset[Path]]] = {}
 
     def around(self, module: ModuleInfo, names: Iterable[str]) -> Iterator[Consumption]:
         """Yield what happens in `module` and in the files around it."""
@@ -107,17 +107,27 @@ class Consumptions:
     def _receivers(self, module: ModuleInfo) -> list[Path]:
         """Return the files whose functions and classes `module` hands data to, tests left out."""
         if module not in self._receiving:
-            called = (
-                self.resolver.project.resolve_in(scope, call.func)
-                for scope in (module.body, *module.functions)
-                for call in scope.calls
-                if any(map(_speaks_of_data, (*call.args, *(k.value for k in call.keywords))))
-                or any(k.arg is not None and _DATA.search(k.arg) for k in call.keywords)
-            )
-            targets = (symbol.target for symbol in called if symbol is not None)
+            with self.resolver.gathering() as touched:
+                targets = [
+                    target
+                    for scope in (module.body, *module.functions)
+                    for call in scope.calls
+                    if any(map(_speaks_of_data, (*call.args, *(k.value for k in call.keywords))))
+                    or any(k.arg is not None and _DATA.search(k.arg) for k in call.keywords)
+                    for target in self._called(call, scope)
+                ]
             paths = (holder.module.path for target in targets for holder in self._holders(target))
-            self._receiving[module] = [path for path in dict.fromkeys(paths) if not is_test_file(path)]
-        return self._receiving[module]
+            found = [path for path in dict.fromkeys(paths) if not is_test_file(path)]
+            self._receiving[module] = found, frozenset(touched)
+        self.resolver.touched |= self._receiving[module][1]
+        return self._receiving[module][0]
+
+    def _called(self, call: ast.Call, scope: FunctionInfo) -> list[object]:
+        """Return what a call calls: a definition, or the methods of an object that the project constructs."""
+        symbol = self.resolver.project.resolve_in(scope, call.func)
+        if symbol is not None or not isinstance(call.func, ast.Attribute):
+            return [symbol.target] if symbol is not None else []
+        return [method for method, _ in self.resolver.methods(Origin(call, scope), call.func)]
 
     def _holders(self, target: object) -> list[FunctionInfo] | list[ClassInfo]:
         """Return what is called: a function, or a class with those it inherits from."""
@@ -230,7 +240,7 @@ class Consumptions:
 
 
 _TRAINS = frozenset({"backward", "step", "fit", "zero_grad"})
-_DATA = re.compile(r"load(er)?s?$|(^|_)(iter(ator)?|dls?)$|^(train|val(id(ation)?)?|dev|test|eval|batches)$")
+_DATA = re.compile(r"load(er)?s?$|(^|_)(iter(ator)?|generator|dls?)$|^(train|val(id(ation)?)?|dev|test|eval|batches)$")
 
 
 def _speaks_of_data(value: ast.expr) -> bool:

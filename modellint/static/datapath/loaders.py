@@ -12,7 +12,7 @@ from modellint.static.context import FileContext
 from modellint.static.datapath.consumption import EVALUATION, OTHER, TRAINING, Consumption
 from modellint.static.datapath.sources import sources
 from modellint.static.naming import snake
-from modellint.static.origins import CallView, Resolver
+from modellint.static.origins import CallView, Origin, Resolver
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.trees import walk
 
@@ -45,6 +45,14 @@ class Loader:
             return False
         dataset = self.view.argument("dataset", 0)
         return dataset is not None and dataset.node is not None and speaks_of_training(dataset.node)
+
+
+def calls_to(loader: Loader) -> Iterator[ast.AST]:
+    """Yield the call that constructs a loader, and those of functions that lead to it."""
+    origin: Origin | None = loader.view.origin
+    while origin is not None and origin.node is not None:
+        yield origin.node
+        origin = origin.activation.call
 
 
 _PROCESSES = re.compile(r"transform|aug|process|(^|_)(tf|tfms?|prep)(_|$)")

@@ -11,8 +11,18 @@ from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
 from modellint.static.datapath.consumption import Consumption
-from modellint.static.datapath.loaders import Loader, enclosing_names, loaders, names_training, speaks_of_training
+from modellint.static.datapath.full_batches import wants_full_batches
+from modellint.static.datapath.held_out import held_out_loaders
+from modellint.static.datapath.loaders import (
+    Loader,
+    calls_to,
+    enclosing_names,
+    loaders,
+    names_training,
+    speaks_of_training,
+)
 from modellint.static.datapath.reports import arrival
+from modellint.static.datapath.samples import is_one_sample
 from modellint.static.flow.frames import site_of
 from modellint.static.guards import own
 from modellint.static.merge import merged
@@ -28,8 +38,9 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
 
     Options: `loaders` are qualified names; `through` maps an argument (a sampler) to the names of what brings the same
     about: true for whatever is constructed by that name, or the argument that has to be true there; `samples-wanted`
-    excuses loops that look at some of the data only; with `held-out-names` a loader that nothing in sight runs over is
-    taken for what its name says.
+    excuses loops that look at some of the data only, and data of one sample, `rest-wanted` loops that only full batches
+    fit into; with `held-out-names` a loader that nothing in sight runs over is taken for what it is called, or for what
+    its data set is asked for.
     """
     options = rule.rule.detector_options
     words = [*options["arguments"], *options.get("through", {})]
@@ -51,25 +62,32 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
 def _findings(context: FileContext, makers: set[str], names: set[str], options: Mapping[str, Any]) -> Iterator[Finding]:
     seen: set[ast.AST] = set()
     for loader in loaders(context, names, options["loaders"]):
-        seen.update(_calls_to(loader))
+        seen.update(calls_to(loader))
         uses = loader.evaluates
-        if options.get("samples-wanted") and any(use.partly for use in loader.uses):
+        if options.get("rest-wanted"):
+            uses = [use for use in uses if not wants_full_batches(context.resolver, loader.view, use)]
+        if options.get("samples-wanted") and (any(use.partly for use in loader.uses) or _has_no_order(loader, context)):
             continue
         if uses and _is_on(context.resolver, loader.view, options):
             yield _finding(loader, uses)
     if options.get("held-out-names"):  # equivalent: no rule about shuffling gets past what excuses a shuffled loader
         for call in _named_for_tests(context, makers, options):
             if call not in seen:
-                site = site_of(context.module, call)
-                yield Finding(site, {"loader": ast.unparse(call.func)}, Confidence.LIKELY)
+                yield _unread(context, call)
+        for view in held_out_loaders(context, options["loaders"], seen):
+            if _is_on(context.resolver, view, options):
+                yield _unread(context, view.node)
 
 
-def _calls_to(loader: Loader) -> Iterator[ast.AST]:
-    """Yield the call that constructs a loader, and those of functions that lead to it."""
-    origin: Origin | None = loader.view.origin
-    while origin is not None and origin.node is not None:
-        yield origin.node
-        origin = origin.activation.call
+def _unread(context: FileContext, call: ast.Call) -> Finding:
+    """Return the finding at a loader that nothing in sight runs over."""
+    return Finding(site_of(context.module, call), {"loader": ast.unparse(call.func)}, Confidence.LIKELY)
+
+
+def _has_no_order(loader: Loader, context: FileContext) -> bool:
+    """Tell whether a loader has one sample to hand out, which comes first in any order."""
+    data = loader.view.argument("dataset", 0)
+    return data is not None and is_one_sample(context.resolver, data)
 
 
 def _named_for_tests(context: FileContext, makers: set[str], options: Mapping[str, Any]) -> Iterator[ast.Call]:

@@ -11,8 +11,9 @@ from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
 from modellint.static.datapath.evidence import CORRUPTS, REPEATS, is_forward
+from modellint.static.datapath.held_out import held_out_loaders
 from modellint.static.datapath.inputs import applied, inference_forwards
-from modellint.static.datapath.loaders import enclosing_names, loaders
+from modellint.static.datapath.loaders import calls_to, enclosing_names, loaders
 from modellint.static.datapath.reports import arrival
 from modellint.static.datapath.transforms import Randomness, Transforms
 from modellint.static.flow.frames import site_of
@@ -25,7 +26,10 @@ from modellint.static.project.facts import called_name
 _AROUND = 2
 """So many parts of a path tell what a file is about: its own name, and that of its folder."""
 
-Found = tuple[Randomness, Site, Confidence]
+_AT_MODEL = "reaches the model here"
+
+Found = tuple[Randomness, Site, str, Confidence]
+"""What was found, with the place where it arrives, what that is, and how sure it is."""
 
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
@@ -59,9 +63,9 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
 
 
 def _finding(seen: Found) -> Finding:
-    found, use, confidence = seen
+    found, use, arrives, confidence = seen
     site = site_of(found.scope.module, found.node)
-    return Finding(site, {"what": found.what}, confidence, related=arrival(site, use, "reaches the model here"))
+    return Finding(site, {"what": found.what}, confidence, related=arrival(site, use, arrives))
 
 
 @cache
@@ -75,8 +79,9 @@ def _first_cut(words: tuple[str, ...]) -> Callable[[str], bool]:
 def _through_loaders(
     context: FileContext, transforms: Transforms, names: set[str], options: Mapping[str, Any]
 ) -> Iterator[Found]:
-
+    known: set[ast.AST] = set()
     for loader in loaders(context, names, options["loaders"]):
+        known.update(calls_to(loader))
         if any(REPEATS.search(snake(name)) for name in loader.names | {use.scope.name for use in loader.uses}):
             continue
         uses = [use for use in loader.evaluates if not use.partly or use.sure]
@@ -87,7 +92,12 @@ def _through_loaders(
         dataset = loader.view.argument("dataset", 0)
         within = transforms.within(dataset) if dataset is not None else ()
         for found in [*transforms.flagged(loader.view), *within]:
-            yield found, site, Confidence.CERTAIN if use.sure else Confidence.LIKELY
+            yield found, site, _AT_MODEL, Confidence.CERTAIN if use.sure else Confidence.LIKELY
+    for view in held_out_loaders(context, options["loaders"], known):
+        dataset = view.argument("dataset", 0)
+        site = site_of(context.module, view.node)
+        for found in transforms.within(dataset) if dataset is not None else ():
+            yield found, site, "handed out for evaluation here", Confidence.LIKELY
 
 
 def _direct(context: FileContext, transforms: Transforms, names: set[str]) -> Iterator[Found]:
@@ -101,4 +111,4 @@ def _direct(context: FileContext, transforms: Transforms, names: set[str]) -> It
                 value = given.value if isinstance(given, ast.Starred) else given
                 for func in applied(context.resolver, Origin(value, scope, activation)):
                     for found in transforms.within(func):
-                        yield found, site_of(scope.module, call), Confidence.CERTAIN
+                        yield found, site_of(scope.module, call), _AT_MODEL, Confidence.CERTAIN

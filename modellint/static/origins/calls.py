@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from modellint.static.guards import own
+from modellint.static.origins.options import options_in
 from modellint.static.origins.values import Origin
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import parameters
@@ -90,9 +91,9 @@ def views_of(resolver: Resolver, origin: Origin) -> list[CallView]:
         if keyword.arg is not None:
             keywords[keyword.arg] = base.at(keyword.value)
             continue
-        spread = _options(resolver, base.at(keyword.value))
-        opaque |= spread is None
-        keywords.update(spread or {})
+        spread, complete = options_in(resolver, base.at(keyword.value))
+        opaque |= not complete
+        keywords.update(spread)
     callees = _callees(resolver, base.at(node.func)) or [base.at(node.func)]
     return [_merged(resolver, c, base, tuple(positional), keywords, opaque) for c in callees]
 
@@ -123,22 +124,3 @@ def _merged(
                 merged = {**wrapped.keywords, **keywords}
                 return CallView(base, inner[0], wrapped.positional[1:] + positional, merged, opaque or wrapped.opaque)
     return CallView(base, callee, positional, keywords, opaque)
-
-
-def _options(resolver: Resolver, origin: Origin) -> dict[str, Origin] | None:
-    """Return what `**origin` passes, None where that is out of sight."""
-    found = resolver.origins(origin)
-    if len(found) != 1:
-        return None
-    node = found[0].node
-    if isinstance(node, ast.Dict):
-        result = {}
-        for key, value in zip(node.keys, node.values, strict=True):
-            if not isinstance(key, ast.Constant) or not isinstance(key.value, str):
-                return None
-            result[key.value] = found[0].at(value)
-        return result
-    if isinstance(node, ast.Call) and last_name(node.func) == "dict" and not node.args:
-        if all(k.arg is not None for k in node.keywords):
-            return {str(k.arg): found[0].at(k.value) for k in node.keywords}
-    return None

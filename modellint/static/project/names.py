@@ -17,6 +17,13 @@ def last_name(node: ast.expr) -> str | None:
     return node.id if type(node) is ast.Name else None
 
 
+def written_name(node: ast.expr) -> str:
+    """Return `size` for `size`, `args.size` and `args["size"]`, nothing for anything else."""
+    if isinstance(node, ast.Subscript):
+        return str(node.slice.value) if isinstance(node.slice, ast.Constant) else ""
+    return "" if isinstance(node, ast.Call) else last_name(node) or ""
+
+
 def asked_of_super(func: ast.expr) -> str | None:
     """Return `train` for `super().train`, None for anything else."""
     if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Call) and last_name(func.value) == "super":
