@@ -58,8 +58,8 @@ def run_callbacks(machine: Machine, name: str, args: Args, node: ast.Call, state
 def _begins_a_thread(machine: Machine, name: str, node: ast.Call) -> bool:
     """Tell whether a call has its function run by another thread (a process that is forked inherits what is set)."""
     if name in _IN_A_THREAD:
-        return "ProcessPoolExecutor" not in machine.frame.function.words
-    pooled = isinstance(node.func, ast.Attribute) and not _THREAD_POOLS.isdisjoint(machine.frame.function.words)
+        return "ProcessPoolExecutor" not in machine.frame.function.callees
+    pooled = isinstance(node.func, ast.Attribute) and not _THREAD_POOLS.isdisjoint(machine.frame.function.callees)
     return pooled and name not in ("step", "checkpoint", "run")
 
 
