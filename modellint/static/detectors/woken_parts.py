@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from modellint.diagnostic import Confidence
@@ -30,9 +31,11 @@ def woken(context: FileContext) -> Iterator[Finding]:
     for cls in context.module.classes:
         for name, call, depends in _parts_at_rest(cls, context):
             for event in _trained(cls, context):
-                fact = next(iter(event.snapshots[0].modes))
-                if fact.site is not None and not _is_put_back(name, event, fact.site, context):
-                    yield _finding(cls, call, depends, fact.site, event, context)
+                switched = sorted({fact.site for s in event.snapshots for fact in s.modes if fact.site is not None})
+                if not switched:  # equivalent: what a library itself puts into training mode has no place in sight
+                    continue
+                if not _is_put_back(name, event, switched, context):
+                    yield _finding(cls, call, depends, switched[0], event, context)
                     break
 
 
@@ -52,9 +55,12 @@ def _parts_at_rest(cls: ClassInfo, context: FileContext) -> Iterator[tuple[str, 
         return  # `self.teacher.train = disabled_train`
     mine = sorted(cls.methods.values(), key=lambda method: method is not forward)
     run = context.classes.parts_run(forward)
+    kept: dict[str, list[ast.expr]] = defaultdict(list)
     for name, value in stored(init):
-        maker, is_readied = _maker(value)
-        if name not in run or not (is_readied or name in readied_attributes(init)):
+        kept[name].append(value)
+    for name, values in kept.items():
+        maker, is_readied = _maker(values[0])
+        if name not in run or len(values) > 1 or not (is_readied or name in readied_attributes(init)):
             continue
         calls = [(m, call) for m in mine for call in m.calls if attribute_of(call.func, m.self_name or "") == name]
         if not _is_frozen(init, name) and not all(under_switch(method, call) for method, call in calls):
@@ -109,14 +115,16 @@ def _trained(cls: ClassInfo, context: FileContext) -> Iterator[Event]:
             yield event
 
 
-def _is_put_back(name: str, event: Event, switched: Site, context: FileContext) -> bool:
+def _is_put_back(name: str, event: Event, switched: Sequence[Site], context: FileContext) -> bool:
     """Tell whether the part may be put back by its own eval(), by whoever has the whole, anywhere in the files around.
 
     Or where the whole is trained, or put into training mode, by the eval() of anything but the whole, `part.eval()`, or
     by what is done to it there: `freeze_norms(model)`, `model.apply(quiet)`.
     """
     switching = [
-        (function, ast.unparse(call.func).removesuffix(".train")) for function, call in calls_at(context, switched)
+        (function, ast.unparse(call.func).removesuffix(".train"))
+        for site in switched
+        for function, call in calls_at(context, site)
     ]
     switching += [(function, event.text) for function in functions_around(event)]
     readied = (
