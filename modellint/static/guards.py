@@ -94,12 +94,16 @@ def choices(value: ast.expr) -> Iterator[ast.expr]:
 
 def never_reached(function: FunctionInfo, target: ast.AST) -> bool:
     """Tell whether an earlier statement of a block around `target` always leaves it."""
-    path = path_to(function, target)
-    return any(
-        isinstance(before, (ast.Return, ast.Raise, ast.Continue, ast.Break))
-        for outer, inner in zip([None, *path], path, strict=False)
-        for before in statements_before(outer if outer is not None else function, inner)
-    )
+    leaves = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+    return any(isinstance(before, leaves) for before in run_before(function, target))
+
+
+def run_before(function: FunctionInfo, target: ast.AST) -> Iterator[ast.stmt]:
+    """Yield the earlier statements of the blocks around `target`, those of the outermost first."""
+    outer: ast.AST | FunctionInfo = function
+    for inner in path_to(function, target):
+        yield from statements_before(outer, inner)
+        outer = inner
 
 
 def statements_before(outer: ast.AST | FunctionInfo, inner: ast.AST) -> list[ast.stmt]:

@@ -37,7 +37,7 @@ def runs_over_some(event: Event) -> bool:
         return True
     if any(_INPUT.search(snake(name)) for name in event.inputs):
         return True
-    return _is_such_a_phase(event) or (event.trained_before and _is_drawn(event)) or _is_picked_from(event)
+    return _is_such_a_phase(event) or (event.trained_before and is_drawn(event)) or _is_picked_from(event)
 
 
 def _run_over(event: Event) -> Iterator[str]:
@@ -67,7 +67,7 @@ def _is_such_a_phase(event: Event) -> bool:
     return any(PHASE.match(phase) for phase in phases)
 
 
-def _is_drawn(event: Event) -> bool:
+def is_drawn(event: Event) -> bool:
     """Tell whether the model is given a batch drawn from held-out data: `images, _ = next(iter(test_loader))`."""
     wanted, row = set(event.inputs), event.site.row
     for _ in range(_MAX_STEPS):

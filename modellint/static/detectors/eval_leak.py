@@ -14,11 +14,12 @@ from modellint.static.attributes import stored
 from modellint.static.confidence import Case, weighed
 from modellint.static.context import FileContext, Finding
 from modellint.static.dependence import NO
+from modellint.static.detectors.always_in_eval import left_by_oversight, steppers, undone_in_each_turn
 from modellint.static.detectors.one_flag import put_back_alone
 from modellint.static.flow.asking import is_open
 from modellint.static.flow.events import EVAL_AGAIN, FORWARD, CallSite, Event
 from modellint.static.flow.frames import call_at, holds, site_of
-from modellint.static.flow.values import ENTRY, EVAL, RANDOM, TRAIN, ModeFact, Modes, Site, kinds
+from modellint.static.flow.values import ENTRY, EVAL, TRAIN, ModeFact, Modes, Site, kinds
 from modellint.static.guards import assignments, conditions, path_to, statements_before, unnegated, walk_own
 from modellint.static.merge import merged
 from modellint.static.project import ClassInfo, FunctionInfo
@@ -387,7 +388,7 @@ def _left_in_eval(fact: ModeFact) -> bool:
 def _leaked(
     event: Event,
     events: Iterable[Event],
-    everything: Iterable[Event],
+    everything: Sequence[Event],
     evaluated: Evaluated,
 ) -> list[ModeFact]:
     """Return the eval() calls whose effect arrives at a training forward that also runs in another mode, or whose model
@@ -395,9 +396,10 @@ def _leaked(
     ways = [other for other in events if _comes_before(other, event)]
     every = {fact for way in ways for snapshot in way.snapshots for fact in _told_apart(snapshot.modes)}
     if not {fact.mode for fact in every} & {TRAIN, ENTRY} and not _was_trained_before(event, everything):
-        if not (_optimizers(event) and _is_optimized_here(event) and _knows_one_mode(event)):
-            return []  # always in evaluation mode: frozen on purpose
-        every &= _left_by_evaluations(event, everything)
+        # always in evaluation mode: frozen on purpose, or not
+        if undone := every & undone_in_each_turn(event, everything):
+            return list(undone)
+        every &= left_by_oversight(event, everything)
     classes = (snapshot.obj.cls for snapshot in event.snapshots if isinstance(snapshot.obj.cls, ClassInfo))
     models: set[int | ClassInfo] = {event.key.oid, *classes}
     return [f for f in every if f.mode == EVAL and any((model, f.site) in evaluated for model in models)]
@@ -412,53 +414,9 @@ def _was_trained_before(event: Event, everything: Iterable[Event]) -> bool:
         other.key.oid == event.key.oid
         and other.site < event.site
         and all(kinds(snapshot.modes) == {TRAIN} for snapshot in other.snapshots)
-        and not _optimizers(other).isdisjoint(_optimizers(event))
+        and not steppers(other).isdisjoint(steppers(event))
         for other in everything
     )
-
-
-def _knows_one_mode(event: Event) -> bool:
-    """Tell whether nothing around training speaks of training mode, in which the model was built.
-
-    What is loaded may be tuned in evaluation mode on purpose, with the statistics of its norms as they are.
-    """
-    new = all(snapshot.obj.weights == frozenset({RANDOM}) for snapshot in event.snapshots)
-    return new and not any("train" in function.callees for function in functions_around(event))
-
-
-def _is_optimized_here(event: Event) -> bool:
-    """Tell whether a function around training hands all parameters of the model to an optimizer, by the same name."""
-    parameters = f"{event.text}.parameters()"
-    return any(
-        ast.unparse(argument) == parameters
-        for function in functions_around(event)
-        for call in function.calls
-        if _OPTIMIZER.search(last_name(call.func) or "")
-        for argument in (*call.args, *(keyword.value for keyword in call.keywords))
-    )
-
-
-_OPTIMIZER = re.compile(r"Adam|SGD|RMSprop|Adagrad|LBFGS|Lion|Optim|^optim", re.I)
-
-
-def _left_by_evaluations(event: Event, everything: Iterable[Event]) -> set[ModeFact]:
-    """Return the modes that functions which run a model and are not around its training set there, and left so."""
-    around = set(functions_around(event))
-    return {
-        fact
-        for other in everything
-        if other.function not in around
-        for snapshot in other.snapshots
-        for fact in snapshot.modes
-        if holds(other.function, fact.site)
-    }
-
-
-def _optimizers(event: Event) -> set[str]:
-    """Return what takes steps in the statement of a script, or of a function, in which a model is trained."""
-    around = (node for node in event.function.body if node.lineno <= event.site.row <= (node.end_lineno or 0))
-    calls = (node for statement in around for node in ast.walk(statement) if isinstance(node, ast.Call))
-    return {ast.unparse(call.func) for call in calls if last_name(call) == "step"}
 
 
 def _comes_before(other: Event, event: Event) -> bool:

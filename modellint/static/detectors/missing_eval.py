@@ -13,6 +13,7 @@ from modellint.static.comments import says_mode_is_meant
 from modellint.static.confidence import Case, weighed
 from modellint.static.context import FileContext, Finding
 from modellint.static.dependence import NO, OF_LIBRARY, YES
+from modellint.static.detectors.woken_parts import woken
 from modellint.static.evidence import PREDICTS, as_trained, is_explained, is_inference, is_no_model, wrong_call
 from modellint.static.flow.events import FORWARD, Event, Snapshot
 from modellint.static.flow.frames import call_at
@@ -44,6 +45,7 @@ from modellint.static.snapshots import has_loaded_weights, in_eval, in_train, op
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     """Report forwards of models that were left in training mode, one finding for one cause in one scope."""
     yield from merged(found for place in places(context, FORWARD) for found in _judge(place, context))
+    yield from woken(context)
 
 
 def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding]]:
