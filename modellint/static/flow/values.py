@@ -227,7 +227,7 @@ class Value(NamedTuple):
 
 NOTHING = Value()
 NONE = Value(consts=frozenset({None}))
-_MAX_SYMBOLS = 8
+_MAX_SYMBOLS, _MAX_CONSTANTS = 8, 64
 
 
 def constant(value: Any) -> Value:
@@ -248,6 +248,8 @@ def join(a: Value, b: Value) -> Value:
         return a
     symbols = a.symbols + tuple(s for s in b.symbols if s not in a.symbols)
     consts = None if a.consts is None or b.consts is None else a.consts | b.consts
+    if consts is not None and len(consts) > _MAX_CONSTANTS:  # an element of a dictionary of words, say
+        consts = None
     # None beside an object is the usual "not set yet": the object decides
     if (a == NONE and (b.refs or b.symbols)) or (b == NONE and (a.refs or a.symbols)):
         consts = None
