@@ -319,8 +319,8 @@ def test_a_generated_file_of_50_000_lines(tmp_path: Path) -> None:
     assert rows(check(tmp_path, text)) == [("ML101", row_of(text, "ML101"))]
 
 
-def test_a_list_of_40_000_words(tmp_path: Path) -> None:
-    words = "".join(f"    'word{n}',\n" for n in range(40_000))
+def test_a_list_of_100_000_words(tmp_path: Path) -> None:
+    words = "".join(f"    'word{n}',\n" for n in range(100_000))
     text = f"{DEFECT}\nWORDS = [\n{words}]\nLOWER = [word.lower() for word in WORDS] + ['a' + word for word in WORDS]\n"
 
     assert rows(check(tmp_path, text)) == [("ML101", row_of(text, "ML101"))]
