@@ -8,7 +8,7 @@ from io import StringIO
 from typing import NamedTuple
 
 _LAYOUT = frozenset({tokenize.INDENT, tokenize.DEDENT, tokenize.NL, tokenize.COMMENT})
-_ENDS = frozenset({tokenize.NEWLINE, tokenize.COMMENT, tokenize.ENDMARKER})
+_ENDS = frozenset({tokenize.NEWLINE, tokenize.ENDMARKER})
 _VALUES = frozenset({tokenize.NAME, tokenize.NUMBER, tokenize.STRING})
 _COMMANDS = ("print", "exec")
 _ASYNC = "asyn_"  # as long, for the columns behind it
@@ -27,22 +27,23 @@ class _Edit(NamedTuple):
 def modernised(text: str) -> str | None:
     """Return a program of an older Python as one that is read today, row for row; None where there is none to see.
 
-    What is rewritten: `print` and `exec` as statements, `except A, e`, `raise A, b`, a keyword or name `async`, and
-    tabs that Python 2 counts as eight columns. Columns stay in front of what is rewritten. Whether the result can be
-    parsed is for the caller to see.
+    What is rewritten: `print` and `exec` as statements, `except A, e`, `raise A, b`, and a keyword or name `async`.
+    Columns stay in front of what is rewritten. Whether the result can be parsed is for the caller to see.
     """
-    untabbed = "\n".join(map(_untabbed, text.split("\n")))
     try:
-        tokens = list(tokenize.generate_tokens(StringIO(untabbed).readline))
+        tokens = list(tokenize.generate_tokens(StringIO(text).readline))
     except (tokenize.TokenError, SyntaxError):  # IndentationError, too
         return None
-    edits = [edit for statement in _statements(tokens) for edit in _in_statement(statement)]
-    if not edits and untabbed == text:
-        return None
-    rows = untabbed.split("\n")
+    rows = text.split("\n")
+    edits = [edit for statement in _statements(tokens) for edit in _in_statement(statement, rows)]
     for row, first, last, new in sorted(edits, reverse=True):
         rows[row - 1] = rows[row - 1][:first] + new + rows[row - 1][last:]
-    return "\n".join(rows)
+    return "\n".join(rows) if edits else None
+
+
+def untabbed(text: str) -> str:
+    """Return a program with the tabs that indent it as eight columns each, which they are in Python 2."""
+    return "\n".join(map(_untabbed, text.split("\n")))
 
 
 def _untabbed(row: str) -> str:
@@ -53,41 +54,39 @@ def _untabbed(row: str) -> str:
 def _statements(tokens: Sequence[tokenize.TokenInfo]) -> Iterator[list[tokenize.TokenInfo]]:
     """Yield the tokens of each simple statement and of each head of a block, without what ends it."""
     statement: list[tokenize.TokenInfo] = []
-    depth = 0
+    depth = lambdas = 0
     for token in tokens:
         if token.type in _LAYOUT:
             continue
-        ends = token.type in _ENDS or (not depth and token.string in (":", ";") and not _is_lambda(statement))
+        outside = not depth and token.string in (":", ";")
+        ends = token.type in _ENDS or (outside and not (token.string == ":" and lambdas))
+        lambdas += (token.string == "lambda" and not depth) - (outside and not ends)
         if token.type == tokenize.OP:
             depth += (token.string in "([{") - (token.string in ")]}")
         if not ends:
             statement.append(token)
         elif statement:
             yield statement
-            statement = []
+            statement, lambdas = [], 0
 
 
-def _is_lambda(statement: Sequence[tokenize.TokenInfo]) -> bool:
-    """Tell whether the colon behind these tokens is that of a `lambda`."""
-    words = [token.string for token in statement]
-    return words.count("lambda") > words.count(":")
-
-
-def _in_statement(tokens: Sequence[tokenize.TokenInfo]) -> Iterator[_Edit]:
+def _in_statement(tokens: Sequence[tokenize.TokenInfo], rows: Sequence[str]) -> Iterator[_Edit]:
     head, following = tokens[0], tokens[1] if len(tokens) > 1 else None
     if following is not None and head.type == tokenize.NAME:
         comma = _outer_comma(tokens)
-        if head.string in _COMMANDS and following.type in _VALUES and following.start[0] == head.end[0]:
+        valued = following.type in _VALUES or following.string == "{"
+        if head.string in _COMMANDS and valued and following.start[0] == head.end[0]:
             yield _Edit(*head.end, following.start[1], "(".rjust(following.start[1] - head.end[1]))
             yield _Edit(*tokens[-1].end, tokens[-1].end[1], ")")
         elif head.string == "except" and comma is not None:
-            yield _Edit(*comma.start, comma.end[1], " as")
+            spaced = rows[comma.end[0] - 1][comma.end[1] :][:1].isspace()
+            yield _Edit(*comma.start, comma.end[1], " as" if spaced else " as ")
         elif head.string == "raise" and comma is not None:
             yield _Edit(*comma.start, comma.end[1], "(")
             yield _Edit(*tokens[-1].end, tokens[-1].end[1], ")")
     for token, after in zip(tokens, (*tokens[1:], None), strict=True):
         # before `def`, `for` and `with` it is what it is today
-        if token.string == "async" and (after is None or after.type != tokenize.NAME):
+        if token.string == "async" and (after is None or after.string not in ("def", "for", "with")):
             yield _Edit(*token.start, token.end[1], _ASYNC)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -63,22 +63,29 @@ def code_of(data: bytes) -> bytes:
     return "\n".join(map(_text, codes)).encode()
 
 
-def without_broken_cells(source: SourceFile) -> tuple[SourceFile, list[SyntaxError]]:
+def without_broken_cells(
+    source: SourceFile, older: Callable[[str], str | None]
+) -> tuple[SourceFile, list[SyntaxError]]:
     """Return a notebook without the cells that do not parse, and one error, with its row of `source`, for each.
 
-    A notebook most of whose cells do not parse is none of this Python; then the errors are empty.
+    What `older` makes of such a cell stands in its place. A notebook most of whose cells do not parse even then is none
+    of this Python; then the errors are empty.
     """
     rows = source.text.split("\n")
     errors: list[SyntaxError] = []
+    dropped = 0
     for first, following in zip(source.cells, (*source.cells[1:], len(rows)), strict=True):
+        cell = "\n".join(rows[first - 1 : following - 1])
         try:
-            compile("\n".join(rows[first - 1 : following - 1]), str(source.path), "exec", _ONLY_AST, dont_inherit=True)
+            compile(cell, str(source.path), "exec", _ONLY_AST, dont_inherit=True)
         except (SyntaxError, ValueError) as error:
             broken = error if isinstance(error, SyntaxError) else SyntaxError(str(error))
             broken.lineno = (broken.lineno or 1) + first - 1
             errors.append(broken)
-            rows[first - 1 : following - 1] = [""] * (following - first)
-    if 2 * len(errors) > len(source.cells):
+            read = older(cell)
+            dropped += read is None
+            rows[first - 1 : following - 1] = [""] * (following - first) if read is None else read.split("\n")
+    if 2 * dropped > len(source.cells):
         return source, []
     return dataclasses.replace(source, text="\n".join(rows)), errors
 

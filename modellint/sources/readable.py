@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from modellint.sources.legacy import modernised
+from modellint.sources.legacy import modernised, untabbed
 from modellint.sources.notebook import without_broken_cells
 from modellint.sources.python import SourceFile
 
@@ -14,22 +14,31 @@ _ONLY_AST = 0x400  # ast.PyCF_ONLY_AST
 def readable_part(source: SourceFile) -> tuple[SourceFile, list[SyntaxError]]:
     """Return what can be parsed of a program or a notebook, row for row, and an error for each part that cannot be.
 
-    A program of an older Python is read as such, with its first error, a notebook without its broken cells. The errors
-    are empty where all can be parsed as it is, and where nothing can.
+    A program of an older Python is read as such, with its first error, and so are the cells of a notebook, each with
+    its own; broken ones are left out. The errors are empty where all can be parsed as it is, and where nothing can.
     """
-    error = _error_in(source)
+    error = error_in(source.text)
     if error is None:
         return source, []
-    text = modernised(source.text)
-    older = replace(source, text=text) if text is not None else source
-    if text is not None and _error_in(older) is None:
-        return older, [error]
-    return without_broken_cells(source) if source.cells else (source, [])
+    if source.cells:
+        return without_broken_cells(source, older)
+    text = older(source.text)
+    return (source, []) if text is None else (replace(source, text=text), [error])
 
 
-def _error_in(source: SourceFile) -> SyntaxError | None:
+def older(text: str) -> str | None:
+    """Return a program that only an older Python reads as today's; None where it is none of these, either."""
+    for given in dict.fromkeys((text, untabbed(text))):
+        read = modernised(given) or given
+        if error_in(read) is None:
+            return read
+    return None
+
+
+def error_in(text: str) -> SyntaxError | None:
+    """Return why a program cannot be parsed, None where it can be."""
     try:
-        compile(source.text, str(source.path), "exec", _ONLY_AST, dont_inherit=True)
-    except SyntaxError as error:
-        return error
+        compile(text, "<text>", "exec", _ONLY_AST, dont_inherit=True)
+    except (SyntaxError, ValueError) as error:
+        return error if isinstance(error, SyntaxError) else SyntaxError(str(error))
     return None

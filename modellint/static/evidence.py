@@ -79,13 +79,13 @@ def is_inference(event: Event, snapshot: Snapshot) -> bool:
     named = means_inference(event)
     if _within_step(event) or (event.within_step and (snapshot.grad.state != OFF or not over_held_out_data(event))):
         return False  # metrics of the batch that is trained on
-    unread = not event.uses and not event.kept
-    if unread and event.key.detail in _PLAIN and put_into_training(snapshot):
-        return False  # nobody reads the result: batch norms gather their statistics anew, layers set themselves up
     if snapshot.grad.state == OFF:
         evaluates = speaks_of_inference(event.function.name) is True or over_held_out_data(event)
         if event.result_dropped and not predicts and not evaluates:
             return False  # a dummy forward: to build lazy layers, to warm up, to gather statistics
+        unread = not event.uses and not event.kept
+        if unread and event.key.detail in _PLAIN and put_into_training(snapshot):
+            return False  # nobody reads the result: batch norms gather their statistics anew
         if unread and snapshot.obj.weights == frozenset({RANDOM}) and not event.model_trained:
             return False  # nor here, where nothing was loaded or learned: its time is taken
         return named or not _within_training(event) or _is_read_by_people(event, snapshot)

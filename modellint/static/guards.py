@@ -268,6 +268,13 @@ def values_bound(function: FunctionInfo, name: str) -> list[ast.expr]:
     return _by_name(function, bindings).get(name, [])
 
 
+def values_entered(function: FunctionInfo, name: str) -> list[ast.expr]:
+    """Return what `function` assigns to its local variable `name`, or enters under that name: `with pool() as name`."""
+    entered = (item for node in own(function, ast.With, ast.AsyncWith) for item in node.items)
+    named = (i for i in entered if isinstance(i.optional_vars, ast.Name) and i.optional_vars.id == name)
+    return [*values_bound(function, name), *(item.context_expr for item in named)]
+
+
 def _assignments(function: FunctionInfo) -> Iterator[tuple[str, ast.expr]]:
     for node in own(function, ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr):
         if isinstance(node, ast.Assign):

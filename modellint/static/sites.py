@@ -233,7 +233,7 @@ def from_other_files(context: FileContext) -> list[Event]:
     here = [event for event in context.flow.events if _is_judged_here(event, context)]
     asked = {event.root for event in here if not event.root.is_body and asks_callers(event)}
     roots = {event.root for event in context.flow.events}
-    asked |= {f for f in context.module.functions if f not in roots and (_runs_a_model(f) or _is_hook(f, context))}
+    asked |= {function for function in context.module.functions if function not in roots and _runs_a_model(function)}
     asked |= {
         callee
         for event in here

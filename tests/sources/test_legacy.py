@@ -23,7 +23,10 @@ from modellint.sources.readable import readable_part
         ("try:\n    f()\nexcept (A, B), e:\n    raise A, 'x'", "try:\n    f()\nexcept (A, B) as e:\n    raise A( 'x')"),
         ("x.cuda(async=True)", "x.cuda(asyn_=True)"),
         ("def f(x, async=False):\n    g(async)", "def f(x, asyn_=False):\n    g(asyn_)"),
-        ("if x:\n\tf()\n        print 1", "if x:\n        f()\n        print(1)"),
+        ("if x:\n\tprint 1", "if x:\n\tprint(1)"),
+        ("try:\n    f()\nexcept A,e:\n    g()", "try:\n    f()\nexcept A as e:\n    g()"),
+        ("print {1: 2}, x[1:2], lambda: 3", "print({1: 2}, x[1:2], lambda: 3)"),
+        ("if async and x: f(async if async else 0)", "if asyn_ and x: f(asyn_ if asyn_ else 0)"),
     ],
 )
 def test_older_programs_are_rewritten(old: str, new: str) -> None:
@@ -66,8 +69,14 @@ def test_what_stays_broken_is_no_older_program() -> None:
     assert read("print a\nb = (\n") == ("print a\nb = (\n", [])
 
 
+def test_tabs_that_are_mixed_with_spaces_are_eight_columns() -> None:
+    assert read("if x:\n\tf()\n        g()\n") == ("if x:\n        f()\n        g()\n", [3])
+    assert read("if x:\n\tprint 1\n") == ("if x:\n\tprint(1)\n", [2])
+
+
 def test_cells_of_an_older_notebook_are_read() -> None:
-    assert read("a = 1\nprint a\nb = 2\n", (1, 2, 3)) == ("a = 1\nprint(a)\nb = 2\n", [2])
+    text = "a = 1\nprint a\nb = (\nprint b\n"
+    assert read(text, (1, 2, 3, 4)) == ("a = 1\nprint(a)\n\nprint(b)\n", [2, 3, 4])
 
 
 def test_a_broken_cell_costs_itself() -> None:

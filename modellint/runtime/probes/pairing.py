@@ -41,6 +41,10 @@ class Entry:
     error: float = 0.0
 
 
+def _is_same_copy(entry: Entry, other: Entry) -> bool:
+    return entry.name == other.name == _COPY and entry.site == other.site
+
+
 class Pairing:
     """Finds for each operation of a run its twin in `before`, the operations of the reference.
 
@@ -67,15 +71,17 @@ class Pairing:
             return None
         self.settle(entries[:-1])
         before, at = self._before, self._next
-        if entry.name == _COPY and (at == len(before) or before[at].name != _COPY):
+        if entry.name == _COPY and not (at < len(before) and _is_same_copy(entry, before[at])):
+            self._unaligned(index)
             return None
-        while at < len(before) and before[at].name == _COPY != entry.name:
+        while at < len(before) and before[at].name == _COPY and not _is_same_copy(entry, before[at]):
+            self._unaligned(index)
             at += 1
         resumed = self.diverged is not None
         if at < len(before) and before[at].name == entry.name and (not resumed or before[at].site == entry.site):
             self._next = at + 1
             return before[at]
-        self.diverged = index if self.diverged is None else self.diverged
+        self._unaligned(index)
         previous = entries[index - 1].site if index else None
         rest = at
         while rest < len(before) and before[rest].site == previous != entry.site:
@@ -89,6 +95,9 @@ class Pairing:
         else:
             self._left = (index, rest)
         return None
+
+    def _unaligned(self, index: int) -> None:
+        self.diverged = index if self.diverged is None else self.diverged
 
     def nearest(self, entry: Entry, outputs: Sequence[torch.Tensor]) -> float:
         """Return the error of an operation without a twin: from the nearest value of the reference at the same line."""
@@ -122,6 +131,8 @@ class Pairing:
         """Return the operation at which the longer of the two runs leaves the other, None where both do the same."""
         self.settle(entries)
         ours, theirs = self._left or (len(entries), self._next)
+        while theirs < len(self._before) and self._before[theirs].name == _COPY:
+            theirs += 1
         rest = len(self._before) - theirs
         longer, at = (self._before, theirs) if rest > len(entries) - ours else (entries, ours)
         return longer[at] if at < len(longer) else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from modellint.static.datapath.consumption import Consumption
@@ -17,9 +18,21 @@ _RESIZES = frozenset({"resize_", "resize_as_", "set_"})
 
 def wants_full_batches(resolver: Resolver, view: CallView, use: Consumption) -> bool:
     """Tell whether the evaluation `use` has no room for a smaller batch of a loader, or would never see one."""
+    return _fills_buffer(resolver, use, _sizes(view)) or makes_full_batches(resolver, view, use)
+
+
+def makes_full_batches(resolver: Resolver, view: CallView, use: Consumption | None = None) -> bool:
+    """Tell whether the code around a loader, and around its `use`, makes sure that its data make full batches alone."""
+    sizes, data = _sizes(view), view.argument("dataset", 0)
+    held = {name for origin in (data, *resolver.origins(data)) for name in origin.names} if data is not None else set()
+    if data is not None and data.node is not None:
+        held.add(written_name(data.node))
+    return any(_divides(module, sizes, held - {""}) for module in _files(view, use))
+
+
+def _sizes(view: CallView) -> frozenset[str]:
     size = view.argument("batch_size", 1)
-    names = frozenset(_names(size)) - {""} if size is not None else frozenset()
-    return _fills_buffer(resolver, use, names) or any(_divides(module, names) for module in _files(view, use))
+    return frozenset(_names(size)) - {""} if size is not None else frozenset()
 
 
 def _names(size: Origin) -> Iterator[str]:
@@ -62,14 +75,18 @@ def _owner(call: ast.Call) -> ast.expr:
 
 
 def _is_as_large_as(made: ast.expr, sizes: frozenset[str]) -> bool:
-    """Tell whether what makes a tensor is given one of `sizes`: `torch.zeros(batch_size, 3)`."""
-    given = (arg for call in walk(made) if isinstance(call, ast.Call) for arg in call.args)
-    return any(_name(size) in sizes for arg in given for size in getattr(arg, "elts", [arg]))
+    """Tell whether what makes a tensor is given one of `sizes` for the first of several: `torch.zeros(size, 3)`."""
+    for call in walk(made):
+        if isinstance(call, ast.Call) and call.args:
+            shape = getattr(call.args[0], "elts", call.args)
+            if len(shape) > 1 and _name(shape[0]) in sizes:
+                return True
+    return False
 
 
-def _files(view: CallView, use: Consumption) -> set[ModuleInfo]:
+def _files(view: CallView, use: Consumption | None) -> set[ModuleInfo]:
     """Return the files in which a loader is made, asked for and run over."""
-    files = {use.scope.module}
+    files = {use.scope.module} if use is not None else set()
     origin: Origin | None = view.origin
     while origin is not None:
         files.add(origin.scope.module)
@@ -77,18 +94,24 @@ def _files(view: CallView, use: Consumption) -> set[ModuleInfo]:
     return files
 
 
-def _divides(module: ModuleInfo, sizes: frozenset[str]) -> bool:
+def _divides(module: ModuleInfo, sizes: frozenset[str], held: set[str]) -> bool:
     """Tell whether a file makes sure that a number of samples that is not that of training is a multiple of a size."""
     for scope in (module.body, *module.functions):
         kept = [node.test for node in own(scope, ast.Assert)]
         refused = [node.test for node in own(scope, ast.If) if isinstance(node.body[0], ast.Raise)]
-        if _asks_for_rest(kept, ast.Eq, sizes) or _asks_for_rest(refused, ast.NotEq, sizes):
+        if _asks_for_rest(kept, ast.Eq, sizes, held) or _asks_for_rest(refused, ast.NotEq, sizes, held):
             return True
     return False
 
 
-def _asks_for_rest(tests: list[ast.expr], relation: type[ast.cmpop], sizes: frozenset[str]) -> bool:
-    """Tell whether one of `tests` compares the rest of a number of samples with zero: `len(data) % size == 0`."""
+_OF_EVALUATION = re.compile(r"test|val|eval|dev", re.I)
+
+
+def _asks_for_rest(tests: list[ast.expr], relation: type[ast.cmpop], sizes: frozenset[str], held: set[str]) -> bool:
+    """Tell whether one of `tests` compares the rest of a number of samples with zero: `len(data) % size == 0`.
+
+    The number is called for an evaluation, or is the length of one of `held`.
+    """
     compared = (node for test in tests for node in walk(test) if isinstance(node, ast.Compare))
     return any(
         isinstance(node.ops[0], relation)
@@ -96,6 +119,13 @@ def _asks_for_rest(tests: list[ast.expr], relation: type[ast.cmpop], sizes: froz
         and isinstance(node.left, ast.BinOp)
         and isinstance(node.left.op, ast.Mod)
         and _name(node.left.right) in sizes
-        and "train" not in ast.unparse(node.left.left).lower()
+        and _is_number_of(node.left.left, held)
         for node in compared
     )
+
+
+def _is_number_of(node: ast.expr, held: set[str]) -> bool:
+    if isinstance(node, ast.Call):
+        return last_name(node.func) == "len" and any(written_name(given) in held for given in node.args)
+    text = ast.unparse(node)
+    return _OF_EVALUATION.search(text) is not None and "train" not in text.lower()

@@ -24,9 +24,13 @@ _HELD_OUT = re.compile(r"^(test|val|valid|validation|dev|eval|evaluation)\w*$", 
 _EVALUATES = re.compile(r"(^|_)(test|val(id(ation)?)?|dev|eval(uation)?)_?((data)?_?(load(er)?|dl|iter))?s?(_|$)")
 _MEANT = re.compile(
     r"(^|_)(two|multi\w*|pairs?|siamese|triplets?|simclr|moco|byol|simsiam|dino|mae|pretrain\w*|robust\w*|noise|rotat\w*|shift\w*"
-    r"|ood|adversar\w*|attack\w*|unlabel\w*)(_|$)"
+    r"|ood|adversar\w*|attack\w*|unlabel\w*|occlu\w*|perturb\w*)(_|$)"
 )
 """Names of code in which what is drawn for held-out data is the task."""
+
+
+_ASKS = frozenset({"len", "print", "isinstance", "append"})
+"""Functions that take nothing out of a loader."""
 
 
 def held_out_loaders(context: FileContext, patterns: Iterable[str], known: Container[ast.AST]) -> Iterator[CallView]:
@@ -65,13 +69,14 @@ def _around(scope: FunctionInfo) -> Iterator[str]:
         if inner.cls is not None:
             yield inner.cls.name
         inner = inner.parent
-    yield scope.module.path.stem
+    yield from (scope.module.path.stem, scope.module.path.parent.name)
 
 
 def _run_over(resolver: Resolver, scope: FunctionInfo) -> Iterator[str]:
-    """Yield the names and keys in what the loops of a function run over, whatever they do with it."""
-    for loop, _ in resolver.definitions(scope).loops:
-        for node in walk(loop.iter):
+    """Yield the names and keys in what a function runs over, or gives to another one, whatever becomes of it there."""
+    handed = (argument for call in scope.calls for argument in call.args if last_name(call.func) not in _ASKS)
+    for iterated in (*(loop.iter for loop, _ in resolver.definitions(scope).loops), *handed):
+        for node in walk(iterated):
             if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
                 yield written_name(node)
 
@@ -98,7 +103,7 @@ def _placed(scope: FunctionInfo) -> Iterator[tuple[str, ast.Call]]:
     for node in own(scope, ast.Return):
         if isinstance(node.value, ast.Call):
             yield scope.name, node.value
-        elif isinstance(node.value, ast.Tuple) and _shuffles(node.value.elts[0]):
+        elif isinstance(node.value, ast.Tuple) and any(map(_shuffles, node.value.elts[:1])):
             yield from (("test", value) for value in node.value.elts[1:] if isinstance(value, ast.Call))
     for node in own(scope, ast.Dict):
         for key, value in zip(node.keys, node.values, strict=True):

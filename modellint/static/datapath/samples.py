@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from modellint.static.guards import own
 from modellint.static.origins import Origin, Resolver
 from modellint.static.project.names import last_name
 
@@ -41,8 +42,18 @@ def _is_one(resolver: Resolver, origin: Origin, depth: int) -> bool:
 
 
 def _grows(origin: Origin) -> bool:
-    """Tell whether something is put into the list that a variable holds, later."""
-    return any(
-        isinstance(call.func, ast.Attribute) and call.func.attr in _GROWS and last_name(call.func.value) in origin.names
-        for call in origin.scope.calls
+    """Tell whether something is put into the list that a variable holds, later, or may be by what it is handed to."""
+    names, scope = origin.names, origin.scope
+    grown = any(last_name(node.target) in names for node in own(scope, ast.AugAssign))
+    stored = (node for node in own(scope, ast.Subscript) if not isinstance(node.ctx, ast.Load))
+    done = (node.value for node in own(scope, ast.Expr) if isinstance(node.value, ast.Call))
+    handed = (argument for call in done for argument in call.args)
+    return (
+        grown
+        or any(last_name(node.value) in names for node in stored)
+        or any(isinstance(given, ast.Name) and given.id in names for given in handed)
+        or any(
+            isinstance(call.func, ast.Attribute) and call.func.attr in _GROWS and last_name(call.func.value) in names
+            for call in scope.calls
+        )
     )

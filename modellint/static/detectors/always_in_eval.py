@@ -51,7 +51,7 @@ def undone_in_each_turn(event: Event, everything: Iterable[Event]) -> set[ModeFa
     if any(kinds(snapshot.modes) != {EVAL} for other in same for snapshot in other.snapshots):
         return set()
     attacks = [other for other in same if _asks_for_gradients(other.function)]
-    if event in attacks or _is_optimized_elsewhere(event):
+    if event in attacks or _is_optimized_elsewhere(event) or _is_said_to_be_meant(event, same):
         return set()
     looks = [other for other in same if other.key.kind == FORWARD and not other.training]
     return {
@@ -121,7 +121,9 @@ def _knows_one_mode(event: Event) -> bool:
     new = all(snapshot.obj.weights == frozenset({RANDOM}) for snapshot in event.snapshots)
     if not new or not steppers(event) or not list(_optimizers_of(event)):
         return False
-    return not any("train" in function.callees for function in _around_and_beside(event))
+    if _is_said_to_be_meant(event, [event]) or _inherits_from_out_of_sight(event):
+        return False
+    return not any(_SWITCHES_TO_TRAINING.search(name) for f in _around_and_beside(event) for name in f.callees)
 
 
 def _left_by_evaluations(event: Event, everything: Iterable[Event]) -> set[ModeFact]:
@@ -145,7 +147,7 @@ def _left_by_a_look(event: Event, everything: Iterable[Event]) -> set[ModeFact]:
     """
     function, text = event.function, event.text
     call = call_at(function, event.site)
-    if call is None or _asks_for_gradients(function) or any("freez" in name for name in function.callees):
+    if call is None or _asks_for_gradients(function) or _is_said_to_be_meant(event, [event]):
         return set()
     before = list(run_before(function, call))
     switched = [statement for statement in before if ast.unparse(statement) == f"{text}.eval()"]
@@ -158,10 +160,6 @@ def _left_by_a_look(event: Event, everything: Iterable[Event]) -> set[ModeFact]:
     if not switched or not made:
         return set()
     begun = site_of(function.module, switched[-1])
-    behind = (statement for statement in before if statement.lineno >= begun.row)
-    commented: tuple[ast.stmt | ast.expr, ...] = (*behind, call)
-    if any(says(function.module, part, _ON_PURPOSE) for part in commented):
-        return set()
     return {
         fact
         for other in everything
@@ -173,8 +171,36 @@ def _left_by_a_look(event: Event, everything: Iterable[Event]) -> set[ModeFact]:
     }
 
 
+_SWITCHES_TO_TRAINING = re.compile(r"(^|_)train(_mode|ing)?$|^set_train|_training$")
+_FREEZES = re.compile(r"freez|only|lora|peft|adapter", re.I)
+"""Functions that let a part of a model learn."""
+
+
+def _is_said_to_be_meant(event: Event, same: Iterable[Event]) -> bool:
+    """Tell whether the functions in which a mode is set say why, or let a part of the model alone learn."""
+    sites = [fact.site for other in same for snapshot in other.snapshots for fact in snapshot.modes]
+    for function in {*_around_and_beside(event), *(other.function for other in same)}:
+        if any(_FREEZES.search(name) for name in function.callees) or _ON_PURPOSE.search(_docstring(function)):
+            return True
+        switches = [call_at(function, site) for site in sites if site is not None]
+        if any(call is not None and says(function.module, call, _ON_PURPOSE) for call in switches):
+            return True
+    return False
+
+
+def _docstring(function: FunctionInfo) -> str:
+    return (ast.get_docstring(function.node) or "") if function.node is not None else ""
+
+
+def _inherits_from_out_of_sight(event: Event) -> bool:
+    """Tell whether the class of a function around an event has a base that may see to the mode."""
+    owners = [function.cls for function in functions_around(event) if function.cls is not None]
+    return any(base != "object" for owner in owners for base in owner.bases)
+
+
 _ON_PURPOSE = re.compile(
-    r"fr[eo]ez|frozen|eval(uation)?[ -]mode|batch ?norm|\bbn\b|statistics|purpose|deliberate", re.I
+    r"fr[eo]ez|frozen|eval(uation)?[ -]mode|batch ?norm|\bbn\b|statistics|purpose|deliberate|dropout off|no dropout",
+    re.I,
 )
 
 

@@ -11,7 +11,7 @@ from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
 from modellint.static.datapath.consumption import Consumption
-from modellint.static.datapath.full_batches import wants_full_batches
+from modellint.static.datapath.full_batches import makes_full_batches, wants_full_batches
 from modellint.static.datapath.held_out import held_out_loaders
 from modellint.static.datapath.loaders import (
     Loader,
@@ -75,7 +75,7 @@ def _findings(context: FileContext, makers: set[str], names: set[str], options: 
             if call not in seen:
                 yield _unread(context, call)
         for view in held_out_loaders(context, options["loaders"], seen):
-            if _is_on(context.resolver, view, options):
+            if not makes_full_batches(context.resolver, view) and _is_on(context.resolver, view, options):
                 yield _unread(context, view.node)
 
 

@@ -16,7 +16,7 @@ from modellint.static.dependence import NO, OF_LIBRARY, YES
 from modellint.static.detectors.woken_parts import woken
 from modellint.static.evidence import PREDICTS, as_trained, is_explained, is_inference, is_no_model, wrong_call
 from modellint.static.flow.events import FORWARD, Event, Snapshot
-from modellint.static.flow.frames import call_at
+from modellint.static.flow.frames import call_at, holds
 from modellint.static.flow.libraries import SAVED_WHOLE
 from modellint.static.flow.values import ENTRY, EVAL, JUST_BUILT, MIXED, OFF, RANDOM, TRAIN, UNKNOWN, Site, kinds
 from modellint.static.guards import assignments, conditions, names_mode, own
@@ -56,7 +56,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
     for event in place.events:
         relevant = [s for s in event.snapshots if is_inference(event, s) or is_explained(event, s)]
         relevant = [s for s in relevant if not _follows_owner(event, s, context)]
-        relevant = [s for s in relevant if not _is_function(event, s, context) and not _gathers_statistics(event)]
+        relevant = [s for s in relevant if not _is_function(event, s, context) and not _gathers_statistics(event, s)]
         relevant = [s for s in relevant if not readies_in_forward(event, s, context)]
         relevant = [s for s in relevant if not (_is_switched_for_a_while(event, s) or _is_set_apart(event, s, context))]
         wrong = [s for s in relevant if in_train(s) or as_trained(event, s) or seldom_switched(s.modes, context)]
@@ -119,12 +119,14 @@ def _knows_of_modes(event: Event, context: FileContext) -> bool:
     return any(other.key.oid != event.key.oid and all(in_eval(s) for s in other.snapshots) for other in beside)
 
 
-def _gathers_statistics(event: Event) -> bool:
-    """Tell whether somebody on the way to a forward begins running statistics anew: training mode fills them."""
+def _gathers_statistics(event: Event, snapshot: Snapshot) -> bool:
+    """Tell whether the function that runs a forward, or that called train() for it, begins running statistics anew."""
+    sites = [fact.site for fact in snapshot.modes if fact.by_train]
     for function in functions_around(event):
-        stored = (node for node in own(function, ast.Attribute) if isinstance(node.ctx, ast.Store))
-        if "reset_running_stats" in function.callees or any(node.attr == "running_mean" for node in stored):
-            return True
+        if function is event.function or any(holds(function, site) for site in sites):
+            stored = (node for node in own(function, ast.Attribute) if isinstance(node.ctx, ast.Store))
+            if "reset_running_stats" in function.callees or any(node.attr == "running_mean" for node in stored):
+                return True
     return False
 
 

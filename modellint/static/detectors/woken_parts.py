@@ -17,7 +17,7 @@ from modellint.static.family import under_switch
 from modellint.static.flow.events import Event
 from modellint.static.flow.frames import site_of
 from modellint.static.flow.values import Site
-from modellint.static.guards import own
+from modellint.static.guards import conditions, own
 from modellint.static.naming import MOVES
 from modellint.static.narrowing import MODULE, attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo
@@ -51,29 +51,44 @@ def _parts_at_rest(cls: ClassInfo, context: FileContext) -> Iterator[tuple[str, 
     methods = [method for owner in family for method in owner.methods.values()]
     if any(method is not init and not _SWITCHES.isdisjoint(method.callees) for method in methods):
         return
-    if any(name == "train" for method in methods for name, _ in stored(method)):
-        return  # `self.teacher.train = disabled_train`
-    mine = sorted(cls.methods.values(), key=lambda method: method is not forward)
-    run = context.classes.parts_run(forward)
     kept: dict[str, list[ast.expr]] = defaultdict(list)
     for name, value in stored(init):
         kept[name].append(value)
     for name, values in kept.items():
         maker, is_readied = _maker(values[0])
-        if name not in run or len(values) > 1 or not (is_readied or name in readied_attributes(init)):
+        if len(values) > 1 or not (is_readied or name in readied_attributes(init)):
             continue
-        calls = [(m, call) for m in mine for call in m.calls if attribute_of(call.func, m.self_name or "") == name]
-        if not _is_frozen(init, name) and not all(under_switch(method, call) for method, call in calls):
+        call = _always_run(name, forward)
+        if call is None or not all(_is_only_called(name, method) for method in methods):
+            continue
+        if not _is_frozen(init, name) and not under_switch(forward, call):
             continue
         depends = given.of_value(context.classes, maker, init, 0)
-        likely = depends.answer == YES or (depends.hints and not _HARDLY_DEPENDS.search(ast.unparse(maker)))
+        likely = depends.answer == YES or (depends.hints and _DEPENDS.search(ast.unparse(maker)))
         if likely and not _keeps_its_mode(maker, init, context):
-            yield from ((name, call, depends) for _, call in calls[:1])
+            yield name, call, depends
 
 
 _SWITCHES = frozenset({"eval", "train", "apply"})
-_HARDLY_DEPENDS = re.compile(r"clip|vit|dino|deit|beit|swin|sam|llama", re.I)
-"""How networks of libraries are named that were published without batch norms, and come with dropout at zero."""
+_DEPENDS = re.compile(
+    r"re[sg]ne|efficientnet|densenet|mobilenet|inception|xception|_bn\b|bert|bart|electra|\bt5|gpt2", re.I
+)
+"""How networks of libraries are named that come with batch norms, or with a dropout that is not zero."""
+
+
+def _always_run(name: str, forward: FunctionInfo) -> ast.Call | None:
+    """Return the call by which a forward runs a part whatever the mode is, under no condition."""
+    calls = (call for call in forward.calls if attribute_of(call.func, forward.self_name or "") == name)
+    return next((call for call in calls if not [*conditions(forward, call)]), None)
+
+
+def _is_only_called(name: str, method: FunctionInfo) -> bool:
+    """Tell whether a method of a class does nothing with a part but run it, the constructor but make and ready it."""
+    nodes = [n for n in own(method, ast.Attribute) if n.attr == name]
+    if method.name != "__init__":
+        return all(any(call.func is node for call in method.calls) for node in nodes)
+    readied = {id(n.value) for n in own(method, ast.Attribute) if n.attr in ("eval", "requires_grad_", "parameters")}
+    return all(isinstance(node.ctx, ast.Store) or id(node) in readied for node in nodes)
 
 
 def _maker(value: ast.expr) -> tuple[ast.expr, bool]:
@@ -116,10 +131,9 @@ def _trained(cls: ClassInfo, context: FileContext) -> Iterator[Event]:
 
 
 def _is_put_back(name: str, event: Event, switched: Sequence[Site], context: FileContext) -> bool:
-    """Tell whether the part may be put back by its own eval(), by whoever has the whole, anywhere in the files around.
+    """Tell whether the files in which a whole is trained may put its part back.
 
-    Or where the whole is trained, or put into training mode, by the eval() of anything but the whole, `part.eval()`, or
-    by what is done to it there: `freeze_norms(model)`, `model.apply(quiet)`.
+    They speak of the part, or go through the parts of modules, or give the whole away: `freeze_norms(model)`.
     """
     switching = [
         (function, ast.unparse(call.func).removesuffix(".train"))
@@ -127,23 +141,24 @@ def _is_put_back(name: str, event: Event, switched: Sequence[Site], context: Fil
         for function, call in calls_at(context, site)
     ]
     switching += [(function, event.text) for function in functions_around(event)]
-    readied = (
-        (function, ast.unparse(call.func).removesuffix(".eval"))
-        for module in {context.module, *(function.module for function, _ in switching)}
-        for function in (module.body, *module.functions)
-        for call in function.calls_of("eval")
-    )
-    by_name = any(owner.endswith(f".{name}") and owner != f"{f.self_name}.{name}" for f, owner in readied)
-    return by_name or any(_may_switch_parts(function, whole) for function, whole in switching)
+    modules = {context.module, *(function.module for function, _ in switching)}
+    for function in (scope for module in modules for scope in (module.body, *module.functions)):
+        attributes = (node for node in own(function, ast.Attribute) if node.attr == name)
+        speaks = any(attribute_of(node, function.self_name or "") is None for node in attributes)
+        if speaks or not _THROUGH_PARTS.isdisjoint(function.callees):
+            return True
+    return any(_gives_away(function, whole) for function, whole in switching)
 
 
-def _may_switch_parts(function: FunctionInfo, whole: str) -> bool:
-    """Tell whether a function calls eval() of anything but `whole`, or has something done to all that is in it."""
+_THROUGH_PARTS = frozenset({"children", "named_children", "modules", "named_modules"})
+
+
+def _gives_away(function: FunctionInfo, whole: str) -> bool:
+    """Tell whether a function calls eval() of anything but `whole`, or hands that to another function."""
     if any(ast.unparse(call.func) != f"{whole}.eval" for call in function.calls_of("eval")):
         return True
-    done = [node.value for node in own(function, ast.Expr) if isinstance(node.value, ast.Call)]
-    given = (ast.unparse(argument) for call in done for argument in (call.func, *call.args))
-    return any(text in (whole, f"{whole}.apply") for text in given)
+    applied = any(ast.unparse(call.func) == f"{whole}.apply" for call in function.calls_of("apply"))
+    return applied or any(ast.unparse(argument) == whole for call in function.calls for argument in call.args)
 
 
 def _finding(

@@ -145,8 +145,10 @@ def call_value(machine: Machine, callee: Value, args: Args, node: ast.Call, stat
 def _wrapped(context: GradContext, value: Value) -> Value:
     """Return the functions and networks of `value` decorated with an autograd switch."""
     functions = tuple(s._replace(grad=context) for s in value.symbols if isinstance(s, FunctionValue))
-    others = Value(value.refs, tuple(s for s in value.symbols if not isinstance(s, FunctionValue)))
-    return Value(symbols=functions if others == NOTHING else (*functions, Partial(others, Args(), context)))
+    classes = tuple(s for s in value.symbols if isinstance(s, ClassValue))
+    others = Value(value.refs, tuple(s for s in value.symbols if not isinstance(s, (FunctionValue, ClassValue))))
+    run = () if others == NOTHING else (Partial(others, Args(), context),)
+    return Value(symbols=(*functions, *classes, *run))
 
 
 def _is_own_library(machine: Machine, module: ModuleInfo) -> bool:

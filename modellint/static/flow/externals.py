@@ -24,7 +24,6 @@ from modellint.static.flow.values import (
     CONTAINER,
     ELEMENT,
     INSTANCE,
-    LOADED,
     MODEL,
     NOTHING,
     OFF,
@@ -43,12 +42,14 @@ from modellint.static.flow.values import (
     Value,
     constant,
     cut_off,
+    join,
     join_all,
     live,
     only_constant,
 )
 from modellint.static.flow.vocabulary import ESTIMATORS
 from modellint.static.project import ClassInfo, Symbol
+from modellint.static.project.facts import argument_given
 
 Handler: TypeAlias = Callable[[Machine, Args, ast.Call, State], Value]
 EXPORTS = frozenset(
@@ -190,15 +191,17 @@ def _first(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
 
 
 def _functional_call(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
-    """Run a module with the parameters that a call gives: loaded, most likely, and perhaps with a graph."""
-    given = args.get("args", 2) or NOTHING
-    listed = unpacked(given, state)
-    inputs = Args(tuple(listed) if listed is not None else (given,))
+    """Run a module with the parameters that a call gives, of which nothing is seen, nor if they have a graph."""
+    listed = unpacked(given := args.get("args", 2) or NOTHING, state)
     saved, state.grad = state.grad, state.grad if state.grad.state == OFF else Grad(UNKNOWN, None)
-    module = Value((args.get("module", 0) or NOTHING).refs)
-    for oid in module.refs:
-        state.heap[oid] = state.heap[oid]._replace(weights=frozenset({LOADED}))
-    result = machine.call_value(module, inputs, node, state) if module.refs else NOTHING
+    called = ast.copy_location(ast.Call(argument_given(node, ("module",), 0) or node.func, [], []), node)
+    result = NOTHING
+    for oid in (args.get("module", 0) or NOTHING).refs:
+        weights = state.heap[oid].weights
+        state.heap[oid] = state.heap[oid]._replace(weights=UNKNOWN_WEIGHTS)
+        inputs = Args(tuple(listed) if listed is not None else (given,))
+        result = join(result, machine.call_value(Value(frozenset({oid})), inputs, called, state))
+        state.heap[oid] = state.heap[oid]._replace(weights=weights)
     state.grad = saved
     return result.with_taint(args.taint)
 

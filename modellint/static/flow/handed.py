@@ -18,6 +18,8 @@ from modellint.static.flow.values import (
     Partial,
     Value,
 )
+from modellint.static.guards import values_entered
+from modellint.static.project.names import last_name
 
 _FOR_EACH = frozenset({"map", "imap", "imap_unordered", "map_async", "filter"})
 """Called with one element of each of the other arguments at a time."""
@@ -30,8 +32,9 @@ _AS_GIVEN = frozenset(
 _PACKED = {"apply_async": 0, "apply": 0, "starmap": 0, "Process": 0, "Thread": 0, "spawn": 1, "start_processes": 1}
 """Called with the elements of one argument, behind so many that the caller adds itself (the rank of a process)."""
 
-_IN_A_THREAD = frozenset({"to_thread", "run_in_threadpool", "run_sync", "run_in_executor", "Thread"})
-"""Called in a thread of its own, in which autograd records, whatever the one that hands the function over has set."""
+_IN_A_THREAD = {"to_thread": 0, "run_in_threadpool": 0, "run_in_executor": 1, "Thread": 0}
+"""Called in a thread of its own, behind so many arguments (the pool). Autograd records in a new thread, whatever the
+one that hands the function over has set."""
 
 _THREAD_POOLS = frozenset({"ThreadPoolExecutor", "ThreadPool"})
 
@@ -57,16 +60,24 @@ def run_callbacks(machine: Machine, name: str, args: Args, node: ast.Call, state
 
 def _begins_a_thread(machine: Machine, name: str, node: ast.Call) -> bool:
     """Tell whether a call has its function run by another thread (a process that is forked inherits what is set)."""
+    if name == "run_in_executor":
+        return bool(node.args) and isinstance(node.args[0], ast.Constant)  # None: asyncio's own pool of threads
     if name in _IN_A_THREAD:
-        return "ProcessPoolExecutor" not in machine.frame.function.callees
-    pooled = isinstance(node.func, ast.Attribute) and not _THREAD_POOLS.isdisjoint(machine.frame.function.callees)
-    return pooled and name not in ("step", "checkpoint", "run")
+        return True
+    pool = node.func.value if isinstance(node.func, ast.Attribute) else None
+    made = values_entered(machine.frame.function, pool.id) if isinstance(pool, ast.Name) else [pool]
+    return any(isinstance(value, ast.Call) and last_name(value.func) in _THREAD_POOLS for value in made)
 
 
 def _run_given(machine: Machine, name: str, args: Args, node: ast.Call, state: State) -> frozenset[int]:
+    place = _IN_A_THREAD.get(name)
+    if place is not None and place < len(args.positional) and not args.positional[place].symbols:
+        models = frozenset(oid for oid in args.positional[place].refs if state.heap[oid].kind == MODEL)
+        given = ast.copy_location(ast.Call(node.args[place], node.args[place + 1 :], node.keywords), node)
+        inputs = Args(args.positional[place + 1 :], args.keywords)
+        return machine.call_value(Value(models), inputs, given, state).taint if models else frozenset()
     for index, value in enumerate(args.positional):
-        in_thread = name in _IN_A_THREAD and any(state.heap[oid].kind == MODEL for oid in value.refs)
-        if _is_code(value) or in_thread:
+        if _is_code(value):
             rest = args.positional[index + 1 :]
             if name in _FOR_EACH:
                 rest = tuple(iterate(machine, v, state, node) for v in rest)

@@ -9,12 +9,11 @@ from modellint.static.flow.conditions import condition_key, implied, narrow, tru
 from modellint.static.flow.contexts import run_with
 from modellint.static.flow.data import holds_graph
 from modellint.static.flow.definitions import DEFINITIONS
-from modellint.static.flow.frames import holds
 from modellint.static.flow.loops import LOOPS
 from modellint.static.flow.machine import Machine, Statements
 from modellint.static.flow.state import State, join_states
 from modellint.static.flow.targets import delete
-from modellint.static.flow.values import ENTRY, MODEL, NONE, NOTHING, Grad, SavedMode, Value
+from modellint.static.flow.values import MODEL, NONE, NOTHING, SavedMode, Value
 from modellint.static.project.names import dotted_name, last_name
 
 
@@ -162,11 +161,7 @@ def _with(machine: Machine, node: ast.With | ast.AsyncWith, state: State) -> lis
 
 
 def _return(machine: Machine, node: ast.Return, state: State) -> list[State]:
-    saved = state.grad
-    if isinstance(node.value, ast.GeneratorExp) and holds(machine.frame.function, saved.site):
-        state.grad = Grad(ENTRY, None)  # it runs where the caller asks for its elements, behind this `with`
     value = NONE if node.value is None else machine.eval(node.value, state)
-    state.grad = saved
     machine.recorder.use(value.taint, "returned")
     if not machine.frame.chain and holds_graph(value, state):  # what a caller in sight gets, is seen there
         machine.recorder.use(value.taint, "returned with its graph")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _ONE_KEY = frozenset({"pop", "setdefault"})
 _ALL_KEYS = frozenset({"clear", "popitem"})
+_MAX_DEPTH = 3  # dictionaries that are filled from one another
 
 
 def options_in(
@@ -27,7 +28,7 @@ def options_in(
     """
     found = resolver.origins(origin)
     written = _written(found[0]) if len(found) == 1 else None
-    if written is None or not seen.isdisjoint(found[0].names):
+    if written is None or not seen.isdisjoint(found[0].names) or len(seen) > _MAX_DEPTH:
         return {}, False
     names, scopes = found[0].names, {found[0].scope, origin.scope}
     changed = {key for scope in scopes for key in _changed(resolver, scope, names, seen | names)}

@@ -339,11 +339,14 @@ class ModuleInfo:
         return 0 < sum(name is not None and "regist" in name for name in names) <= _MAX_REGISTERED
 
     def shows(self, statement: ast.Expr) -> bool:
-        """Tell whether a notebook shows what a statement gives: the last one of its cell."""
+        """Tell whether a notebook shows what a statement gives: the last one of its cell, without a semicolon."""
         if not self.cells or statement not in self.body.body:
             return False
-        cell = bisect_right(self.cells, statement.lineno)
-        return statement is [node for node in self.body.body if bisect_right(self.cells, node.lineno) == cell][-1]
+        rows, cell = self.text.split("\n"), bisect_right(self.cells, statement.lineno)
+        end = statement.end_lineno or statement.lineno
+        silent = rows[end - 1].rstrip().endswith(";") or rows[self.cells[cell - 1] - 1].startswith("%%capture")
+        last = [node for node in self.body.body if bisect_right(self.cells, node.lineno) == cell][-1]
+        return statement is last and not silent
 
     def table(self) -> str:
         """Return digests of all that looking up a name in the file goes by, and of its text up to the last statement.

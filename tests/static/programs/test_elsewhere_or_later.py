@@ -1,4 +1,4 @@
-"""Code that runs elsewhere or later than it is written: in another thread, behind the `with` that it stands in."""
+"""Autograd is recorded, or not, by each thread for itself: what another one runs is not under the caller's no_grad."""
 
 from __future__ import annotations
 
@@ -56,35 +56,5 @@ def test_another_thread_records(lint: Lint) -> None:
             with torch.inference_mode():
                 scores = await asyncio.to_thread(net, x)  # ML201
             return scores.argmax(1).tolist()
-        """
-    )
-
-
-def test_a_generator_runs_behind_its_with(lint: Lint) -> None:
-    lint(
-        """
-        import torch
-        from torchvision.models import resnet18
-
-        def eagerly(batches):
-            net = resnet18(weights="DEFAULT").eval()
-            with torch.no_grad():
-                return [net(x).argmax(1).tolist() for x in batches]
-
-        def counted(batches):
-            net = resnet18(weights="DEFAULT").eval()
-            with torch.no_grad():
-                return sum(net(x).argmax(1).sum().item() for x in batches)
-
-        @torch.no_grad()
-        def one_by_one(batches):
-            net = resnet18(weights="DEFAULT").eval()
-            for x in batches:
-                yield net(x).argmax(1).tolist()
-
-        def lazily(batches):
-            net = resnet18(weights="DEFAULT").eval()
-            with torch.no_grad():
-                return (net(x).argmax(1).tolist() for x in batches)  # ML201
         """
     )

@@ -37,6 +37,7 @@ def test_a_switch_put_around_a_network(lint: Lint) -> None:
 def test_a_call_that_brings_the_parameters(lint: Lint) -> None:
     lint(
         """
+        import torch
         from torch.func import functional_call
         from torch.nn import functional as F
         from torchvision.models import resnet18
@@ -45,9 +46,12 @@ def test_a_call_that_brings_the_parameters(lint: Lint) -> None:
             net = resnet18().eval()
             return functional_call(net, parameters, (x,)).argmax(1).tolist()
 
-        def predict_active(x, parameters):
+        def predict_unseen(x, parameters):
             net = resnet18()
-            return functional_call(net, parameters, (x,)).argmax(1).tolist()  # ML101
+            functional_call(net, parameters, (x,))
+            net.eval()
+            with torch.no_grad():
+                return net(x).argmax(1).tolist()  # ML401
 
         def learn(x, y, parameters):
             net = resnet18()

@@ -144,25 +144,3 @@ def test_a_text_has_no_graph(lint: Lint) -> None:
             print(line, total)
         """
     )
-
-
-def test_layers_that_a_first_batch_sets_up(lint: Lint) -> None:
-    lint(
-        """
-        import torch
-        from flows import make_flow
-
-        def fit(train_loader, test_loader, optimizer, path):
-            flow = make_flow()
-            flow.load_state_dict(torch.load(path, weights_only=True))
-            for epoch in range(10):
-                flow.train()
-                if not epoch:
-                    for x, y in test_loader:
-                        latent = flow(x)
-                        break
-                for x, y in train_loader:
-                    flow(x).sum().backward()
-                    optimizer.step()
-        """
-    )
