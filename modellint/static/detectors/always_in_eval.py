@@ -51,7 +51,9 @@ def undone_in_each_turn(event: Event, everything: Iterable[Event]) -> set[ModeFa
     if any(kinds(snapshot.modes) != {EVAL} for other in same for snapshot in other.snapshots):
         return set()
     attacks = [other for other in same if _asks_for_gradients(other.function)]
-    if event in attacks or _is_optimized_elsewhere(event) or _is_said_to_be_meant(event, same):
+    if event in attacks or _is_optimized_elsewhere(event) or _inherits_from_out_of_sight(event):
+        return set()
+    if _is_said_to_be_meant(event, same):
         return set()
     looks = [other for other in same if other.key.kind == FORWARD and not other.training]
     return {

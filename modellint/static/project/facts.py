@@ -344,9 +344,8 @@ class ModuleInfo:
             return False
         rows, cell = self.text.split("\n"), bisect_right(self.cells, statement.lineno)
         end = statement.end_lineno or statement.lineno
-        silent = rows[end - 1].rstrip().endswith(";") or rows[self.cells[cell - 1] - 1].startswith("%%capture")
         last = [node for node in self.body.body if bisect_right(self.cells, node.lineno) == cell][-1]
-        return statement is last and not silent
+        return statement is last and not rows[end - 1].rstrip().endswith(";")
 
     def table(self) -> str:
         """Return digests of all that looking up a name in the file goes by, and of its text up to the last statement.

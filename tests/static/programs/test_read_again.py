@@ -120,6 +120,8 @@ def test_a_notebook_shows_the_last_statement_of_a_cell(tmp_path: Path) -> None:
 
     shown = [statement for statement in (evaluated, loop.body[0], trained) if module.shows(statement)]
     assert shown == [evaluated, trained]
+    module.cells = (1, 5)
+    assert not module.shows(evaluated)
     module.cells = ()
     assert not module.shows(trained)
 
