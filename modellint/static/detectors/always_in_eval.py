@@ -182,16 +182,12 @@ def _is_said_to_be_meant(event: Event, same: Iterable[Event]) -> bool:
     """Tell whether the functions in which a mode is set say why, or let a part of the model alone learn."""
     sites = [fact.site for other in same for snapshot in other.snapshots for fact in snapshot.modes]
     for function in {*_around_and_beside(event), *(other.function for other in same)}:
-        if any(_FREEZES.search(name) for name in function.callees) or _ON_PURPOSE.search(_docstring(function)):
+        if any(_FREEZES.search(name) for name in function.callees):
             return True
         switches = [call_at(function, site) for site in sites if site is not None]
         if any(call is not None and says(function.module, call, _ON_PURPOSE) for call in switches):
             return True
     return False
-
-
-def _docstring(function: FunctionInfo) -> str:
-    return (ast.get_docstring(function.node) or "") if function.node is not None else ""
 
 
 def _inherits_from_out_of_sight(event: Event) -> bool:
@@ -201,7 +197,7 @@ def _inherits_from_out_of_sight(event: Event) -> bool:
 
 
 _ON_PURPOSE = re.compile(
-    r"fr[eo]ez|frozen|eval(uation)?[ -]mode|batch ?norm|\bbn\b|statistics|purpose|deliberate|dropout off|no dropout",
+    r"fr[eo]ez|frozen|eval(uation)?[ -]mode|batch ?norm|\bbn\b|statistics|purpose|deliberate|dropout off",
     re.I,
 )
 
