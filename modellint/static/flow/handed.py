@@ -73,7 +73,8 @@ def _run_given(machine: Machine, name: str, args: Args, node: ast.Call, state: S
     place = _IN_A_THREAD.get(name)
     if place is not None and place < len(args.positional) and not args.positional[place].symbols:
         models = frozenset(oid for oid in args.positional[place].refs if state.heap[oid].kind == MODEL)
-        given = ast.copy_location(ast.Call(node.args[place], node.args[place + 1 :], node.keywords), node)
+        written = node.args[place] if place < len(node.args) else node.func  # `to_thread(*given)` has fewer
+        given = ast.copy_location(ast.Call(written, node.args[place + 1 :], node.keywords), node)
         inputs = Args(args.positional[place + 1 :], args.keywords)
         return machine.call_value(Value(models), inputs, given, state).taint if models else frozenset()
     for index, value in enumerate(args.positional):

@@ -51,6 +51,12 @@ def test_another_thread_records(lint: Lint) -> None:
 
             return await asyncio.to_thread(score, x)
 
+        async def score_unpacked(x):
+            net = resnet18(weights="DEFAULT").eval()
+            given = [net, x]
+            scores = await asyncio.to_thread(*given)  # ML201
+            return scores.argmax(1).tolist()
+
         async def score_later(x):
             net = resnet18(weights="DEFAULT").eval()
             with torch.inference_mode():
