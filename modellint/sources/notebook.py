@@ -68,8 +68,8 @@ def without_broken_cells(
 ) -> tuple[SourceFile, list[SyntaxError]]:
     """Return a notebook without the cells that do not parse, and one error, with its row of `source`, for each.
 
-    What `older` makes of such a cell stands in its place. A notebook most of whose cells do not parse even then is none
-    of this Python; then the errors are empty.
+    What `older` makes of such a cell stands in its place. Of a notebook most of whose cells do not parse the first error
+    tells enough; where most do not parse even so, it is none of this Python, and there are no errors.
     """
     rows = source.text.split("\n")
     errors: list[SyntaxError] = []
@@ -87,7 +87,8 @@ def without_broken_cells(
             rows[first - 1 : following - 1] = [""] * (following - first) if read is None else read.split("\n")
     if 2 * dropped > len(source.cells):
         return source, []
-    return dataclasses.replace(source, text="\n".join(rows)), errors
+    told = errors if 2 * len(errors) <= len(source.cells) else errors[:1]
+    return dataclasses.replace(source, text="\n".join(rows)), told
 
 
 def _cells(notebook: dict[str, Any]) -> Any:

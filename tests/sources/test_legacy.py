@@ -75,8 +75,13 @@ def test_tabs_that_are_mixed_with_spaces_are_eight_columns() -> None:
 
 
 def test_cells_of_an_older_notebook_are_read() -> None:
-    text = "a = 1\nprint a\nb = (\nprint b\n"
-    assert read(text, (1, 2, 3, 4)) == ("a = 1\nprint(a)\n\nprint(b)\n", [2, 3, 4])
+    text = "a = 1\nprint a\nb = (\nc = 3\n"
+    assert read(text, (1, 2, 3, 4)) == ("a = 1\nprint(a)\n\nc = 3\n", [2, 3])
+
+
+def test_one_error_tells_of_a_notebook_for_an_older_python() -> None:
+    assert read("print a\nprint b\nc = 3\n", (1, 2, 3)) == ("print(a)\nprint(b)\nc = 3\n", [1])
+    assert read("a = (\nb = (\nc = 3\n", (1, 2, 3)) == ("a = (\nb = (\nc = 3\n", [])
 
 
 def test_a_broken_cell_costs_itself() -> None:
