@@ -68,8 +68,8 @@ def without_broken_cells(
 ) -> tuple[SourceFile, list[SyntaxError]]:
     """Return a notebook without the cells that do not parse, and one error, with its row of `source`, for each.
 
-    What `older` makes of such a cell stands in its place. Of a notebook most of whose cells do not parse the first error
-    tells enough; where most do not parse even so, it is none of this Python, and there are no errors.
+    What `older` makes of such a cell stands in its place. Of a notebook most of whose cells do not parse, the first
+    error tells enough; where most do not parse even so, it is none of this Python, and there are no errors.
     """
     rows = source.text.split("\n")
     errors: list[SyntaxError] = []
