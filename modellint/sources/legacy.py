@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from io import StringIO
 from typing import NamedTuple
 
+from modellint.sources.python import error_in
+
 _LAYOUT = frozenset({tokenize.INDENT, tokenize.DEDENT, tokenize.NL, tokenize.COMMENT})
 _ENDS = frozenset({tokenize.NEWLINE, tokenize.ENDMARKER})
 _VALUES = frozenset({tokenize.NAME, tokenize.NUMBER, tokenize.STRING})
@@ -22,6 +24,15 @@ class _Edit(NamedTuple):
     first: int
     last: int
     text: str
+
+
+def read_as_today(text: str) -> str | None:
+    """Return a program that only an older Python reads as one of today; None where none of these does."""
+    for given in dict.fromkeys((text, _without_tabs(text))):
+        read = modernised(given) or given
+        if error_in(read) is None:
+            return read
+    return None
 
 
 def modernised(text: str) -> str | None:
@@ -41,7 +52,7 @@ def modernised(text: str) -> str | None:
     return "\n".join(rows) if edits else None
 
 
-def untabbed(text: str) -> str:
+def _without_tabs(text: str) -> str:
     """Return a program with the tabs that indent it as eight columns each, which they are in Python 2."""
     return "\n".join(map(_untabbed, text.split("\n")))
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from modellint.sources.python import SourceError, SourceFile, decode
+from modellint.sources.legacy import read_as_today
+from modellint.sources.python import SourceError, SourceFile, decode, error_in
 
 # Cell magics whose cell is still Python, after IPython's documentation; all others hold something else.
 _PYTHON_CELLS = {"capture", "debug", "ipytest", "prun", "python", "python3", "time", "timeit"}
@@ -24,8 +25,6 @@ _AUTOCALL = re.compile(r"\s*[,;/]")
 _TIMED = re.compile(r"(\s*)%time(\s+)(?=[\w(\[{*])")
 # What moves the bracket depth or opens a string; longest alternatives first.
 _LEXEME = re.compile(r"'''|\"\"\"|'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|#.*|[\[({]|[\])}]")
-
-_ONLY_AST = 0x400  # ast.PyCF_ONLY_AST
 
 
 def read_notebook(path: Path, data: bytes) -> SourceFile:
@@ -63,26 +62,21 @@ def code_of(data: bytes) -> bytes:
     return "\n".join(map(_text, codes)).encode()
 
 
-def without_broken_cells(
-    source: SourceFile, older: Callable[[str], str | None]
-) -> tuple[SourceFile, list[SyntaxError]]:
+def without_broken_cells(source: SourceFile) -> tuple[SourceFile, list[SyntaxError]]:
     """Return a notebook without the cells that do not parse, and one error, with its row of `source`, for each.
 
-    What `older` makes of such a cell stands in its place. Of a notebook most of whose cells do not parse, the first
-    error tells enough; where most do not parse even so, it is none of this Python, and there are no errors.
+    A cell that only an older Python reads is rewritten. Of a notebook most of whose cells do not parse, the first error
+    tells enough; where most do not parse even so, it is none of this Python, and there are no errors.
     """
     rows = source.text.split("\n")
     errors: list[SyntaxError] = []
     dropped = 0
     for first, following in zip(source.cells, (*source.cells[1:], len(rows)), strict=True):
         cell = "\n".join(rows[first - 1 : following - 1])
-        try:
-            compile(cell, str(source.path), "exec", _ONLY_AST, dont_inherit=True)
-        except (SyntaxError, ValueError) as error:
-            broken = error if isinstance(error, SyntaxError) else SyntaxError(str(error))
-            broken.lineno = (broken.lineno or 1) + first - 1
-            errors.append(broken)
-            read = older(cell)
+        if (error := error_in(cell)) is not None:
+            error.lineno = (error.lineno or 1) + first - 1
+            errors.append(error)
+            read = read_as_today(cell)
             dropped += read is None
             rows[first - 1 : following - 1] = [""] * (following - first) if read is None else read.split("\n")
     if 2 * dropped > len(source.cells):

@@ -98,6 +98,16 @@ def decode(data: bytes, encoding: str) -> str:
     return text
 
 
+def error_in(text: str) -> SyntaxError | None:
+    """Return why a program cannot be parsed, None where it can be."""
+    try:
+        compile(text, "<text>", "exec", _ONLY_AST, dont_inherit=True)
+    except (SyntaxError, ValueError) as error:
+        return error if isinstance(error, SyntaxError) else SyntaxError(str(error))
+    return None
+
+
+_ONLY_AST = 0x400  # ast.PyCF_ONLY_AST
 _REWRITING = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*future[-_](fstrings|annotations)\b", re.M)
 """Declarations of codecs that packages of those names add: they rewrote newer syntax for older versions of Python, and
 the text itself is UTF-8."""

@@ -153,15 +153,14 @@ def _left_by_a_look(event: Event, everything: Iterable[Event]) -> set[ModeFact]:
         return set()
     before = list(run_before(function, call))
     switched = [statement for statement in before if ast.unparse(statement) == f"{text}.eval()"]
-    optimizers = list(_optimizers_of(event))
+    optimizers, stepping = list(_optimizers_of(event)), steppers(event)
     made = [
-        node
+        node.lineno
         for node in own(function, ast.Assign)
-        if node.value in optimizers and f"{ast.unparse(node.targets[0])}.step" in steppers(event)
+        if node.value in optimizers and f"{ast.unparse(node.targets[0])}.step" in stepping
     ]
-    if not switched or not made:
+    if not switched or not made or max(made) >= switched[-1].lineno:
         return set()
-    begun = site_of(function.module, switched[-1])
     return {
         fact
         for other in everything
@@ -169,7 +168,6 @@ def _left_by_a_look(event: Event, everything: Iterable[Event]) -> set[ModeFact]:
         if over_held_out_data(other) or held_out.is_drawn(other)
         for snapshot in other.snapshots
         for fact in snapshot.modes
-        if all(node.lineno < begun.row for node in made)
     }
 
 

@@ -192,14 +192,15 @@ def _first(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
 
 def _functional_call(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
     """Run a module with the parameters that a call gives, of which nothing is seen, nor if they have a graph."""
-    listed = unpacked(given := args.get("args", 2) or NOTHING, state)
-    saved, state.grad = state.grad, state.grad if state.grad.state == OFF else Grad(UNKNOWN, None)
+    given = args.get("args", 2) or NOTHING
+    listed = unpacked(given, state)
+    inputs = Args((given,) if listed is None else tuple(listed))
     called = ast.copy_location(ast.Call(argument_given(node, ("module",), 0) or node.func, [], []), node)
+    saved, state.grad = state.grad, state.grad if state.grad.state == OFF else Grad(UNKNOWN, None)
     result = NOTHING
     for oid in (args.get("module", 0) or NOTHING).refs:
         weights = state.heap[oid].weights
         state.heap[oid] = state.heap[oid]._replace(weights=UNKNOWN_WEIGHTS)
-        inputs = Args(tuple(listed) if listed is not None else (given,))
         result = join(result, machine.call_value(Value(frozenset({oid})), inputs, called, state))
         state.heap[oid] = state.heap[oid]._replace(weights=weights)
     state.grad = saved

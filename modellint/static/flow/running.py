@@ -22,7 +22,7 @@ from modellint.static.project import FunctionInfo, Project
 from modellint.static.project.facts import called_name, parameters
 from modellint.static.project.names import last_name
 
-_EXPORTS = frozenset({"export", "trace", "script", "convert", "trace_module", "functional_call"})
+_GIVEN_A_MODEL = frozenset({"export", "trace", "script", "convert", "trace_module", "functional_call"})
 _PLAIN_METHODS = frozenset(
     "append extend items keys values get pop format join split update copy add size view reshape to cuda cpu item "
     "detach numpy backward step zero_grad parameters state_dict load_state_dict eval train "
@@ -84,8 +84,8 @@ def _maps_a_function(_caller: _Caller, call: ast.Call, func: ast.Name) -> bool:
     return func.id == "map" and not (isinstance(first, ast.Name) and first.id in _BUILTINS)
 
 
-def _is_export(caller: _Caller, call: ast.Call, _func: ast.Name) -> bool:
-    return called_name(caller.function.module, call) in _EXPORTS
+def _is_given_a_model(caller: _Caller, call: ast.Call, _func: ast.Name) -> bool:
+    return called_name(caller.function.module, call) in _GIVEN_A_MODEL
 
 
 def _is_named_like_no_model(_caller: _Caller, _call: ast.Call, func: ast.Name) -> bool:
@@ -99,7 +99,7 @@ def _is_variable(caller: _Caller, _call: ast.Call, func: ast.Name) -> bool:
 _NAMES: tuple[tuple[Callable[[_Caller, ast.Call, ast.Name], bool], bool], ...] = (
     (_is_named_like_a_model, True),  # net(x)
     (_maps_a_function, True),  # map(predict, batches)
-    (_is_export, True),  # from torch.onnx import export
+    (_is_given_a_model, True),  # from torch.onnx import export
     (_is_named_like_no_model, False),  # loss_fn(y, target)
     (_is_variable, True),  # for step in steps: x = step(x)
 )
@@ -111,8 +111,8 @@ def _is_plain(_caller: _Caller, _call: ast.Call, func: ast.Attribute) -> bool:
     return func.attr in _PLAIN_METHODS
 
 
-def _is_export_method(_caller: _Caller, _call: ast.Call, func: ast.Attribute) -> bool:
-    return func.attr in _EXPORTS
+def _is_method_given_a_model(_caller: _Caller, _call: ast.Call, func: ast.Attribute) -> bool:
+    return func.attr in _GIVEN_A_MODEL
 
 
 def _is_of_arrays(caller: _Caller, _call: ast.Call, func: ast.Attribute) -> bool:
@@ -161,7 +161,7 @@ def _is_kept_by_the_object(caller: _Caller, _call: ast.Call, func: ast.Attribute
 
 _METHODS: tuple[tuple[Callable[[_Caller, ast.Call, ast.Attribute], bool], bool], ...] = (
     (_is_plain, False),  # losses.append(x)
-    (_is_export_method, True),  # torch.onnx.export(net, x, path)
+    (_is_method_given_a_model, True),  # torch.onnx.export(net, x, path)
     (_is_of_arrays, False),  # random.sample(names, 3)
     (_is_attribute_like_a_model, True),  # self.backbone(x)
     (_is_forward_method, True),  # engine.predict(x)

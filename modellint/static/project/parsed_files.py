@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from modellint.sources import Read, SourceError, SourceFile, read_source
 from modellint.sources.notebook import code_of
 from modellint.sources.projects import python_files
-from modellint.sources.readable import readable_part
 from modellint.static.project.facts import ModuleInfo
 from modellint.static.project.mentions import Mentions
 from modellint.static.project.scanning import scan
@@ -127,6 +126,8 @@ class ParsedFiles:
                 try:
                     module = self._scanned(source)
                 except SyntaxError:
+                    from modellint.sources.readable import readable_part  # few files need it
+
                     module = self._scanned(readable_part(source)[0])
                 self._held += module.syntax.size
                 if self._held > TREE_BUDGET:  # an import leads to hundreds of files, of which most are asked for names
