@@ -18,6 +18,7 @@ from modellint.static.looked_at import reads_graphs
 from modellint.static.naming import is_test_file
 from modellint.static.project import ClassInfo, FunctionInfo, Project
 from modellint.static.project.callers import files_calling, scopes_mentioning
+from modellint.static.project.facts import is_left_open
 from modellint.static.project.names import last_name
 
 MAX_FILES = 12
@@ -146,7 +147,8 @@ _TRAINING_CALLS = re.compile(r"^(backward|zero_grad|_?train(_one)?_(iter\w*|step
 def _is_used_without_a_switch(event: Event, context: FileContext) -> bool:
     """Tell whether another file of the project uses a function, and the project trains by hand and has no switch.
 
-    Whoever wrote all of it never switches autograd off, whatever is run.
+    Whoever wrote all of it never switches autograd off, whatever is run. Who detaches what comes of it met its graph,
+    be it for callers out of sight.
     """
     project, mine = context.project, context.module.path
 
@@ -154,7 +156,8 @@ def _is_used_without_a_switch(event: Event, context: FileContext) -> bool:
         return any(not is_test_file(path) for path in project.mentioning(word, mine, "calls"))
 
     by_others = event.root.module is not event.function.module
-    if not by_others and all(is_test_file(path) for path in files_calling(project, event.root, "calls")[0]):
+    met = "detached" in event.uses
+    if not (by_others or met) and all(is_test_file(path) for path in files_calling(project, event.root, "calls")[0]):
         return False
     return has(".backward(") and not any(map(has, _ANY_SWITCH))
 
@@ -214,7 +217,8 @@ def _may_switch_itself(event: Event, context: FileContext) -> bool:
                 if _switches_gradients(function) or any(map(_switches_gradients, _own_methods_called(function))):
                     return True
                 if function.cls is not None and context.classes.is_module(function.cls):
-                    runs.append(context.classes.runs_forward(function) or _asks_a_part(function))
+                    computes = _asks_a_part(function) or any(map(is_left_open, _own_methods_called(function)))
+                    runs.append(computes or context.classes.runs_forward(function))
     if does_it_all and not runs:
         return True  # what is saved whole is of a class of the project, or of any library
     return bool(runs) and not any(runs)  # it draws numbers, say, and runs no layer

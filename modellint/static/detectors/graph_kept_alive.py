@@ -9,14 +9,15 @@ from collections.abc import Iterator
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
+from modellint.static.detectors.loss_sums import loss_sums, losses_of_steps
 from modellint.static.family import runs_without_gradients
 from modellint.static.flow.data import AVERAGED, COLLECTED, METERED
 from modellint.static.flow.events import ACCUMULATE, Event, Loop
-from modellint.static.flow.frames import call_at
+from modellint.static.flow.frames import call_at, site_of
 from modellint.static.guards import own, targets_of
 from modellint.static.merge import merged
 from modellint.static.naming import snake
-from modellint.static.project import FunctionInfo
+from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.callers import scopes_mentioning
 from modellint.static.project.names import last_name
 from modellint.static.project.trees import walk
@@ -56,7 +57,16 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             confidence = Confidence.CERTAIN if source.training else Confidence.LIKELY
             details = {"sum": event.text, "model": source.text, "adds": _HOW.get(event.key.detail, "adds up")}
             found.append(((place.site,), Finding(place.site, details, confidence)))
-    yield from merged(found)
+    findings = list(merged(found))
+    yield from findings
+    told = {finding.site.row for finding in findings}
+    sums = (one for one in loss_sums(context) if not _is_set_by_another(one.total, one.function))
+    kept = (one for one in losses_of_steps(context) if _grows(one.function.cls, one.total, context))
+    for one in (*sums, *kept):
+        if one.node.lineno not in told:
+            adds = "collects" if isinstance(one.node, ast.Call) else "adds up"
+            message = f"`{one.total}` {adds} `{one.loss}` together with its graph, which stays in memory"
+            yield Finding(site_of(context.module, one.node), {}, Confidence.LIKELY, message=message)
 
 
 _HOW = {COLLECTED: "collects", AVERAGED: "averages"}
@@ -98,10 +108,14 @@ def _loops_within(event: Event) -> list[Loop]:
 
 def _grows_for_good(event: Event, context: FileContext) -> bool:
     """Tell whether what the calls of a method add up in begins as a number or a list that nobody empties."""
-    source, cls, attribute = event.source, event.function.cls, event.text.partition(".")[2]
-    assert source is not None
-    assert cls is not None
-    if not source.training:
+    assert event.source is not None
+    return event.source.training and _grows(event.function.cls, event.text, context)
+
+
+def _grows(cls: ClassInfo | None, text: str, context: FileContext) -> bool:
+    """Tell whether an attribute of a class begins as a number or a list that nothing in sight empties."""
+    attribute = text.partition(".")[2]
+    if cls is None:
         return False
     begun = [value for _, value in context.classes.kept_in(cls, attribute)]
     if len(begun) != 1 or not isinstance(begun[0], (ast.Constant, ast.List)):
@@ -133,13 +147,23 @@ def _is_set_anew(event: Event) -> bool:
 
     What the constructor sets it to comes before.
     """
-    attribute, cls = event.text.partition("[")[0], event.function.cls
     first = max((loop.row for loop in _loops_within(event)), default=0)
+    attribute = event.text.partition("[")[0]
+    if "." in attribute and _is_set_in(event.function, attribute, first):
+        return True
+    return _is_set_by_another(event.text, event.function)
+
+
+def _is_set_by_another(text: str, function: FunctionInfo) -> bool:
+    """Tell whether another method than the constructor sets an attribute that adds up."""
+    attribute, cls = text.partition("[")[0], function.cls
     others = (method for method in (cls.methods.values() if cls is not None else ()) if method.name != "__init__")
-    scopes = [(event.function, first), *((method, 0) for method in others if method is not event.function)]
-    return "." in attribute and any(
+    return "." in attribute and any(_is_set_in(m, attribute, 0) for m in others if m is not function)
+
+
+def _is_set_in(scope: FunctionInfo, attribute: str, above: int) -> bool:
+    return any(
         node.lineno > above and any(ast.unparse(target).startswith(attribute) for target in node.targets)
-        for scope, above in scopes
         for node in own(scope, ast.Assign)
     )
 

@@ -88,9 +88,23 @@ def _follows_input(forward: FunctionInfo, chance: ast.expr) -> bool:
 
 def read_in(value: ast.expr) -> set[str]:
     """Return the names and attributes in an expression, but those of which only the size is asked."""
-    sizes = {id(n.value) for n in walk(value) if isinstance(n, ast.Attribute) and n.attr in _SIZES}
-    read = (node for node in walk(value) if isinstance(node, (ast.Name, ast.Attribute)) and id(node) not in sizes)
-    return set(map(ast.unparse, read))
+    return {ast.unparse(node) for node in _values_in(value) if isinstance(node, (ast.Name, ast.Attribute))}
+
+
+def _values_in(value: ast.AST) -> Iterator[ast.AST]:
+    """Yield the parts of an expression but those of which only the size is asked: `x` of `torch.full_like(x, 0.1)`."""
+    if isinstance(value, ast.Attribute) and value.attr in _SIZES:
+        yield value
+        return
+    yield value
+    sized = value.args[0] if isinstance(value, ast.Call) and value.args and _is_like(value) else None
+    for child in ast.iter_child_nodes(value):
+        if child is not sized:
+            yield from _values_in(child)
+
+
+def _is_like(call: ast.Call) -> bool:
+    return (last_name(call.func) or "").endswith("_like")
 
 
 _SIZES = frozenset({"shape", "size", "device", "dtype"})
@@ -126,7 +140,7 @@ def _from_input(method: FunctionInfo, value: ast.expr) -> bool:
     }
     return any(
         (isinstance(node, ast.Name) and node.id in own) or (isinstance(node, ast.Attribute) and node.attr in kept)
-        for node in walk(value)
+        for node in _values_in(value)
     )
 
 

@@ -61,6 +61,8 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
     good: list[Event] = []
     for event in place.events:
         wrong = [s for s in event.snapshots if records(s)]
+        if wrong and place.outside and all(_is_readied_below(event, s, place) for s in wrong):
+            continue
         if wrong and _confidence(event, wrong[0], context) is not None:
             bad.append((event, wrong[0]))
         elif event.training or event.feeds_training or not wrong:
@@ -93,6 +95,13 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
         site = place.site if call is None else instead or call.site
         cell = bisect_right(scope.module.cells, site.row)  # run one by one, each has to switch autograd off
         yield (scope, cell, "autograd"), _finding(event, snapshot, site, confidence, context)
+
+
+def _is_readied_below(event: Event, snapshot: Snapshot, place: Place) -> bool:
+    """Tell whether what a call leads to by another one, in other files, calls eval(): autograd is its business, too."""
+    steps = [step.site for step in event.key.chain]
+    _, *below = [step.callee for step in event.key.chain[steps.index(place.site) :]]
+    return in_eval(snapshot) and all(any(holds(f, fact.site) for f in below) for fact in snapshot.modes)
 
 
 def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confidence | None:

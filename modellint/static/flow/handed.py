@@ -19,6 +19,7 @@ from modellint.static.flow.values import (
     Value,
 )
 from modellint.static.guards import values_entered
+from modellint.static.narrowing import attribute_of
 from modellint.static.project.names import last_name
 
 _FOR_EACH = frozenset({"map", "imap", "imap_unordered", "map_async", "filter"})
@@ -60,13 +61,27 @@ def run_callbacks(machine: Machine, name: str, args: Args, node: ast.Call, state
 
 def _begins_a_thread(machine: Machine, name: str, node: ast.Call) -> bool:
     """Tell whether a call has its function run by another thread (a process that is forked inherits what is set)."""
-    if name == "run_in_executor":
-        return bool(node.args) and isinstance(node.args[0], ast.Constant)  # None: asyncio's own pool of threads
-    if name in _IN_A_THREAD:
+    if name == "run_in_executor" and node.args:
+        pool: ast.expr | None = node.args[0]
+        if isinstance(pool, ast.Constant):
+            return True  # None: asyncio's own pool of threads
+    elif name in _IN_A_THREAD:
         return True
-    pool = node.func.value if isinstance(node.func, ast.Attribute) else None
-    made = values_entered(machine.frame.function, pool.id) if isinstance(pool, ast.Name) else [pool]
+    else:
+        pool = node.func.value if isinstance(node.func, ast.Attribute) else None
+    made = _makers_of(machine, pool) if pool is not None else ()
     return any(isinstance(value, ast.Call) and last_name(value.func) in _THREAD_POOLS for value in made)
+
+
+def _makers_of(machine: Machine, pool: ast.expr) -> list[ast.expr]:
+    """Return what a pool was made by: the one that a variable, or an attribute of the object, holds, or itself."""
+    function = machine.frame.function
+    if isinstance(pool, ast.Name):
+        return values_entered(function, pool.id)
+    attribute = attribute_of(pool, function.self_name or "")
+    if attribute is not None and function.cls is not None:
+        return [value for _, value in machine.classes.kept_in(function.cls, attribute)]
+    return [pool]
 
 
 def _run_given(machine: Machine, name: str, args: Args, node: ast.Call, state: State) -> frozenset[int]:

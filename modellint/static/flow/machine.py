@@ -35,6 +35,7 @@ from modellint.static.flow.skipping import (
     after_inert,
     gives_numbers,
     handed_back,
+    only_computes,
     runs_what_it_is_given,
     tells_nothing,
     without_running,
@@ -317,6 +318,8 @@ class Machine:
         if idle and not _hands_over_code(args) and not runs_what_it_is_given(self, function, args, state):
             if gives_numbers(function):
                 self.recorder.use(with_elements(args, state), "number")
+            elif only_computes(self, function):
+                self.recorder.use(with_elements(args, state), "passed")
             else:
                 self.recorder.pass_on(args, state)
             if METRIC.search(function.name):

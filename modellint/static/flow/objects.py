@@ -12,6 +12,7 @@ from modellint.static.flow.forwards import class_of, forward, grad_within, looks
 from modellint.static.flow.frames import holds
 from modellint.static.flow.machine import Machine
 from modellint.static.flow.making import is_factory
+from modellint.static.flow.modes import set_mode
 from modellint.static.flow.modulemethods import builtin
 from modellint.static.flow.state import State
 from modellint.static.flow.targets import part_of, store
@@ -117,7 +118,7 @@ _STORES = re.compile(
 
 def _touch_parts(owner: int, state: State) -> None:
     """Parts were switched one by one: all of them, or single ones on purpose (Monte Carlo dropout, frozen norms)."""
-    state.heap[owner] = state.heap[owner]._replace(modes=UNKNOWN_MODES)
+    set_mode(owner, UNKNOWN_MODES, state)
 
 
 def _call_super(machine: Machine, proxy: SuperProxy, name: str, args: Args, node: ast.Call, state: State) -> Value:

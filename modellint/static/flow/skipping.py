@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from typing import TYPE_CHECKING
 
 from modellint.static.flow.state import State
@@ -149,12 +150,46 @@ def after_inert(value: Value, function: FunctionInfo) -> Value:
 
 def gives_numbers(function: FunctionInfo) -> bool:
     """Tell whether a function that is not run makes plain numbers of what it is given, and keeps nothing."""
-    if _NUMBERS.isdisjoint(function.callees) or not KEEPS.isdisjoint(function.callees):
+    return not _NUMBERS.isdisjoint(function.callees) and _keeps_nothing(function)
+
+
+def only_computes(machine: Machine, function: FunctionInfo) -> bool:
+    """Tell whether a function that is not run hands what it is given to nobody out of sight, and keeps nothing.
+
+    What it hands to torch and numpy comes back in its result; a method it calls may be of a tensor.
+    """
+    known: bool | None = function.memo.get(only_computes)
+    if known is None:
+        known = function.memo[only_computes] = _only_computes(machine, function, 0)
+    return known
+
+
+def _only_computes(machine: Machine, function: FunctionInfo, depth: int) -> bool:
+    if not _keeps_nothing(function) or depth > _MAX_HELPERS or "grad" in function.callees:
         return False
-    if KEEPS_GRAPH.search(function.name):
+    for call in function.calls:
+        symbol = machine.project.resolve_in(function, call.func)
+        target = symbol.target if symbol is not None else None
+        if isinstance(target, FunctionInfo):
+            if not _only_computes(machine, target, depth + 1):
+                return False
+            continue
+        if symbol is None:
+            if isinstance(call.func, ast.Name) and not hasattr(builtins, call.func.id):
+                return False
+        elif target is not None or symbol.dotted.split(".")[0] not in _COMPUTES:
+            return False
+    return True
+
+
+def _keeps_nothing(function: FunctionInfo) -> bool:
+    """Tell whether a function puts nothing into containers and attributes, and no graph into what it is named for."""
+    if not KEEPS.isdisjoint(function.callees) or KEEPS_GRAPH.search(function.name):
         return False
     return not any(isinstance(node.ctx, ast.Store) for node in own(function, ast.Attribute))
 
 
+_MAX_HELPERS = 3
+_COMPUTES = frozenset({"torch", "numpy", "math", "einops"})
 _NUMBERS = frozenset({"item", "tolist", "numpy"})
 _DECIDES = frozenset("argmax topk detach item tolist numpy eq".split())

@@ -44,6 +44,11 @@ _PARAMETER = re.compile(r"^(data|weight|bias)$|_(weight|bias)$")
 WRITES = frozenset("copy_ set_ set_data lerp_ swap_tensors add_ sub_ addcmul_ addcdiv_".split())
 """Methods of a tensor that give it other values than an initialisation does; a mere factor (`mul_`) is part of one."""
 
+_SAYS = re.compile(
+    r"(^|_)(sizes?|dims?|shape|config|cfg|stride|width|height|channels|features|names?|mean|std|dtype|device)$"
+)
+"""Names of what a model says of itself: whoever reads `model.visual.image_size` gets none of its weights."""
+
 _PURE = frozenset({RANDOM})
 
 
@@ -89,7 +94,9 @@ def touch_given(machine: Machine, node: ast.AST, args: Args, state: State) -> No
 def touch_value(machine: Machine, value: Value, state: State) -> None:
     """Touch what `value` may be: a model, something that holds models, or the parameters of one."""
     for oid in value.refs:
-        if state.heap[oid].kind in (MODEL, INSTANCE, CONTAINER) or oid in machine.owners:
+        obj = state.heap[oid]
+        is_part = oid in machine.owners and not (obj.kind == OPAQUE and _SAYS.search(obj.name))
+        if obj.kind in (MODEL, INSTANCE, CONTAINER) or is_part:
             touch(machine, oid, state)
     for symbol in value.symbols:
         owner = _owner(symbol)

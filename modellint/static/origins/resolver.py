@@ -209,8 +209,7 @@ class Resolver:
         """Return the project class that a call constructs."""
         if not isinstance(origin.node, ast.Call) or origin.path:
             return None
-        symbol = self.project.resolve_in(origin.scope, origin.node.func)
-        return symbol.target if symbol is not None and isinstance(symbol.target, ClassInfo) else None
+        return self._named_class(origin.scope, origin.node.func)
 
     def instance(self, cls: ClassInfo, receiver: Origin | None) -> Activation:
         """Return the activation of the constructor of `cls` in the call `receiver`."""
@@ -269,12 +268,24 @@ class Resolver:
 
     def activation(self, view: CallView, function: FunctionInfo, receiver: Origin | None = None) -> Activation:
         """Return the activation of `function` in the call `view`."""
-        skip = 1 if function.cls is not None and not function.is_static else 0
+        unbound = function.cls is None or function.is_static or self._asks_class(view, function)
         caller = view.origin.activation
         outer = caller if function.parent is view.origin.scope else None
         depth = 0 if view.opaque else 1
-        bound = view.bound_to(function, skip)
+        bound = view.bound_to(function, 0 if unbound else 1)
         return Activation((id(view.node), *caller.key), bound, receiver, outer, depth, view.origin)
+
+    def _asks_class(self, view: CallView, function: FunctionInfo) -> bool:
+        """Tell whether a call names the class of the method: `Trainer.validate(model, loader)` gives all arguments."""
+        func = view.node.func
+        if function.is_classmethod or not isinstance(func, ast.Attribute):
+            return False
+        return self._named_class(view.origin.scope, func.value) is not None
+
+    def _named_class(self, scope: FunctionInfo, owner: ast.expr) -> ClassInfo | None:
+        """Return the project class that `owner` is the name of."""
+        symbol = self.project.resolve_in(scope, owner)
+        return symbol.target if symbol is not None and isinstance(symbol.target, ClassInfo) else None
 
     def methods(self, origin: Origin, func: ast.Attribute) -> list[tuple[FunctionInfo, Origin | None]]:
         """Return the project's methods that `func` may be, each with the construction of its instance."""
@@ -284,6 +295,10 @@ class Resolver:
             return [(method, origin.activation.receiver)] if method is not None else []
         if self.project.resolve_in(origin.scope, func) is not None:
             return []
+        named = self._named_class(origin.scope, func.value)
+        if named is not None:
+            method = self.project.method(named, func.attr)
+            return [(method, None)] if method is not None else []
         found: list[tuple[FunctionInfo, Origin | None]] = []
         for owner in self.origins(origin.at(func.value)):
             cls = self.constructed(owner)
