@@ -16,12 +16,14 @@ from modellint.diagnostic import Confidence
 from modellint.static.classes import first_part
 from modellint.static.context import FileContext
 from modellint.static.dependence import NO, UNKNOWN, YES, is_named_for_an_architecture
+from modellint.static.family import differentiates
 from modellint.static.flow.events import Event, Snapshot
 from modellint.static.flow.frames import call_at, holds
 from modellint.static.flow.libraries import SAVED_WHOLE
 from modellint.static.flow.values import ENTRY, JUST_BUILT, LOADED, TRAIN, UNKNOWN_MODES, Obj, Site, kinds
 from modellint.static.guards import path_to
 from modellint.static.left_open import sees_to_it_itself, switched_for_training_alone
+from modellint.static.naming import is_test_file
 from modellint.static.project import ClassInfo
 from modellint.static.project.callers import heirs_nearby
 from modellint.static.project.facts import parameters
@@ -242,6 +244,28 @@ def _is_readied_out_of_sight(case: Case) -> bool:
     return not in_eval(snapshot) and not in_train(snapshot) and ENTRY not in kinds(snapshot.modes)
 
 
+def _may_differentiate(case: Case) -> bool:
+    """Tell whether a model of which nothing is known belongs to a project whose networks differentiate in `forward`.
+
+    They need autograd, as those do whose forces are the gradient of an energy.
+    """
+    if any(snapshot.obj.cls is not None for snapshot in case.event.snapshots):
+        return False
+    project, mine = case.context.project, case.context.module.path
+    paths = [p for p in project.mentioning("autograd.grad(", mine, "calls") if not is_test_file(p)][:_MAX_FILES]
+    modules = (project.load(path, mine, "calls") for path in paths)
+    return any(
+        differentiates(cls, project)
+        for module in modules
+        if module is not None
+        for cls in module.body.classes.values()
+        if case.context.classes.is_module(cls)
+    )
+
+
+_MAX_FILES = 12
+
+
 def _is_second_try(case: Case) -> bool:
     """Tell whether a forward stands in an `except`, for a model that needs gradients itself: the `try` had none."""
     function = case.event.function
@@ -285,5 +309,6 @@ DOUBTS = (
     Doubt("ML103", "who built the model called eval(), who trains is out of sight", _was_built_so, 0, 8),
     Doubt("ML109", "builds parts out of sight, of which nothing tells of a mode", _builds_what_has_no_known_mode, 0, 1),
     Doubt("ML201", "a method that nobody in sight calls, without eval()", _is_readied_out_of_sight, 0, 3),
+    Doubt("ML201", "of a project whose networks differentiate in their forward", _may_differentiate, 0, 2),
     Doubt("ML201", "an `except` repeats what its `try` did under no_grad", _is_second_try, 0, 7),
 )

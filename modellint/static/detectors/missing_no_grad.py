@@ -25,7 +25,7 @@ from modellint.static.flow.events import FORWARD, Event, Snapshot
 from modellint.static.flow.frames import call_at, holds
 from modellint.static.flow.values import ENTRY, EVAL, LOADED, OFF, ON, RANDOM, TRAIN, Site, kinds
 from modellint.static.flow.vocabulary import LOSS_METHOD
-from modellint.static.guards import bindings, conditions, own
+from modellint.static.guards import bindings, conditions, own, values_of
 from modellint.static.left_open import (
     leaves_it_to_others,
     sibling_switches_autograd_off,
@@ -36,6 +36,7 @@ from modellint.static.merge import merged
 from modellint.static.naming import speaks_of_inference
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo
 from modellint.static.project.facts import parameters
+from modellint.static.project.names import last_name
 from modellint.static.purpose import (
     acts_by_name,
     called_for_inference,
@@ -243,11 +244,22 @@ _COUNTED = frozenset({"number", "prediction", "detached"})
 
 
 def _is_read_by_a_hook(event: Event) -> bool:
-    """Tell whether a forward runs for a hook alone that its function registers, and that takes no graph away."""
+    """Tell whether a forward runs for hooks alone that its function registers, and nobody takes a graph away."""
     function = event.function
-    if "register_forward_hook" not in function.callees:
+    if not any("register_forward_hook" in scope.callees for scope in (function, *function.nested)):
         return False
-    return any(_cuts_what_it_is_given(inner) for inner in function.nested)
+    return _returns_numbers(function) or any(_cuts_what_it_is_given(inner) for inner in function.nested)
+
+
+def _returns_numbers(function: FunctionInfo) -> bool:
+    """Tell whether all that a function returns was made a number of: `total = total.item(); return total`."""
+    values = [node.value for node in own(function, ast.Return)]
+    parts = [part for value in values for part in (value.elts if isinstance(value, ast.Tuple) else [value])]
+    made = [values_of(function, part.id)[-1:] if isinstance(part, ast.Name) else [] for part in parts]
+    return bool(made) and all(found and last_name(found[0]) in _NUMBERS for found in made)
+
+
+_NUMBERS = frozenset({"item", "int", "float"})
 
 
 def _cuts_what_it_is_given(hook: FunctionInfo) -> bool:

@@ -64,8 +64,9 @@ def test_what_an_estimator_gives_as_a_tensor_may_be_trained_on(lint: Lint, use: 
 
 
 def test_a_dictionary_with_an_unknown_key_hands_nothing_over_for_certain(lint: Lint) -> None:
+    """What is detached has a graph whatever was trained, where the project switches autograd off nowhere."""
     fit = "given[self.seed] = 1; self.run(epochs=1, **given)"
-    code = RECOMMENDER.format(fit=fit, decorator="", ready="pass", use="detach().cpu().numpy()", mark="")
+    code = RECOMMENDER.format(fit=fit, decorator="", ready="pass", use="detach().cpu().numpy()", mark="ML201")
     lint(code, rules=["ML101", "ML201"])
 
 
