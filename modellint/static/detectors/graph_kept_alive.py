@@ -17,7 +17,7 @@ from modellint.static.flow.frames import call_at, site_of
 from modellint.static.guards import own, targets_of
 from modellint.static.merge import merged
 from modellint.static.naming import snake
-from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project import FunctionInfo
 from modellint.static.project.callers import scopes_mentioning
 from modellint.static.project.names import last_name
 from modellint.static.project.trees import walk
@@ -61,9 +61,9 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     yield from findings
     told = {finding.site.row for finding in findings}
     sums = (one for one in loss_sums(context) if not _is_set_by_another(one.total, one.function))
-    kept = (one for one in losses_of_steps(context) if _grows(one.function.cls, one.total, context))
+    kept = (one for one in losses_of_steps(context) if _grows(one.function, one.total, context))
     for one in (*sums, *kept):
-        if one.node.lineno not in told:
+        if one.node.lineno not in told:  # equivalent: else a place is told of twice
             adds = "collects" if isinstance(one.node, ast.Call) else "adds up"
             message = f"`{one.total}` {adds} `{one.loss}` together with its graph, which stays in memory"
             yield Finding(site_of(context.module, one.node), {}, Confidence.LIKELY, message=message)
@@ -109,14 +109,13 @@ def _loops_within(event: Event) -> list[Loop]:
 def _grows_for_good(event: Event, context: FileContext) -> bool:
     """Tell whether what the calls of a method add up in begins as a number or a list that nobody empties."""
     assert event.source is not None
-    return event.source.training and _grows(event.function.cls, event.text, context)
+    return event.source.training and _grows(event.function, event.text, context)
 
 
-def _grows(cls: ClassInfo | None, text: str, context: FileContext) -> bool:
-    """Tell whether an attribute of a class begins as a number or a list that nothing in sight empties."""
-    attribute = text.partition(".")[2]
-    if cls is None:
-        return False
+def _grows(method: FunctionInfo, text: str, context: FileContext) -> bool:
+    """Tell whether an attribute of the object begins as a number or a list that nothing in sight empties."""
+    cls, attribute = method.cls, text.partition(".")[2]
+    assert cls is not None
     begun = [value for _, value in context.classes.kept_in(cls, attribute)]
     if len(begun) != 1 or not isinstance(begun[0], (ast.Constant, ast.List)):
         return False

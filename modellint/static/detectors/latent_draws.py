@@ -97,9 +97,9 @@ def _values_in(value: ast.AST) -> Iterator[ast.AST]:
         yield value
         return
     yield value
-    sized = value.args[0] if isinstance(value, ast.Call) and value.args and _is_like(value) else None
+    sized = value.args[:1] if isinstance(value, ast.Call) and _is_like(value) else []
     for child in ast.iter_child_nodes(value):
-        if child is not sized:
+        if child not in sized:
             yield from _values_in(child)
 
 

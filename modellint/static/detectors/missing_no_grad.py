@@ -102,7 +102,7 @@ def _is_readied_below(event: Event, snapshot: Snapshot, place: Place) -> bool:
     """Tell whether what a call leads to by another one, in other files, calls eval(): autograd is its business, too."""
     steps = [step.site for step in event.key.chain]
     _, *below = [step.callee for step in event.key.chain[steps.index(place.site) :]]
-    return in_eval(snapshot) and all(any(holds(f, fact.site) for f in below) for fact in snapshot.modes)
+    return all(any(holds(function, fact.site) for function in below) for fact in snapshot.modes)
 
 
 def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confidence | None:
