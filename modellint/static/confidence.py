@@ -25,7 +25,7 @@ from modellint.static.guards import path_to
 from modellint.static.left_open import sees_to_it_itself, switched_for_training_alone
 from modellint.static.naming import is_test_file
 from modellint.static.project import ClassInfo
-from modellint.static.project.callers import heirs_nearby
+from modellint.static.project.callers import MAX_FILES, heirs_nearby
 from modellint.static.project.facts import parameters
 from modellint.static.project.names import dotted_name
 from modellint.static.purpose import acts_by_name
@@ -247,12 +247,14 @@ def _is_readied_out_of_sight(case: Case) -> bool:
 def _may_differentiate(case: Case) -> bool:
     """Tell whether a model of which nothing is known belongs to a project whose networks differentiate in `forward`.
 
-    They need autograd, as those do whose forces are the gradient of an energy.
+    They need autograd, as those do whose forces are the gradient of an energy. Whoever detaches what
+    they give, and calls no eval(), may know.
     """
-    if any(snapshot.obj.cls is not None for snapshot in case.event.snapshots):
+    known = any(snapshot.obj.cls is not None for snapshot in case.event.snapshots)
+    if known or in_eval(case.snapshot) or "detached" not in case.event.uses:
         return False
     project, mine = case.context.project, case.context.module.path
-    paths = [p for p in project.mentioning("autograd.grad(", mine, "calls") if not is_test_file(p)][:_MAX_FILES]
+    paths = [p for p in project.mentioning("autograd.grad(", mine, "calls") if not is_test_file(p)][:MAX_FILES]
     modules = (project.load(path, mine, "calls") for path in paths)
     return any(
         differentiates(cls, project)
@@ -261,9 +263,6 @@ def _may_differentiate(case: Case) -> bool:
         for cls in module.body.classes.values()
         if case.context.classes.is_module(cls)
     )
-
-
-_MAX_FILES = 12
 
 
 def _is_second_try(case: Case) -> bool:

@@ -25,14 +25,14 @@ _INPUT = re.compile(
     r"^(?!(max|min|mean|sum|pixel|init|initial|default|old|new|ret|return|key|abs|hash|next|prev|last|best|str|int)_)"
     r"[a-z]\w*_(test|valid|val|validation)$"
 )
-_MAX_STEPS = 24
+_MAX_STEPS = 8
 
 
 def runs_over_some(event: Event) -> bool:
     """Tell whether the innermost loop around a forward runs over held-out data, or the model is given some.
 
-    One that counts is a part of the loop around it. Or the held-out part is picked from what it returns for a whole
-    graph. Names say so; `val` and `dev` alone may be a value and a device, `max_val` is one.
+    One that counts is a part of the loop around it, where that does not train. Or the held-out part is picked from
+    what it returns for a whole graph. Names say so; `val` and `dev` alone may be a value and a device, as `max_val` is.
     """
     if event.loops and any(NAME.search(snake(name)) for name in _run_over(event)):
         return True
@@ -46,9 +46,9 @@ def _run_over(event: Event) -> Iterator[str]:
     loop = event.loops[-1]
     yield from loop.over
     for counted, around in pairwise(reversed(event.loops)):
-        if "range" not in counted.over:
+        if "range" not in counted.over or "backward" in around.calls:
             break
-        yield from around.over
+        yield from filter(_APART.search, map(snake, around.over))
     wrapped = [
         (row, _innermost(value))
         for row, value, names in _bindings(event.function)
@@ -57,6 +57,10 @@ def _run_over(event: Event) -> Iterator[str]:
     _, inner = max(wrapped, key=lambda item: item[0], default=(0, None))
     if inner is not None:
         yield inner
+
+
+_APART = re.compile(r"(^|_)(test|val|valid|validation|eval|evaluation|h[oe]ld_?out)(_|$|loader|set|data)")
+"""Names of data for evaluation, and of nothing else: many values and devices are run over, too."""
 
 
 def _innermost(value: ast.expr) -> str | None:
@@ -73,24 +77,16 @@ def _is_such_a_phase(event: Event) -> bool:
 
 
 def is_drawn(event: Event) -> bool:
-    """Tell whether the model is given a batch drawn from held-out data: `images, _ = next(iter(test_loader))`.
-
-    Or a part of such a batch, which an inner loop runs over.
-    """
+    """Tell whether the model is given a batch drawn from held-out data: `images, _ = next(iter(test_loader))`."""
     wanted, row = set(event.inputs), event.site.row
-    everything = list(_bindings(event.function))
     for _ in range(_MAX_STEPS):
-        bound = [(r, value, names) for r, value, names in everything if r < row and names & wanted]
+        bound = [(r, value, names) for r, value, names in _bindings(event.function) if r < row and names & wanted]
         if not bound:
             return False
         row, value, names = max(bound, key=lambda item: item[0])
-        wanted -= names
         if value is None:
-            loop = next((loop for loop in own(event.function, ast.For) if loop.lineno == row), None)
-            if loop is None or not _is_within_another(loop, event):
-                return False  # each turn of a loop gets another: what that runs over was looked at
-            wanted |= names_in(loop.iter) if not _counts(loop) else set()
-            continue
+            return False  # each turn of a loop gets another: what that runs over was looked at
+        wanted -= names
         sources = list(_drawn_from(value))
         if any(NAME.search(snake(name)) for name in sources):
             return True
@@ -99,16 +95,6 @@ def is_drawn(event: Event) -> bool:
             return True
         wanted |= set(sources) or read
     return False
-
-
-def _is_within_another(loop: ast.For, event: Event) -> bool:
-    """Tell whether a loop around a forward is itself in another one."""
-    return any(outer.row == loop.lineno for outer in event.loops[1:])
-
-
-def _counts(loop: ast.For) -> bool:
-    """Tell whether a loop counts: what it binds is no data."""
-    return isinstance(loop.iter, ast.Call) and last_name(loop.iter.func) == "range"
 
 
 _SAMPLE = re.compile(
@@ -157,14 +143,8 @@ def _bindings(function: FunctionInfo) -> Iterator[tuple[int, ast.expr | None, se
             yield node.lineno, value, names
 
 
-_DRAWS = re.compile(r"^(next|get|fetch|sample|draw)_(\w+_)?batch$")
-
-
 def _drawn_from(value: ast.expr) -> Iterator[str]:
-    """Yield the names in what an expression draws the next element of: `next(x)`, `x.next()`, `iter(x)`.
-
-    Or of what draws it, where that says from what: `x.next_test_batch()`.
-    """
+    """Yield the names in what an expression draws the next element of: `next(x)`, `x.next()`, `iter(x)`."""
     for node in walk(value):
         if isinstance(node, ast.Call):
             func = node.func
@@ -172,8 +152,6 @@ def _drawn_from(value: ast.expr) -> Iterator[str]:
                 given = node.args[:1]
             elif isinstance(func, ast.Attribute) and func.attr in ("next", "__next__"):
                 given = [func.value]
-            elif isinstance(func, ast.Attribute) and _DRAWS.match(func.attr):
-                given = [func]
             else:
                 continue
             for inner in (n for item in given for n in walk(item) if isinstance(n, (ast.Name, ast.Attribute))):

@@ -14,7 +14,7 @@ INFERENCE_NAME = re.compile(
     r"recogni[sz]e\w*|generat\w*|sampl\w*|scor\w*|label\w*|answer\w*|transcri\w*|translat\w*|synthesi[sz]e\w*|"
     r"embed\w*|encode\w*|extract\w*|visuali[sz]e\w*|bench\w*|speed\w*|decode\w*|submit\w*|process_image|caption\w*|"
     r"summari[sz]e\w*|segment\w*|rank\w*|search\w*|retriev\w*|chat|reply|respond\w*|inpaint\w*|denoise\w*|enhance\w*|"
-    r"imput\w*|separate|accurac\w*)(_|$)"
+    r"imput\w*|separate|accurac(y|ies)$)(_|$)"
 )
 TRAINING_NAME = re.compile(
     r"(^|_)(train\w*|fit|learn\w*|optimi[sz]e\w*|update\w*|loss\w*|pretrain\w*|finetune\w*)(_|$)"

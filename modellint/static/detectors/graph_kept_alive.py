@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
-from modellint.static.detectors.loss_sums import loss_sums, losses_of_steps
+from modellint.static.detectors.loss_sums import frees_graphs, loss_sums, losses_of_steps
 from modellint.static.family import runs_without_gradients
 from modellint.static.flow.data import AVERAGED, COLLECTED, METERED
 from modellint.static.flow.events import ACCUMULATE, Event, Loop
@@ -42,7 +42,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 continue
             if collected and (not source.training or _is_another_entry(event)):
                 continue
-            if collected and "passed" in event.uses and not _frees_graphs(event):
+            if collected and "passed" in event.uses and not frees_graphs(event.function):
                 continue
             if event.key.detail == METERED and not _is_given_a_loss(event):
                 continue
@@ -187,13 +187,6 @@ def _trains_here(event: Event) -> bool:
     """Tell whether the function that adds up also computes the gradients: what it hands back is a report."""
     return any(_BACKWARD.search(name) for name in event.function.callees)
 
-
-def _frees_graphs(event: Event) -> bool:
-    """Tell whether what is collected was differentiated once and for all: nobody can do it again."""
-    return not any(k.arg in _RETAINS for call in event.function.calls_of("backward") for k in call.keywords)
-
-
-_RETAINS = frozenset({"retain_graph", "create_graph"})
 
 _BACKWARD = re.compile(r"backward|step|optimi[sz]e|update|minimi[sz]e|train")
 

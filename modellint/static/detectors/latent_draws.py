@@ -80,9 +80,11 @@ def _follows_input(forward: FunctionInfo, chance: ast.expr) -> bool:
         return False
     computed = {argument.arg for argument, _ in parameters(forward)} - {forward.self_name}
     for statement in own(forward, ast.Assign, ast.AugAssign):
-        if not computed.isdisjoint(read_in(statement.value)):
-            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-            computed.update(map(ast.unparse, targets))
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        places = [item for target in targets for item in (target.elts if isinstance(target, ast.Tuple) else [target])]
+        read = read_in(statement.value).union(*(read_in(p.slice) for p in places if isinstance(p, ast.Subscript)))
+        if not computed.isdisjoint(read):
+            computed.update(ast.unparse(p.value if isinstance(p, ast.Subscript) else p) for p in places)
     return not computed.isdisjoint(read_in(chance))
 
 

@@ -1,21 +1,22 @@
-"""Losses that are differentiated and added up or collected: each has a graph, whatever the model is it came of."""
+"""Losses that are differentiated and added up, or kept by a step: each has a graph, whatever model it came of."""
 
 from __future__ import annotations
 
 import ast
-import math
+import re
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from modellint.static.context import FileContext
-from modellint.static.family import under_switch
+from modellint.static.family import runs_without_gradients, under_switch
 from modellint.static.flow.relevance import hook_of
 from modellint.static.flow.values import TRAIN
 from modellint.static.flow.vocabulary import OTHER_FRAMEWORKS
-from modellint.static.guards import own, path_to, targets_of
+from modellint.static.guards import conditions, own, path_to, targets_of
 from modellint.static.naming import is_test_file
 from modellint.static.project import FunctionInfo
-from modellint.static.project.names import names_in
+from modellint.static.project.names import last_name, names_in
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
@@ -37,9 +38,11 @@ def loss_sums(context: FileContext) -> Iterator[LossSum]:
         return
     for function in (module.body, *module.functions):
         for node in own(function, ast.AugAssign):
-            loop = next((n for n in reversed(path_to(function, node)) if isinstance(n, _LOOPS)), None)
-            loss = _differentiated_part(node, loop, function, context) if loop is not None else None
-            if loss is None or under_switch(function, node) or _is_wanted(node.target, loop, function):
+            loop = next((outer for outer in reversed(path_to(function, node)) if isinstance(outer, _LOOPS)), None)
+            if loop is None:
+                continue
+            loss = _differentiated_part(node, loop, function, context)
+            if loss is None or _is_without_graph(function, node, context) or _is_wanted(node.target, loop, function):
                 continue
             yield LossSum(function, node, ast.unparse(node.target), loss)
 
@@ -51,15 +54,32 @@ def losses_of_steps(context: FileContext) -> Iterator[LossSum]:
         losses = _returned_as_losses(function) if hook is not None and hook.mode == TRAIN else frozenset()
         for node in own(function, ast.AugAssign):
             if isinstance(node.value, ast.Name) and node.value.id in losses:
-                yield LossSum(function, node, ast.unparse(node.target), node.value.id)
+                if not _is_without_graph(function, node, context):
+                    yield LossSum(function, node, ast.unparse(node.target), node.value.id)
         for call in function.calls_of("append"):
             for given in call.args:
                 if isinstance(call.func, ast.Attribute) and isinstance(given, ast.Name) and given.id in losses:
                     yield LossSum(function, call, ast.unparse(call.func.value), given.id)
 
 
+def frees_graphs(function: FunctionInfo) -> bool:
+    """Tell whether what a function differentiates was differentiated once and for all: nobody can do it again."""
+    return not any(k.arg in _RETAINS for call in function.calls_of("backward") for k in call.keywords)
+
+
+_RETAINS = frozenset({"retain_graph", "create_graph"})
+
+
+def _is_without_graph(function: FunctionInfo, node: ast.AST, context: FileContext) -> bool:
+    """Tell whether a sum is made where autograd is off: no graph hangs on it then."""
+    return under_switch(function, node) or runs_without_gradients(function, context.project)
+
+
 def _returned_as_losses(function: FunctionInfo) -> frozenset[str]:
-    """Return the variables that a step returns as its loss, each bound once: `return loss`, `return {"loss": loss}`."""
+    """Return the variables that a step returns as its loss, each bound once: `return loss`, `return {"loss": loss}`.
+
+    Not what the step of the base class gave: that has been differentiated, and may be cut off.
+    """
     found = set()
     for node in own(function, ast.Return):
         values = [node.value]
@@ -67,12 +87,84 @@ def _returned_as_losses(function: FunctionInfo) -> frozenset[str]:
             pairs = zip(node.value.keys, node.value.values, strict=True)
             values = [value for key, value in pairs if isinstance(key, ast.Constant) and key.value == "loss"]
         found |= {value.id for value in values if isinstance(value, ast.Name)}
-    stored = [node.id for node in own(function, ast.Name) if isinstance(node.ctx, ast.Store)]
-    return frozenset(name for name in found if stored.count(name) == 1)
+    read = _reading(function)
+    return frozenset(
+        name for name in found if len(read.made[name]) == 1 and not _is_inherited(read.made[name][0].value)
+    )
+
+
+def _is_inherited(value: ast.expr) -> bool:
+    return any(isinstance(node, ast.Name) and node.id == "super" for node in ast.walk(value))
+
+
+class _Bound(NamedTuple):
+    """A statement that binds a variable: where, to what, or to which of several that are returned."""
+
+    row: int
+    value: ast.expr
+    place: int | None
+
+
+class _Reading(NamedTuple):
+    """What a function binds, differentiates and cuts off in place, by the names of the variables."""
+
+    made: dict[str, list[_Bound]]
+    differentiated: dict[str, list[ast.Call]]
+    cut: frozenset[str]
+
+
+def _reading(function: FunctionInfo) -> _Reading:
+    known: _Reading | None = function.memo.get(_reading)
+    if known is None:  # equivalent: spares a second reading
+        made, differentiated = defaultdict[str, list[_Bound]](list), defaultdict[str, list[ast.Call]](list)
+        for node in own(function, ast.Assign, ast.AnnAssign):
+            for target in targets_of(node) if node.value is not None else ():
+                items = target.elts if isinstance(target, ast.Tuple) else []
+                for name in names_in(target):
+                    place = next(
+                        (i for i, item in enumerate(items) if isinstance(item, ast.Name) and item.id == name), None
+                    )
+                    made[name].append(_Bound(node.lineno, node.value, place))
+        for call in function.calls_of("backward"):
+            for name in _subjects(call):
+                differentiated[name].append(call)
+        cut = (call.func.value for call in function.calls_of("detach_") if isinstance(call.func, ast.Attribute))
+        known = _Reading(made, differentiated, frozenset(map(ast.unparse, cut)))
+        function.memo[_reading] = known
+    return known
+
+
+def _subjects(call: ast.Call) -> Iterator[str]:
+    """Yield the variables that a call computes gradients of.
+
+    `loss.backward()`, `(loss / 4).backward()`, `scaler.scale(loss).backward()`, `accelerator.backward(loss)`.
+    """
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else call
+    if _ENGINE.search(last_name(owner) or ""):
+        given = call.args[:1]
+    elif isinstance(owner, ast.Call):
+        given = owner.args[:1]
+    else:
+        given = [owner]
+    for value in given:
+        yield from (term.id for term in _terms(value) if isinstance(term, ast.Name))
+
+
+_ENGINE = re.compile(r"accelerator|engine|fabric|scaler$|strateg|manager|autograd|optim|amp$", re.I)
+"""What is given a loss to differentiate, by its name; `net.backward(x)` of a network by hand is something else."""
+
+
+def _terms(value: ast.expr) -> Iterator[ast.expr]:
+    """Yield what a sum or product is made of."""
+    if isinstance(value, ast.BinOp):
+        yield from _terms(value.left)
+        yield from _terms(value.right)
+    else:
+        yield value
 
 
 def _differentiated_part(
-    node: ast.AugAssign, loop: ast.AST | None, function: FunctionInfo, context: FileContext
+    node: ast.AugAssign, loop: ast.AST, function: FunctionInfo, context: FileContext
 ) -> str | None:
     """Return the term of what is added that still has the graph which a gradient was computed through."""
     for term in _terms(node.value):
@@ -84,52 +176,17 @@ def _differentiated_part(
     return None
 
 
-def _terms(value: ast.expr) -> Iterator[ast.expr]:
-    """Yield the names and calls that a sum or product is made of."""
-    if isinstance(value, ast.BinOp):
-        yield from _terms(value.left)
-        yield from _terms(value.right)
-    else:
-        yield value
-
-
-def _has_graph(
-    name: str, node: ast.AugAssign, loop: ast.AST | None, function: FunctionInfo, context: FileContext
-) -> bool:
+def _has_graph(name: str, node: ast.AugAssign, loop: ast.AST, function: FunctionInfo, context: FileContext) -> bool:
     """Tell whether the variable that is added holds, right there, what the turn of the loop differentiates."""
-    bound = [one for one in own(function, ast.Assign) if any(name in names_in(t) for t in targets_of(one))]
-    made = max((one for one in bound if one.lineno < node.lineno), key=lambda one: one.lineno, default=None)
-    if made is None:
+    read = _reading(function)
+    made = max((one for one in read.made[name] if one.row < node.lineno), key=lambda one: one.row, default=None)
+    if made is None or name in read.cut:
         return False
-    for row in _differentiated(function, loop).get(name, ()):
-        first, last = sorted((row, node.lineno))
-        if not any(first < one.lineno < last for one in bound):
+    for call in read.differentiated[name]:
+        first, last = sorted((call.lineno, node.lineno))
+        if loop in path_to(function, call) and not any(first < one.row < last for one in read.made[name]):
             return True
-    path = _place_in(made.targets[0], name)
-    return isinstance(made.value, ast.Call) and _hands_back_a_loss(made.value, path, function, context)
-
-
-def _place_in(target: ast.expr, name: str) -> int | None:
-    """Return which of several targets a variable is, None where it is the only one."""
-    items = target.elts if isinstance(target, ast.Tuple) else []
-    return next((i for i, item in enumerate(items) if isinstance(item, ast.Name) and item.id == name), None)
-
-
-def _differentiated(function: FunctionInfo, loop: ast.AST | None = None) -> dict[str, list[int]]:
-    """Return the variables of which gradients are computed, in a loop or anywhere, each with the rows that do it.
-
-    `loss.backward()`, `scaler.scale(loss).backward()`, `accelerator.backward(loss)`.
-    """
-    found: dict[str, list[int]] = {}
-    for call in function.calls_of("backward"):
-        if loop is not None and loop not in path_to(function, call):
-            continue
-        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
-        scaled = owner.args[:1] if isinstance(owner, ast.Call) else []
-        for value in (owner, *scaled, *call.args[:1]):
-            if isinstance(value, ast.Name):
-                found.setdefault(value.id, []).append(call.lineno)
-    return found
+    return isinstance(made.value, ast.Call) and _hands_back_a_loss(made.value, made.place, function, context)
 
 
 def _hands_back_a_loss(call: ast.Call, place: int | None, function: FunctionInfo, context: FileContext) -> bool:
@@ -137,11 +194,10 @@ def _hands_back_a_loss(call: ast.Call, place: int | None, function: FunctionInfo
     callee = _callee(call, function, context)
     if callee is None:
         return False
-    losses = _differentiated(callee)
     given = [node.value for node in own(callee, ast.Return)]
     if place is not None:
         given = [dict(enumerate(v.elts)).get(place) if isinstance(v, ast.Tuple) else None for v in given]
-    return bool(given) and all(isinstance(v, ast.Name) and _is_one_of(v.id, losses, callee) for v in given)
+    return bool(given) and all(isinstance(value, ast.Name) and _is_a_loss_of(value.id, callee) for value in given)
 
 
 def _callee(call: ast.Call, function: FunctionInfo, context: FileContext) -> FunctionInfo | None:
@@ -152,15 +208,15 @@ def _callee(call: ast.Call, function: FunctionInfo, context: FileContext) -> Fun
     return symbol.target if symbol is not None and isinstance(symbol.target, FunctionInfo) else None
 
 
-def _is_one_of(name: str, losses: dict[str, list[int]], callee: FunctionInfo) -> bool:
-    """Tell whether a function differentiates a variable, and gives it no other value from then on."""
-    last = max(losses.get(name, [math.inf]))
-    stored = (node.lineno for node in own(callee, ast.Name) if isinstance(node.ctx, ast.Store) and node.id == name)
-    return all(row < last for row in stored) and name in losses
+def _is_a_loss_of(name: str, callee: FunctionInfo) -> bool:
+    """Tell whether a function differentiates a variable whenever it runs, and gives it no other value from then on."""
+    read = _reading(callee)
+    rows = [call.lineno for call in read.differentiated[name] if not any(conditions(callee, call))]
+    return bool(rows) and name not in read.cut and all(one.row < max(rows) for one in read.made[name])
 
 
-def _is_wanted(total: ast.expr, loop: ast.AST | None, function: FunctionInfo) -> bool:
-    """Tell whether a gradient is computed of a sum, or it begins anew in each turn, or leaves the graph there."""
+def _is_wanted(total: ast.expr, loop: ast.AST, function: FunctionInfo) -> bool:
+    """Tell whether a gradient is computed of a sum, or may be, or the sum begins anew or is cut off in each turn."""
     text = ast.unparse(total)
     while isinstance(total, ast.Subscript):
         total = total.value
@@ -168,7 +224,7 @@ def _is_wanted(total: ast.expr, loop: ast.AST | None, function: FunctionInfo) ->
     for call in function.calls_of("backward", "grad"):
         if any(isinstance(part, ast.expr) and ast.unparse(part) == owner for part in ast.walk(call)):
             return True
-    if any(call.keywords for call in function.calls_of("backward")):
-        return True  # `retain_graph=True`: graphs are kept on purpose
+    if not frees_graphs(function) or text in _reading(function).cut:
+        return True
     anew = (t for n in own(function, ast.Assign) if loop in path_to(function, n) for t in targets_of(n))
     return any(ast.unparse(target) in (text, owner) for target in anew)

@@ -35,6 +35,7 @@ from modellint.static.looked_at import is_compared
 from modellint.static.merge import merged
 from modellint.static.naming import speaks_of_inference
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo
+from modellint.static.project.callers import MAX_FILES, scopes_mentioning
 from modellint.static.project.facts import parameters
 from modellint.static.project.names import last_name
 from modellint.static.purpose import (
@@ -62,7 +63,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
     good: list[Event] = []
     for event in place.events:
         wrong = [s for s in event.snapshots if records(s)]
-        if wrong and place.outside and all(_is_readied_below(event, s, place) for s in wrong):
+        if wrong and place.outside and all(_is_readied_below(event, s, place, context) for s in wrong):
             continue
         if wrong and _confidence(event, wrong[0], context) is not None:
             bad.append((event, wrong[0]))
@@ -98,11 +99,21 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
         yield (scope, cell, "autograd"), _finding(event, snapshot, site, confidence, context)
 
 
-def _is_readied_below(event: Event, snapshot: Snapshot, place: Place) -> bool:
-    """Tell whether what a call leads to by another one, in other files, calls eval(): autograd is its business, too."""
+def _is_readied_below(event: Event, snapshot: Snapshot, place: Place, context: FileContext) -> bool:
+    """Tell whether what a call leads to by another one, in other files, calls eval(): autograd is its business, too.
+
+    Unless others switch autograd off for it: then who does not is wrong.
+    """
     steps = [step.site for step in event.key.chain]
-    _, *below = [step.callee for step in event.key.chain[steps.index(place.site) :]]
-    return all(any(holds(function, fact.site) for function in below) for fact in snapshot.modes)
+    called, *below = [step.callee for step in event.key.chain[steps.index(place.site) :]]
+    if not all(any(holds(function, fact.site) for function in below) for fact in snapshot.modes):
+        return False
+    return not any(
+        under_switch(scope, call)
+        for function in (called, *below)
+        for scope in scopes_mentioning(context.project, f"{function.name}(", context.module.path, MAX_FILES)
+        for call in scope.calls_of(function.name)
+    )
 
 
 def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confidence | None:
@@ -171,8 +182,6 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
             return Confidence.LIKELY
     if named and "detached" in event.uses and snapshot.grad.state == ON:
         return Confidence.LIKELY  # whoever detaches what an evaluation gives has got a graph, whatever the mode
-    if named and predicts and cut_off and event.model_trained and not event.root_trains:
-        return Confidence.LIKELY
     if _is_cut_off(event, snapshot) and (predicts or _trains_nothing(event.root.module)):
         return Confidence.LIKELY
     if predicts and cut_off and (_is_seen_whole(event, snapshot) or _is_shown_amid_training(event)):
@@ -248,18 +257,20 @@ def _is_read_by_a_hook(event: Event) -> bool:
     function = event.function
     if not any("register_forward_hook" in scope.callees for scope in (function, *function.nested)):
         return False
+    if any(_DIFFERENTIATES.search(name) for name in function.callees):
+        return False
     return _returns_numbers(function) or any(_cuts_what_it_is_given(inner) for inner in function.nested)
 
 
 def _returns_numbers(function: FunctionInfo) -> bool:
-    """Tell whether all that a function returns was made a number of: `total = total.item(); return total`."""
+    """Tell whether all that a function returns was made a number of a tensor: `total = total.item(); return total`."""
     values = [node.value for node in own(function, ast.Return)]
     parts = [part for value in values for part in (value.elts if isinstance(value, ast.Tuple) else [value])]
     made = [values_of(function, part.id)[-1:] if isinstance(part, ast.Name) else [] for part in parts]
-    return bool(made) and all(found and last_name(found[0]) in _NUMBERS for found in made)
+    return bool(made) and all(found and last_name(found[0]) == "item" for found in made)
 
 
-_NUMBERS = frozenset({"item", "int", "float"})
+_DIFFERENTIATES = re.compile(r"grad(?!s?_?norm)|backward|jacobian|hessian", re.I)
 
 
 def _cuts_what_it_is_given(hook: FunctionInfo) -> bool:

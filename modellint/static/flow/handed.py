@@ -61,16 +61,21 @@ def run_callbacks(machine: Machine, name: str, args: Args, node: ast.Call, state
 
 def _begins_a_thread(machine: Machine, name: str, node: ast.Call) -> bool:
     """Tell whether a call has its function run by another thread (a process that is forked inherits what is set)."""
+    if name in _IN_A_THREAD and name != "run_in_executor":
+        return True
+    pool = node.func.value if isinstance(node.func, ast.Attribute) else None
     if name == "run_in_executor" and node.args:
-        pool: ast.expr | None = node.args[0]
+        pool = node.args[0]
         if isinstance(pool, ast.Constant):
             return True  # None: asyncio's own pool of threads
-    elif name in _IN_A_THREAD:
-        return True
-    else:
-        pool = node.func.value if isinstance(node.func, ast.Attribute) else None
-    made = _makers_of(machine, pool) if pool is not None else ()
-    return any(isinstance(value, ast.Call) and last_name(value.func) in _THREAD_POOLS for value in made)
+    return any(_is_a_pool(value) for value in _makers_of(machine, pool)) if pool is not None else False
+
+
+def _is_a_pool(value: ast.expr) -> bool:
+    """Tell whether a pool of threads is made that nothing readies: an `initializer` may switch autograd off in each."""
+    if not isinstance(value, ast.Call) or last_name(value.func) not in _THREAD_POOLS:
+        return False
+    return not any(keyword.arg == "initializer" for keyword in value.keywords)
 
 
 def _makers_of(machine: Machine, pool: ast.expr) -> list[ast.expr]:

@@ -21,10 +21,11 @@ from modellint.static.flow.values import (
     perhaps_cut_off,
 )
 from modellint.static.flow.vocabulary import KEEPS, KEEPS_GRAPH
-from modellint.static.guards import own
+from modellint.static.guards import assignments, own
 from modellint.static.naming import MOVES
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import parameters
+from modellint.static.project.names import last_name
 
 if TYPE_CHECKING:
     from modellint.static.flow.machine import Machine
@@ -156,40 +157,55 @@ def gives_numbers(function: FunctionInfo) -> bool:
 def only_computes(machine: Machine, function: FunctionInfo) -> bool:
     """Tell whether a function that is not run hands what it is given to nobody out of sight, and keeps nothing.
 
-    What it hands to torch and numpy comes back in its result; a method it calls may be of a tensor.
+    What it hands to torch and numpy, and to the methods of tensors, comes back in its result.
     """
     known: bool | None = function.memo.get(only_computes)
     if known is None:
-        known = function.memo[only_computes] = _only_computes(machine, function, 0)
+        function.memo[only_computes] = False  # what calls itself is left alone
+        known = function.memo[only_computes] = _keeps_nothing(function) and all(
+            _is_computed_by(machine, function, call) for call in function.calls
+        )
     return known
 
 
-def _only_computes(machine: Machine, function: FunctionInfo, depth: int) -> bool:
-    if not _keeps_nothing(function) or depth > _MAX_HELPERS or "grad" in function.callees:
-        return False
-    for call in function.calls:
-        symbol = machine.project.resolve_in(function, call.func)
-        target = symbol.target if symbol is not None else None
-        if isinstance(target, FunctionInfo):
-            if not _only_computes(machine, target, depth + 1):
-                return False
-            continue
-        if symbol is None:
-            if isinstance(call.func, ast.Name) and not hasattr(builtins, call.func.id):
-                return False
-        elif target is not None or symbol.dotted.split(".")[0] not in _COMPUTES:
-            return False
-    return True
+def _is_computed_by(machine: Machine, function: FunctionInfo, call: ast.Call) -> bool:
+    symbol = machine.project.resolve_in(function, call.func)
+    if symbol is None:
+        func = call.func
+        return (
+            func.attr in _KEEP_NOTHING if isinstance(func, ast.Attribute) else hasattr(builtins, last_name(func) or "")
+        )
+    if isinstance(symbol.target, FunctionInfo):
+        return only_computes(machine, symbol.target)
+    return symbol.target is None and symbol.dotted.split(".")[0] in _COMPUTES
 
 
 def _keeps_nothing(function: FunctionInfo) -> bool:
     """Tell whether a function puts nothing into containers and attributes, and no graph into what it is named for."""
-    if not KEEPS.isdisjoint(function.callees) or KEEPS_GRAPH.search(function.name):
+    if not KEEPS.isdisjoint(function.callees) or KEEPS_GRAPH.search(function.name) or "grad" in function.callees:
         return False
-    return not any(isinstance(node.ctx, ast.Store) for node in own(function, ast.Attribute))
+    if own(function, ast.Global, ast.Nonlocal):
+        return False
+    made = {name for name, _ in assignments(function)}
+    stored = (node for node in own(function, ast.Attribute, ast.Subscript) if isinstance(node.ctx, ast.Store))
+    return all(_holder(node) in made for node in stored)
 
 
-_MAX_HELPERS = 3
+def _holder(place: ast.expr) -> str | None:
+    """Return the variable that holds what is stored by an index: `scores` of `scores[i][j]`."""
+    while isinstance(place, ast.Subscript):
+        place = place.value
+    return place.id if isinstance(place, ast.Name) else None
+
+
+_KEEP_NOTHING = frozenset(
+    "abs all any argmax argmin argsort bool clamp clone contiguous copy count cpu cuda detach dim double eq exp "
+    "expand flatten float format gather ge get gt half index index_select int item items join keys le log "
+    "log_softmax logical_and long lt masked_fill matmul max mean median min mul ne new_ones new_zeros norm numel "
+    "numpy permute pow remove repeat reshape round scatter sigmoid size softmax sort split sqrt squeeze std strip "
+    "sub sum t tanh to tolist topk transpose type unique unsqueeze values view view_as where".split()
+)
+"""Methods by which tensors compute, and by which containers give: nobody keeps what these are given."""
 _COMPUTES = frozenset({"torch", "numpy", "math", "einops"})
 _NUMBERS = frozenset({"item", "tolist", "numpy"})
 _DECIDES = frozenset("argmax topk detach item tolist numpy eq".split())

@@ -44,9 +44,7 @@ _PARAMETER = re.compile(r"^(data|weight|bias)$|_(weight|bias)$")
 WRITES = frozenset("copy_ set_ set_data lerp_ swap_tensors add_ sub_ addcmul_ addcdiv_".split())
 """Methods of a tensor that give it other values than an initialisation does; a mere factor (`mul_`) is part of one."""
 
-_SAYS = re.compile(
-    r"(^|_)(sizes?|dims?|shape|config|cfg|stride|width|height|channels|features|names?|mean|std|dtype|device)$"
-)
+_SAYS = re.compile(r"(^|_)(sizes?|dims?|shape|config|cfg|stride|width|height|channels|names?|dtype|device)$|_features$")
 """Names of what a model says of itself: whoever reads `model.visual.image_size` gets none of its weights."""
 
 _PURE = frozenset({RANDOM})

@@ -20,7 +20,8 @@ from modellint.static.origins.truth import outcome
 from modellint.static.origins.values import ELEMENT, EVERYWHERE, Activation, Origin, Step
 from modellint.static.origins.variables import of_name
 from modellint.static.project import ClassInfo, FunctionInfo, Project
-from modellint.static.project.names import last_name
+from modellint.static.project.facts import parameters
+from modellint.static.project.names import dotted_name, last_name
 
 T = TypeVar("T")
 
@@ -209,7 +210,8 @@ class Resolver:
         """Return the project class that a call constructs."""
         if not isinstance(origin.node, ast.Call) or origin.path:
             return None
-        return self._named_class(origin.scope, origin.node.func)
+        symbol = self.project.resolve_in(origin.scope, origin.node.func)
+        return symbol.target if symbol is not None and isinstance(symbol.target, ClassInfo) else None
 
     def instance(self, cls: ClassInfo, receiver: Origin | None) -> Activation:
         """Return the activation of the constructor of `cls` in the call `receiver`."""
@@ -268,23 +270,26 @@ class Resolver:
 
     def activation(self, view: CallView, function: FunctionInfo, receiver: Origin | None = None) -> Activation:
         """Return the activation of `function` in the call `view`."""
-        unbound = function.cls is None or function.is_static or self._asks_class(view, function)
+        by_class = not function.is_classmethod and self._asked_class(view.origin.scope, view.node.func) is not None
+        unbound = function.cls is None or function.is_static or by_class
         caller = view.origin.activation
         outer = caller if function.parent is view.origin.scope else None
         depth = 0 if view.opaque else 1
         bound = view.bound_to(function, 0 if unbound else 1)
         return Activation((id(view.node), *caller.key), bound, receiver, outer, depth, view.origin)
 
-    def _asks_class(self, view: CallView, function: FunctionInfo) -> bool:
-        """Tell whether a call names the class of the method: `Trainer.validate(model, loader)` gives all arguments."""
-        func = view.node.func
-        if function.is_classmethod or not isinstance(func, ast.Attribute):
-            return False
-        return self._named_class(view.origin.scope, func.value) is not None
-
-    def _named_class(self, scope: FunctionInfo, owner: ast.expr) -> ClassInfo | None:
-        """Return the project class that `owner` is the name of."""
-        symbol = self.project.resolve_in(scope, owner)
+    def _asked_class(self, scope: FunctionInfo, func: ast.expr) -> ClassInfo | None:
+        """Return the project class whose method is called by its name: `Trainer.validate(model, loader)`."""
+        dotted = dotted_name(func.value) if isinstance(func, ast.Attribute) else None
+        if dotted is None:
+            return None
+        first = dotted.partition(".")[0]
+        around: FunctionInfo | None = scope
+        while around is not None:
+            if first in around.stores or any(argument.arg == first for argument, _ in parameters(around)):
+                return None  # a variable hides the class, an instance perhaps
+            around = around.parent
+        symbol = self.project.resolve_in(scope, dotted)
         return symbol.target if symbol is not None and isinstance(symbol.target, ClassInfo) else None
 
     def methods(self, origin: Origin, func: ast.Attribute) -> list[tuple[FunctionInfo, Origin | None]]:
@@ -295,10 +300,10 @@ class Resolver:
             return [(method, origin.activation.receiver)] if method is not None else []
         if self.project.resolve_in(origin.scope, func) is not None:
             return []
-        named = self._named_class(origin.scope, func.value)
-        if named is not None:
-            method = self.project.method(named, func.attr)
-            return [(method, None)] if method is not None else []
+        asked = self._asked_class(origin.scope, func)
+        if asked is not None:
+            method = self.project.method(asked, func.attr)
+            return [(method, None)] if method is not None and not _is_given_self(origin) else []
         found: list[tuple[FunctionInfo, Origin | None]] = []
         for owner in self.origins(origin.at(func.value)):
             cls = self.constructed(owner)
@@ -399,3 +404,9 @@ class Resolver:
         if known is None:
             return ELEMENT
         return known[0] if isinstance(known[0], int) else repr(known[0])
+
+
+def _is_given_self(origin: Origin) -> bool:
+    """Tell whether a call hands its own object on: `Base.build(self, data)` is asked of the heir as it is made."""
+    first = origin.node.args[0] if isinstance(origin.node, ast.Call) and origin.node.args else None
+    return isinstance(first, ast.Name) and first.id == origin.scope.self_name
