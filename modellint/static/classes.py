@@ -29,7 +29,7 @@ from modellint.static.naming import PREPARES_DATA
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo, Project
 from modellint.static.project.facts import argument_given, is_plain, parameters
-from modellint.static.project.names import dotted_name, last_name, names_in
+from modellint.static.project.names import dotted_name, holder, last_name, names_in
 
 WITHOUT_LAYERS = frozenset({"object", "abc.ABC", "typing.Generic", "typing.Protocol", "typing_extensions.Protocol"})
 _OF_PYTHON = frozenset(dir(builtins)) | sys.stdlib_module_names
@@ -204,9 +204,7 @@ class Classes:
             return
         members = _members(method, me)
         for call in method.calls:
-            func = call.func
-            while isinstance(func, ast.Subscript):  # `self.layers[0](x)`, `self.stacks[0][1](x)`
-                func = func.value
+            func = holder(call.func)  # `self.layers[0](x)`, `self.stacks[0][1](x)`
             if isinstance(func, ast.Name) and (func.id == me or (func.id in members and call.args)):
                 yield ""
             if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == me:

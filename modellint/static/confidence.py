@@ -23,9 +23,8 @@ from modellint.static.flow.libraries import SAVED_WHOLE
 from modellint.static.flow.values import ENTRY, JUST_BUILT, LOADED, TRAIN, UNKNOWN_MODES, Obj, Site, kinds
 from modellint.static.guards import path_to
 from modellint.static.left_open import sees_to_it_itself, switched_for_training_alone
-from modellint.static.naming import is_test_file
 from modellint.static.project import ClassInfo
-from modellint.static.project.callers import MAX_FILES, heirs_nearby
+from modellint.static.project.callers import MAX_FILES, heirs_nearby, scopes_mentioning
 from modellint.static.project.facts import parameters
 from modellint.static.project.names import dotted_name
 from modellint.static.purpose import acts_by_name
@@ -253,14 +252,12 @@ def _may_differentiate(case: Case) -> bool:
     known = any(snapshot.obj.cls is not None for snapshot in case.event.snapshots)
     if known or in_eval(case.snapshot) or "detached" not in case.event.uses:
         return False
-    project, mine = case.context.project, case.context.module.path
-    paths = [p for p in project.mentioning("autograd.grad(", mine, "calls") if not is_test_file(p)][:MAX_FILES]
-    modules = (project.load(path, mine, "calls") for path in paths)
+    project = case.context.project
     return any(
         differentiates(cls, project)
-        for module in modules
-        if module is not None
-        for cls in module.body.classes.values()
+        for scope in scopes_mentioning(project, "autograd.grad(", case.context.module.path, MAX_FILES)
+        if scope.is_body
+        for cls in scope.classes.values()
         if case.context.classes.is_module(cls)
     )
 

@@ -17,11 +17,9 @@ from modellint.static.left_open import is_held_by_something
 from modellint.static.looked_at import reads_graphs
 from modellint.static.naming import is_test_file
 from modellint.static.project import ClassInfo, FunctionInfo, Project
-from modellint.static.project.callers import files_calling, scopes_mentioning
+from modellint.static.project.callers import MAX_FILES, files_calling, scopes_mentioning
 from modellint.static.project.facts import is_left_open
 from modellint.static.project.names import last_name
-
-MAX_FILES = 12
 
 
 def left_to_others(event: Event, context: FileContext) -> bool:

@@ -15,8 +15,9 @@ from modellint.static.flow.values import TRAIN
 from modellint.static.flow.vocabulary import OTHER_FRAMEWORKS
 from modellint.static.guards import conditions, own, path_to, targets_of
 from modellint.static.naming import is_test_file
+from modellint.static.narrowing import attribute_of
 from modellint.static.project import FunctionInfo
-from modellint.static.project.names import last_name, names_in
+from modellint.static.project.names import holder, last_name, names_in
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
@@ -201,10 +202,10 @@ def _hands_back_a_loss(call: ast.Call, place: int | None, function: FunctionInfo
 
 
 def _callee(call: ast.Call, function: FunctionInfo, context: FileContext) -> FunctionInfo | None:
-    func = call.func
-    if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == function.self_name:
-        return context.project.method(function.cls, func.attr) if function.cls is not None else None
-    symbol = context.project.resolve_in(function, func)
+    own_method = attribute_of(call.func, function.self_name or "")
+    if own_method is not None:
+        return context.project.method(function.cls, own_method) if function.cls is not None else None
+    symbol = context.project.resolve_in(function, call.func)
     return symbol.target if symbol is not None and isinstance(symbol.target, FunctionInfo) else None
 
 
@@ -217,10 +218,7 @@ def _is_a_loss_of(name: str, callee: FunctionInfo) -> bool:
 
 def _is_wanted(total: ast.expr, loop: ast.AST, function: FunctionInfo) -> bool:
     """Tell whether a gradient is computed of a sum, or may be, or the sum begins anew or is cut off in each turn."""
-    text = ast.unparse(total)
-    while isinstance(total, ast.Subscript):
-        total = total.value
-    owner = ast.unparse(total)
+    text, owner = ast.unparse(total), ast.unparse(holder(total))
     for call in function.calls_of("backward", "grad"):
         if any(isinstance(part, ast.expr) and ast.unparse(part) == owner for part in ast.walk(call)):
             return True

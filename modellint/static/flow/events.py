@@ -25,7 +25,7 @@ from modellint.static.flow.values import (
     results,
 )
 from modellint.static.project import FunctionInfo
-from modellint.static.project.names import last_name
+from modellint.static.project.names import holder, last_name
 from modellint.static.project.trees import walk
 
 FORWARD, EXPORT, ACCUMULATE, EVAL_AGAIN = "forward", "export", "accumulate", "eval-again"
@@ -394,8 +394,7 @@ class Recorder:
 
         What has left the graph is of no consequence there.
         """
-        while isinstance(place, ast.Subscript):  # `self.losses[-1].append(loss)`
-            place = place.value
+        place = holder(place)  # `self.losses[-1].append(loss)`
         if isinstance(place, ast.Attribute) and not is_cut(taint):
             self.effects += bool(taint)
             for number in perhaps_live(taint):

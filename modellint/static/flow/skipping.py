@@ -25,7 +25,7 @@ from modellint.static.guards import assignments, own
 from modellint.static.naming import MOVES
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import parameters
-from modellint.static.project.names import last_name
+from modellint.static.project.names import holder, last_name
 
 if TYPE_CHECKING:
     from modellint.static.flow.machine import Machine
@@ -188,14 +188,8 @@ def _keeps_nothing(function: FunctionInfo) -> bool:
         return False
     made = {name for name, _ in assignments(function)}
     stored = (node for node in own(function, ast.Attribute, ast.Subscript) if isinstance(node.ctx, ast.Store))
-    return all(_holder(node) in made for node in stored)
-
-
-def _holder(place: ast.expr) -> str | None:
-    """Return the variable that holds what is stored by an index: `scores` of `scores[i][j]`."""
-    while isinstance(place, ast.Subscript):
-        place = place.value
-    return place.id if isinstance(place, ast.Name) else None
+    held = (holder(node) for node in stored)
+    return all(isinstance(place, ast.Name) and place.id in made for place in held)
 
 
 _KEEP_NOTHING = frozenset(

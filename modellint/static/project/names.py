@@ -17,6 +17,13 @@ def last_name(node: ast.expr) -> str | None:
     return node.id if type(node) is ast.Name else None
 
 
+def holder(place: ast.expr) -> ast.expr:
+    """Return what indices are taken of, one after the other: `self.sums` of `self.sums[0]["loss"]`; `x` of `x`."""
+    while isinstance(place, ast.Subscript):
+        place = place.value
+    return place
+
+
 def written_name(node: ast.expr) -> str:
     """Return `size` for `size`, `args.size` and `args["size"]`, nothing for anything else."""
     if isinstance(node, ast.Subscript):
