@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -45,17 +45,17 @@ def proved(
     """Return `found`, the findings of a file with the content `data`, without the fixes that do not hold.
 
     A fix holds when the file still parses, the finding is gone and no other one came. The fixes that go together are
-    proved together; where that fails, and for all others, each is proved by itself. `recheck` checks the file as it was
+    proved together; where that fails, so are those of the rules that then find nothing more than they should, and each
+    of the others is proved by itself: a proof may take as long as the check did. `recheck` checks the file as it was
     checked. `alone` does so without what its callers tell, which is quicker, and proves all that it finds as well, but
     for what sets modes: what becomes of these the callers tell. `apart` checks the file as if no other one was checked,
     which then tells of what it does to them: that proves what sets modes, where it finds it.
     """
     proof = _Proof(found, source, data, recheck, alone, apart)
-    together, _ = compatible(found)
-    good = set(together) if len(together) > 1 and proof.holds(together) else set()
+    good = proof.holding_together()
     return [
         diagnostic
-        if diagnostic.fix is None or diagnostic in good or proof.holds([diagnostic])
+        if diagnostic.fix is None or diagnostic in good or not proof.wrong_after([diagnostic])
         else replace(diagnostic, fix=None)
         for diagnostic in found
     ]
@@ -71,21 +71,39 @@ class _Proof(NamedTuple):
     alone: View | None
     apart: View | None
 
-    def holds(self, fixed: list[Diagnostic]) -> bool:
-        """Tell whether the fixes of some findings repair these and bring no others."""
+    def holding_together(self) -> set[Diagnostic]:
+        """Return findings whose fixes, made together, hold: all that go together, else those of the rules not to blame.
+
+        None at all where no two are left to prove at once.
+        """
+        together, _ = compatible(self.found)
+        while len(together) > 1:
+            wrong = self.wrong_after(together)
+            if not wrong:
+                return set(together)
+            left = [diagnostic for diagnostic in together if diagnostic.code not in wrong]
+            together = left if len(left) < len(together) else []
+        return set()
+
+    def wrong_after(self, fixed: list[Diagnostic]) -> Set[str]:
+        """Return the codes of which the fixes of some findings leave more than they should, none where they hold.
+
+        Where the file cannot be checked afterwards, those are the codes of all of `fixed`.
+        """
         _, edits = compatible(fixed)
+        everything = {diagnostic.code for diagnostic in fixed}
         try:
             new = rewrite(self.source.path, self.data, edits)
             ast.parse(read_source(self.source.path, new).text)
         except (NotRewritable, SyntaxError, ValueError):
-            return False
+            return everything
         check, found = self._view(fixed)
         left = check(new)
         if left is None:
-            return False
+            return everything
         before, after = (Counter(d.code for d in listed if d.code != UNUSED) for listed in (found, left))
         gone = Counter(d.code for d in fixed if d.code != UNUSED)
-        return after <= before - gone
+        return (after - (before - gone)).keys()
 
     def _view(self, fixed: list[Diagnostic]) -> tuple[Recheck, Sequence[Diagnostic]]:
         """Return how to check the file again, and what that finds before the fixes of `fixed`."""

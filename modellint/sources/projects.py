@@ -19,6 +19,9 @@ DECLARATIONS = (
 )
 """Files in which projects declare what they need."""
 
+PROSE = ("README.md", "README.rst", "README.txt", "README")
+"""Files in which projects say what they need."""
+
 
 def is_shared(folder: Path) -> bool:
     """Return whether a folder is one of those that hold everything, where nobody has a project."""

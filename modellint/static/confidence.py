@@ -21,7 +21,7 @@ from modellint.static.flow.events import Event, Snapshot
 from modellint.static.flow.frames import call_at, holds
 from modellint.static.flow.libraries import SAVED_WHOLE
 from modellint.static.flow.values import ENTRY, JUST_BUILT, LOADED, TRAIN, UNKNOWN_MODES, Obj, Site, kinds
-from modellint.static.guards import path_to
+from modellint.static.guards import conditions, path_to
 from modellint.static.left_open import sees_to_it_itself, switched_for_training_alone
 from modellint.static.project import ClassInfo
 from modellint.static.project.callers import MAX_FILES, heirs_nearby, scopes_mentioning
@@ -294,6 +294,25 @@ def _was_built_so(case: Case) -> bool:
     return all(any(holds(maker, site) for maker in makers) for site in case.causes)
 
 
+def _is_readied_under_a_condition(case: Case) -> bool:
+    """Tell whether a function that trains a model calls train() on it before, unless an option says otherwise.
+
+    `if not args.freeze: net.train()`: of an option that another function has asked for eval(), too, nothing is known.
+    """
+    event = case.event
+    forward = call_at(event.function, event.site)
+    if forward is None:
+        return False
+    asked = {ast.unparse(test) for test, _ in conditions(event.function, forward)}
+    return any(
+        call.lineno < forward.lineno
+        and ast.unparse(call.func.value).partition("[")[0] == event.text.partition("[")[0]
+        and any(ast.unparse(test) not in asked for test, _ in conditions(event.function, call))
+        for call in event.function.calls_of("train")
+        if isinstance(call.func, ast.Attribute)
+    )
+
+
 DOUBTS = (
     Doubt("ML101", "a method of a class out of sight that does a whole task", _may_see_to_it_itself, 0, 3),
     Doubt("ML101", "nothing tells that the model depends on the mode", _nothing_tells, 3, 15),
@@ -303,6 +322,7 @@ DOUBTS = (
     Doubt("ML101", "the layer is in a part that the forward does not run", _is_in_a_part_that_does_not_run, 0, 2),
     Doubt("ML103", "nothing in the class tells of a mode", _has_no_known_mode, 2, 6),
     Doubt("ML103", "who built the model called eval(), who trains is out of sight", _was_built_so, 0, 8),
+    Doubt("ML103", "who trains calls train() before, under a condition", _is_readied_under_a_condition, 0, 2),
     Doubt("ML109", "builds parts out of sight, of which nothing tells of a mode", _builds_what_has_no_known_mode, 0, 1),
     Doubt("ML201", "a method that nobody in sight calls, without eval()", _is_readied_out_of_sight, 0, 3),
     Doubt("ML201", "of a project whose networks differentiate in their forward", _may_differentiate, 0, 2),

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from modellint.static.dependence import YES
 from modellint.static.flow.events import CallSite, Event, Snapshot
-from modellint.static.flow.frames import call_at
+from modellint.static.flow.frames import call_at, holds
 from modellint.static.flow.values import OFF, RANDOM, UNKNOWN_MODES
 from modellint.static.flow.vocabulary import LOSS_METHOD, OTHER_FRAMEWORKS
 from modellint.static.guards import conditions, own, path_to
@@ -86,6 +86,8 @@ def is_inference(event: Event, snapshot: Snapshot) -> bool:
         unread = not event.uses and not event.kept
         if unread and event.key.detail in _PLAIN and put_into_training(snapshot):
             return False  # nobody reads the result: batch norms gather their statistics anew
+        if put_into_training(snapshot) and _is_walked_through(event, snapshot):
+            return False
         if unread and snapshot.obj.weights == frozenset({RANDOM}) and not event.model_trained:
             return False  # nor here, where nothing was loaded or learned: its time is taken
         return named or not _within_training(event) or _is_read_by_people(event, snapshot)
@@ -99,6 +101,16 @@ def is_inference(event: Event, snapshot: Snapshot) -> bool:
         return True
     evaluated = event.model_trained and over_held_out_data(event)
     return named and (predicts or evaluated or "returned" in event.uses or keeps_its_numbers(event))
+
+
+def _is_walked_through(event: Event, snapshot: Snapshot) -> bool:
+    """Tell whether a function calls train() and runs the model on numbers that it draws itself, to see their shapes."""
+    function = event.function
+    drawn = any(function.calls_of(name) for name in _DRAWN)
+    return drawn and not event.loops and all(holds(function, fact.site) for fact in snapshot.modes)
+
+
+_DRAWN = ("randn", "rand", "zeros", "ones", "randint")
 
 
 def _is_read_by_people(event: Event, snapshot: Snapshot) -> bool:

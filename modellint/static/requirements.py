@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from modellint.sources.projects import DECLARATIONS
+from modellint.sources.projects import DECLARATIONS, PROSE
 
 Version: TypeAlias = "tuple[int, int]"
 
@@ -36,17 +37,32 @@ def required(root: Path, folder: Path, wanted: str) -> bool:
 
 
 def is_held_below(root: Path, folder: Path, package: str, version: Version) -> bool:
-    """Tell whether the project around `folder`, up to `root`, allows no release of `package` from `version` on."""
-    declared = next(_around(root, folder, package), None)
+    """Tell whether the project around `folder`, up to `root`, allows no release of `package` from `version` on.
+
+    Where nothing is declared, what it says in prose counts: `Our experiment environment is PyTorch 0.3.1`.
+    """
+    declared = next(_around(root, folder, package), None) or next(_around(root, folder, package, _said), None)
     return declared is not None and declared.highest is not None and declared.highest < version
 
 
-def _around(root: Path, folder: Path, package: str) -> Iterator[_Declared]:
-    """Yield what is declared of a package in a folder and in those around it."""
+def readmes(root: Path, folder: Path) -> Iterator[Path]:
+    """Yield where the project around `folder`, up to `root`, may say in prose what it needs, there or not."""
+    for place in _folders(root, folder):
+        yield from (place / name for name in PROSE)
+
+
+def _around(
+    root: Path, folder: Path, package: str, read: Callable[[Path, str], _Declared] | None = None
+) -> Iterator[_Declared]:
+    """Yield what is declared of a package in a folder and in those around it, or what `read` finds there."""
+    found = ((read or _declared)(place, package) for place in _folders(root, folder))
+    return (declared for declared in found if declared != _NOTHING)
+
+
+def _folders(root: Path, folder: Path) -> Iterator[Path]:
+    """Yield `folder` and those around it up to `root`."""
     while True:
-        declared = _declared(folder, package)
-        if declared != _NOTHING:
-            yield declared
+        yield folder
         if folder == root or folder == folder.parent or root not in folder.parents:
             return
         folder = folder.parent
@@ -55,15 +71,43 @@ def _around(root: Path, folder: Path, package: str) -> Iterator[_Declared]:
 @cache
 def _declared(folder: Path, package: str) -> _Declared:
     """Return what the declarations in `folder` allow of a package, by any of its names."""
-    names = "|".join(map(re.escape, (package, *_ALSO.get(package, ()))))
     found = []
-    for name in DECLARATIONS:
-        try:
-            text = (folder / name).read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            continue
-        needs = re.findall(rf"""(?:^|["'\s])(?:{names})\s*(>=|={{1,2}}|~=|<=?|>|\^)\s*["']?(\d+)\.(\d+)""", text, re.M)
+    for text in _texts(folder, DECLARATIONS):
+        pattern = rf"""(?:^|["'\s])(?:{_names(package)})\s*(>=|={{1,2}}|~=|<=?|>|\^)\s*["']?(\d+)\.(\d+)"""
+        needs = re.findall(pattern, text, re.M)
         found += [(sign, (int(major), int(minor))) for sign, major, minor in needs]
     lowest = [version for sign, version in found if sign in _FROM]
     highest = [(version[0], version[1] - 1) if sign == "<" else version for sign, version in found if sign in _UP_TO]
     return _Declared(min(lowest, default=None), max(highest, default=None))
+
+
+@cache
+def _said(folder: Path, package: str) -> _Declared:
+    """Return the newest version of a package that the readme in `folder` speaks of, if it does not say `or later`."""
+    versions: list[Version] = []
+    for text in _texts(folder, PROSE):
+        link = r"\]?(?:\(https?:[^)\s]*\))?"
+        for several in re.finditer(rf"\b(?:{_names(package)}){link}{_LISTED}", text, re.IGNORECASE):
+            if several[1] or several[3]:
+                return _NOTHING
+            versions += [(int(major), int(minor)) for major, minor in re.findall(r"(\d+)\.(\d+)[\w.]*", several[2])]
+    return _Declared(highest=max(versions, default=None))
+
+
+_VERSION = r"v?\.?\d+\.\d+(?:\.\w+)*"
+_LISTED = (
+    rf"[\s*`(]*(>=|>|\u2265)?\s*(?:=+\s*)?(?:version\s*)?({_VERSION}(?:\s*(?:[/,&~-]|and|or|to)\s*{_VERSION})*)"
+    r"[\s*`)]*(\+|(?:and|or)\s+(?:\w+\s+)?(?:later|newer|above|higher|greater|up)|or\s+more)?"
+)
+"""How prose tells versions: a bound below, one version or several, and that newer ones will do."""
+
+
+def _names(package: str) -> str:
+    return "|".join(map(re.escape, (package, *_ALSO.get(package, ()))))
+
+
+def _texts(folder: Path, names: Iterable[str]) -> Iterator[str]:
+    """Yield what the files in `folder` that have one of `names` hold."""
+    for name in names:
+        with suppress(OSError):
+            yield (folder / name).read_text(encoding="utf-8", errors="replace")

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import pytest
 
-from modellint.diagnostic import Diagnostic
+from modellint.diagnostic import Diagnostic, Edit, Span
 from modellint.linting.engine import Engine
 from modellint.linting.repairing import View, proved
 from modellint.settings import Resolver
@@ -101,6 +101,24 @@ def test_what_comes_with_a_fix_is_told_from_what_was_there(found: Found) -> None
     new = Asked([wanted], [other])
     assert proved([wanted], source, CODE, Asked([], [wanted]), View(there, CODE)) == [wanted]
     assert proved([wanted], source, CODE, Asked([], []), View(new, CODE)) == [replace(wanted, fix=None)]
+
+
+def test_a_fix_that_fails_does_not_have_all_others_proved_one_by_one(found: Found) -> None:
+    first, source = found
+    assert first.fix is not None
+    edits = [Edit(Span.of(row + 1, 1, row + 1, 1), f"# {row}\n") for row in range(3)]
+    fixes = [replace(first.fix, edits=(edit,)) for edit in edits]
+    codes = ("ML201", "ML201", "ML306")
+    listed = [replace(first, code=code, fix=fix) for code, fix in zip(codes, fixes, strict=True)]
+    asked: list[bytes] = []
+
+    def whole(data: bytes) -> Sequence[Diagnostic]:
+        asked.append(data)
+        repaired = [f"# {row}\n".encode() in data and row != 2 for row in range(3)]
+        return [diagnostic for diagnostic, done in zip(listed, repaired, strict=True) if not done]
+
+    assert [d.fix is not None for d in proved(listed, source, CODE, whole)] == [True, True, False]
+    assert len(asked) == 3  # all three, the two of the other rule, and the one that fails
 
 
 EVALUATOR = """

@@ -16,6 +16,9 @@ OLD: Mapping[str, tuple[str, str]] = {
     "a bound that counts": ("pyproject.toml", '[project]\ndependencies = ["torch<=0.3"]\n'),
     "as conda calls it": ("environment.yml", "dependencies:\n  - pytorch=0.3.1\n"),
     "two files": ("requirements.txt", "torch==0.2.0\ntorch==0.3.1\n"),
+    "prose": ("README.md", "Our experiment environment is Python 3.6 & PyTorch 0.3.1. Thanks!\n"),
+    "prose with a link": ("README.rst", "- [PyTorch](http://pytorch.org/) (v0.2.0_3)\n"),
+    "prose with two releases": ("README", "tested with **PyTorch** version 0.2 and 0.3\n"),
 }
 NOT_OLD: Mapping[str, tuple[str, str]] = {
     "nothing": ("requirements.txt", "numpy\n"),
@@ -26,6 +29,12 @@ NOT_OLD: Mapping[str, tuple[str, str]] = {
     "a bound that counts, and leaves room": ("requirements.txt", "torch<=0.4\n"),
     "another package": ("requirements.txt", "torchtext==0.2.3\nmy-torch==0.3\n"),
     "an old release for some, a new one for others": ("requirements.txt", "torch==0.3.1\ntorch==1.0.0\n"),
+    "prose that speaks of no release": ("README.md", "Written in PyTorch, Python 3.6, trained for 0.3 epochs\n"),
+    "prose with newer releases": ("README.md", "PyTorch 0.3.0/0.4.0. It ran with PyTorch 0.2 in 2017.\n"),
+    "prose: that one at least": ("README.md", "PyTorch 0.3+\n"),
+    "prose: that one and later ones": ("README.md", "Requires PyTorch 0.3.1 or later (PyTorch 0.3.1 is slow)\n"),
+    "prose: from that one on": ("README.md", "Requires [torch](https://pytorch.org) >= 0.3\n"),
+    "prose about another package": ("README.md", "torchtext 0.2, torchvision 0.2.1, my-pytorchutils 0.1\n"),
 }
 
 
@@ -42,6 +51,12 @@ def test_a_project_that_allows_old_releases_alone(tmp_path: Path, name: str) -> 
 def test_a_project_that_allows_newer_ones(tmp_path: Path, name: str) -> None:
     file, text = NOT_OLD[name]
     (tmp_path / file).write_text(text, encoding="utf-8")
+    assert not is_held_below(tmp_path, tmp_path, "torch", (0, 4))
+
+
+def test_what_is_declared_counts_more_than_prose(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("Written for PyTorch 0.3.\n", encoding="utf-8")
+    (tmp_path / "setup.py").write_text('setup(install_requires=["torch>=1.0"])\n', encoding="utf-8")
     assert not is_held_below(tmp_path, tmp_path, "torch", (0, 4))
 
 

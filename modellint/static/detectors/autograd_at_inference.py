@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
-from modellint.static.evidence import PREDICTS
+from modellint.static.evidence import PREDICTS, is_no_model
 from modellint.static.flow.events import FORWARD, GRAPH_MADE, Event, Snapshot
 from modellint.static.flow.values import OFF, ON, Site
 from modellint.static.merge import merged
@@ -21,7 +21,8 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     """Report the switch: `enable_grad`, `set_grad_enabled(True)`, `inference_mode(False)`, `requires_grad_()`."""
     listed = [(place, event) for place in places(context, FORWARD) for event in place.events]
     needed = {s.grad.site for _, event in listed if event.training or event.wants_gradient for s in event.snapshots}
-    needed |= {leaf for _, event in listed if event.training for leaf in event.leaves}
+    # a loss that is given what a tensor has led to may differentiate with respect to it
+    needed |= {leaf for _, event in listed if event.training or _is_of_a_loss(event) for leaf in event.leaves}
     found = []
     for _, event in listed:
         if is_test_code(event):
@@ -40,6 +41,10 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             )
             found.append(((place.site,), Finding(place.site, confidence=Confidence.LIKELY, message=message)))
     yield from merged(found)
+
+
+def _is_of_a_loss(event: Event) -> bool:
+    return all(is_no_model(event, snapshot) for snapshot in event.snapshots)
 
 
 def _is_for_the_whole_file(switch: Site, context: FileContext) -> bool:

@@ -92,7 +92,8 @@ def _forwards(context: FileContext, origin: Origin, depth: int) -> dict[object, 
             isinstance(func, ast.Attribute) and not _makes_labels(func.attr)
         )
         if plain and bool(node.args or node.keywords) and context.is_forward(node):
-            return {origin.key: node}
+            if not _is_a_function(context, origin.scope, node):
+                return {origin.key: node}
         if last_name(func) in _JOINS and _is_of_tensors(context, origin.scope, func):
             return _all_forwards(context, origin.at(next(iter(node.args), None)), depth)
         if isinstance(func, ast.Attribute) and func.attr == "run" and _is_session(func.value) and not _feeds(node):
@@ -112,6 +113,12 @@ def _forwards(context: FileContext, origin: Origin, depth: int) -> dict[object, 
             found = [origin.at(given[0])] if len(given) == 1 else []
         return _all_of(context, [one.at(one.node) for one in found], depth)
     return {}
+
+
+def _is_a_function(context: FileContext, scope: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether a function of the project is called, whatever its name: what that returns is there to be read."""
+    symbol = context.project.resolve_in(scope, call.func)
+    return symbol is not None and isinstance(symbol.target, FunctionInfo)
 
 
 def _is_of_tensors(context: FileContext, scope: FunctionInfo, func: ast.expr) -> bool:

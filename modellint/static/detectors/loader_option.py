@@ -63,7 +63,7 @@ def _findings(context: FileContext, makers: set[str], names: set[str], options: 
     seen: set[ast.AST] = set()
     for loader in loaders(context, names, options["loaders"]):
         seen.update(calls_to(loader))
-        uses = loader.evaluates
+        uses = [use for use in loader.evaluates if not _takes_one_batch(use)]
         if options.get("rest-wanted"):
             uses = [use for use in uses if not wants_full_batches(context.resolver, loader.view, use)]
         if options.get("samples-wanted") and (any(use.partly for use in loader.uses) or _has_no_order(loader, context)):
@@ -77,6 +77,11 @@ def _findings(context: FileContext, makers: set[str], names: set[str], options: 
         for view in held_out_loaders(context, options["loaders"], seen):
             if not makes_full_batches(context.resolver, view) and _is_on(context.resolver, view, options):
                 yield _unread(context, view.node)
+
+
+def _takes_one_batch(use: Consumption) -> bool:
+    """Tell whether a loop ends with its first lap: an example is shown, and the last batch is never reached."""
+    return isinstance(use.place, (ast.For, ast.AsyncFor)) and isinstance(use.place.body[-1], ast.Break)
 
 
 def _unread(context: FileContext, call: ast.Call) -> Finding:

@@ -56,6 +56,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
     for event in place.events:
         relevant = [s for s in event.snapshots if is_inference(event, s) or is_explained(event, s)]
         relevant = [s for s in relevant if not _follows_owner(event, s, context)]
+        relevant = [] if relevant and _repeats_a_step(event, context) else relevant
         relevant = [s for s in relevant if not _is_function(event, s, context) and not _gathers_statistics(event, s)]
         relevant = [s for s in relevant if not readies_in_forward(event, s, context)]
         relevant = [s for s in relevant if not (_is_switched_for_a_while(event, s) or _is_set_apart(event, s, context))]
@@ -336,6 +337,26 @@ def _computes_a_loss(event: Event, context: FileContext) -> bool:
 def _depends_on_callers(snapshot: Snapshot) -> bool:
     """Tell whether a model is in training mode, or in one that nobody in sight set, unless a caller changed that."""
     return kinds(snapshot.modes) in ({TRAIN, ENTRY}, {UNKNOWN, ENTRY})
+
+
+def _repeats_a_step(event: Event, context: FileContext) -> bool:
+    """Tell whether a loop that trains calls the function that gives its losses once more on the same in one turn.
+
+    What came of the step is compared with what was before, in the same mode.
+    """
+    calls = {(step.caller, step.callee): step.site for step in event.key.chain} if event.loops else {}
+    return bool(calls) and any(
+        (again := calls.get((step.caller, step.callee), step.site)) != step.site
+        and _given(step.caller, again) == _given(step.caller, step.site)
+        for other in context.flow.events
+        if other.training and other.loops == event.loops
+        for step in other.key.chain
+    )
+
+
+def _given(function: FunctionInfo, site: Site) -> list[str]:
+    call = call_at(function, site)
+    return [ast.unparse(argument) for argument in call.args] if call is not None else []
 
 
 def _is_right_elsewhere(event: Event, snapshot: Snapshot, context: FileContext) -> bool:

@@ -47,7 +47,7 @@ from modellint.static.purpose import (
     over_held_out_data,
     steps_an_environment,
 )
-from modellint.static.requirements import is_held_below
+from modellint.static.requirements import is_held_below, readmes
 from modellint.static.sites import Place, blamed_call, called_from, places, seen_in, shown_at, written_at
 from modellint.static.snapshots import gradients_asked, has_loaded_weights, in_eval, in_train, records
 from modellint.static.switched_elsewhere import is_called_recording, left_to_others
@@ -119,7 +119,7 @@ def _is_readied_below(event: Event, snapshot: Snapshot, place: Place, context: F
 def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confidence | None:
     """Return how sure it is that this forward is inference and needs no graph; None without evidence."""
     volatile = "volatile" in event.uses  # no gradient was wanted from it, even where its numbers are trained on
-    if volatile and is_held_below(context.project.root, context.module.path.parent, "torch", _VOLATILE_UNTIL):
+    if volatile and _is_of_old_days(context):
         return None
     moves = steps_an_environment(event)
     target = event.feeds_training and not (moves or _is_evaluated_apart(event, snapshot, context))
@@ -217,6 +217,14 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
 
 _VOLATILE_UNTIL = (0, 4)
 """The release of torch that ignores `Variable(x, volatile=True)`; before, that switched autograd off."""
+
+
+def _is_of_old_days(context: FileContext) -> bool:
+    """Tell whether the project runs with releases of torch alone in which `volatile=True` switches autograd off."""
+    root, path = context.project.root, context.module.path
+    for readme in readmes(root, path.parent):
+        context.project.trails.load(readme, path, "report")
+    return is_held_below(root, path.parent, "torch", _VOLATILE_UNTIL)
 
 
 def _is_evaluated_apart(event: Event, snapshot: Snapshot, context: FileContext) -> bool:
@@ -440,6 +448,8 @@ def _finding(event: Event, snapshot: Snapshot, site: Site, confidence: Confidenc
         if fact.site is not None and fact.mode == EVAL:
             related.append((fact.site, "put into evaluation mode here, which leaves autograd on"))
     hint = "; eval() does not switch that off" if related else ""
+    if "volatile" in event.uses:
+        hint = "; `volatile=True` has had no effect since torch 0.4"
     related.append((event.site, "the forward"))
     related += [called_from(step) for step in reversed(event.key.chain)]
     return Finding(site, {"model": written_at(event, site, context), "hint": hint}, confidence, related=tuple(related))

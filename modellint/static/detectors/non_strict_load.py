@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
-from modellint.static.guards import assignments, own, path_to, walk_own
+from modellint.static.guards import assignments, conditions, own, path_to, values_of, walk_own
 from modellint.static.naming import is_test_module, snake
 from modellint.static.origins import Origin, is_parameter
 from modellint.static.project import FunctionInfo
@@ -91,7 +91,9 @@ def _handled(scope: FunctionInfo, call: ast.Call) -> bool:
         return all(key is not None for key in state.keys)  # the keys are named on the spot
     if isinstance(state, ast.DictComp):
         return _picks(state)
-    if state is not None and _is_in_sight(scope, state):
+    if state is not None and (_is_in_sight(scope, state) or _is_saved_in_part(scope, state)):
+        return True
+    if _is_compared_before(scope, call):
         return True
     name = dotted_name(state) if state is not None else None
     for node in walk_own(scope):
@@ -113,16 +115,50 @@ def _is_in_sight(scope: FunctionInfo, state: ast.expr) -> bool:
 def _is_written_here(scope: FunctionInfo, state: ast.expr, value: ast.expr) -> bool:
     if isinstance(value, ast.Call):
         return isinstance(value.func, ast.Attribute) and value.func.attr == "state_dict" and not value.args
-    keys = [
-        node.slice
+    stores = [
+        node
         for node in own(scope, ast.Subscript)
         if isinstance(node.ctx, ast.Store)
         and isinstance(node.value, ast.Name)
         and isinstance(state, ast.Name)
         and node.value.id == state.id
     ]
-    named = all(isinstance(key, ast.Constant) for key in keys)
-    return isinstance(value, ast.Dict) and not value.keys and bool(keys) and named
+    named = all(
+        isinstance(node.slice, ast.Constant)
+        or any(holds and _says_which(test) for test, holds in conditions(scope, node))  # `if name in names:`
+        for node in stores
+    )
+    return isinstance(value, ast.Dict) and not value.keys and bool(stores) and named
+
+
+def _is_saved_in_part(scope: FunctionInfo, state: ast.expr) -> bool:
+    """Tell whether the file saves what it loads here, and of a model what it picks: `{"head": {k: v ... if ...}}`."""
+    if not isinstance(state, ast.Subscript) or not isinstance(state.slice, ast.Constant):
+        return False
+    for other in (scope.module.body, *scope.module.functions):
+        for saved in own(other, ast.Dict):
+            for key, value in zip(saved.keys, saved.values, strict=True):
+                if isinstance(key, ast.Constant) and key.value == state.slice.value:
+                    values = values_of(other, value.id) if isinstance(value, ast.Name) else [value]
+                    if any(map(_picks, values)):
+                        return True
+    return False
+
+
+def _is_compared_before(scope: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether a function that compares has been given the model and the state: `check_keys(net, state)`."""
+    if not isinstance(call.func, ast.Attribute) or not call.args:
+        return False
+    both = {ast.unparse(call.func.value), ast.unparse(call.args[0])}
+    return any(
+        other.lineno < call.lineno
+        and _COMPARES.search(snake(last_name(other.func) or ""))
+        and both <= {ast.unparse(argument) for argument in other.args}
+        for other in scope.calls
+    )
+
+
+_COMPARES = re.compile(r"(^|_)(check|verify|compare|validate|inspect|report|match|diff|show|log|print)(_|$)")
 
 
 def _contains(outer: ast.AST, inner: ast.AST) -> bool:

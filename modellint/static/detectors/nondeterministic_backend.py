@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
@@ -18,6 +18,9 @@ from modellint.static.project.names import last_name
 _GUARD = re.compile(r"determin|seed|reproduc|bench|fast|speed|debug", re.I)
 _CLAIMS = re.compile(r"(^|_)(deterministic\w*|reproducib\w*|determinism)(_|$)")
 _AGAINST = re.compile(r"(^|_)(non|not|no|un|without|disable|break|relax|skip)_")
+
+Claim: TypeAlias = "tuple[ast.AST, FunctionInfo, str]"
+"""What claims determinism, the function that it stands in, and what to call it."""
 
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
@@ -40,15 +43,34 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             claim = _promise(scope, assign)
             if claim is None and not _is_chosen(scope, assign):
                 claim = _claim(context, scope, options) or _claim_of_callers(context, scope, options)
-            if claim is not None:
+            if claim is not None and not (_is_a_seed(claim) and _is_waived(context, last, options)):
                 written = f"{name.removeprefix('torch.backends.')} = {ast.unparse(assign.value)}"
                 sure = Confidence.CERTAIN if claim[1] is scope else Confidence.LIKELY
                 related = ((context.site(claim[0]), "determinism is claimed here"),)
                 yield Finding(context.site(assign), {"switch": written, "claim": claim[2]}, sure, related=related)
 
 
-def _is(assign: ast.Assign, wanted: object) -> bool:
-    return wanted is not None and isinstance(assign.value, ast.Constant) and assign.value.value is wanted
+def _is_a_seed(claim: Claim) -> bool:
+    """Tell whether nothing but a seed claims determinism."""
+    return isinstance(claim[0], ast.Call) and _ASKS.search(claim[2]) is None
+
+
+_ASKS = re.compile(r"determin|reproducib", re.I)
+
+
+def _is_waived(context: FileContext, last: Mapping[str, ast.Assign], options: Mapping[str, Any]) -> bool:
+    """Tell whether the author writes down what is the default: that determinism is not wanted beside the speed."""
+    against = [name for name in options["claims"] if _is(last.get(name), options["switches"].get(name))]
+    told = (k for scope in context.scopes for call in scope.calls for k in call.keywords if k.arg == "deterministic")
+    return (bool(against) and len(last) > 1) or any(
+        isinstance(keyword.value, ast.Constant) and keyword.value.value is False for keyword in told
+    )
+
+
+def _is(assign: ast.Assign | None, wanted: object) -> bool:
+    if assign is None or wanted is None:
+        return False
+    return isinstance(assign.value, ast.Constant) and assign.value.value is wanted
 
 
 def _is_true(call: ast.Call, name: str) -> bool:
@@ -69,9 +91,6 @@ def _is_chosen(scope: FunctionInfo, node: ast.AST) -> bool:
     return any(_GUARD.search(ast.unparse(test)) for test, _ in conditions(scope, node))
 
 
-Claim = tuple[ast.AST, FunctionInfo, str]
-
-
 def _promise(scope: FunctionInfo, node: ast.AST) -> Claim | None:
     """Return the condition that asks for determinism, and holds where `node` runs: no choice against it."""
     for asked, holds in conditions(scope, node):
@@ -89,7 +108,7 @@ def _claim(context: FileContext, scope: FunctionInfo, options: Mapping[str, Any]
         if not call.args and not call.keywords:
             continue
         helper = re.search(options["seed-helpers"], name) is not None
-        if helper or context.qualified(scope, call.func) in options["seeds"]:
+        if (helper or context.qualified(scope, call.func) in options["seeds"]) and not _is_drawn(context, call):
             return call, scope, f"{ast.unparse(call.func)}()"
         if any(_CLAIMS.search(k.arg or "") and _is_true(call, k.arg or "") for k in call.keywords):
             return call, scope, next(f"{k.arg}=True" for k in call.keywords if _CLAIMS.search(k.arg or ""))
@@ -100,6 +119,22 @@ def _claim(context: FileContext, scope: FunctionInfo, options: Mapping[str, Any]
         if _CLAIMS.search(argument.arg):
             return argument, scope, f"the argument `{argument.arg}`"
     return None
+
+
+def _is_drawn(context: FileContext, call: ast.Call) -> bool:
+    """Tell whether the file draws the seed itself, unless it is given one: `args.seed = random.randint(1, 10000)`."""
+    given = {ast.unparse(argument) for argument in call.args}
+    return any(
+        isinstance(assign.value, ast.Call)
+        and last_name(assign.value.func) in _DRAWS
+        and not given.isdisjoint(ast.unparse(target) for target in assign.targets)
+        for scope in context.scopes
+        for assign in own(scope, ast.Assign)
+    )
+
+
+_DRAWS = frozenset({"randint", "randrange", "getrandbits", "random", "randbits", "time", "time_ns"})
+"""What a seed is drawn with, of a generator or of a clock."""
 
 
 def _claim_of_callers(context: FileContext, scope: FunctionInfo, options: Mapping[str, Any]) -> Claim | None:

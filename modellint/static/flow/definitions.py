@@ -21,6 +21,8 @@ def _function(machine: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef, st
             state.variables[frame.id, node.name] = Value(symbols=(FunctionValue(made, None, node.name),))
         own = frame.function.functions.get(node.name)
         if own is not None and own.row == rows_of(node)[0]:  # the last one of that name
+            if state.variables.find((frame.id, node.name)) is not None:  # what was assigned to the name before is gone
+                state.variables[frame.id, node.name] = Value(symbols=(FunctionValue(own, None, node.name),))
             _register(machine, node, FunctionValue(own, None, node.name, True), state)
     else:
         inner = next((f for f in frame.function.nested if f.node is node), None)

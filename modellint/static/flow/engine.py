@@ -73,6 +73,7 @@ class FileAnalysis:
     def _begin(self, memory: Memory | None) -> None:
         """Start with nothing run; with `memory`, what it knows of an earlier version of the file is not run again."""
         self._done: set[FunctionInfo] = set()
+        self._run_at_import: frozenset[FunctionInfo] = frozenset()
         self._machine = self._make_machine()
         self.exhausted: list[FunctionInfo] = []
         self._instances = Instances(self._machine, self.module, lambda: self._base, self.exhausted)
@@ -132,14 +133,17 @@ class FileAnalysis:
 
     def _run_roots(self, relevance: Relevance, names: frozenset[str] | None) -> None:
         body = self.module.body
-        if relevance.owes(body) if names is None else not names.isdisjoint(body.callees):
-            _ = self._base
+        wants_body = relevance.owes(body) if names is None else not names.isdisjoint(body.callees)
         roots = [function for function in self.module.functions if self._is_root(function, relevance, names)]
         templates = {cls: list(self._templates(cls, relevance)) for cls in self.module.classes} if names is None else {}
         hollow = {method for cls, methods in templates.items() for method in methods if leaves_open(method.cls, cls)}
+        if wants_body or roots or any(templates.values()):
+            _ = self._base  # whatever is run first, the top level was before it
         called = {callee for function in roots for callee in self._facts.callees(function) if callee is not function}
         for function in sorted(roots, key=called.__contains__):  # callers first: a call may show all there is to see
             self._done.add(function)
+            if names is not None and function in self._run_at_import:
+                continue  # how a script calls its own functions says more than a call with arguments unknown
             if not self._is_covered(function) and function not in hollow:
                 self._run_or_recall(function, function.cls)
         for cls, methods in templates.items():
@@ -155,7 +159,6 @@ class FileAnalysis:
 
     def _run_or_recall(self, function: FunctionInfo, cls: ClassInfo | None) -> None:
         """Run `function`, a method of `cls` if that is given, unless what it does is known from an earlier version."""
-        _ = self._base  # whatever is run first, the top level was before it
         if self._memory is None:
             self._run_root(function, None, self._start(function, cls), cls)
         elif not self._memory.recall(self._machine, (function, cls)):
@@ -199,6 +202,7 @@ class FileAnalysis:
         try:
             # twice the steps, so that the `main` of a script gets as much as if it were run alone
             base = self._persist(self.module.body, self._top_level, CALL_SHARE * MAX_STEPS)
+            self._run_at_import = machine.finished
         except (Exhausted, RecursionError):
             self.exhausted.append(self.module.body)
             machine.recorder.abandon((), self.module.body)

@@ -387,6 +387,11 @@ class Machine:
             del self._numbers[key]
         self._passing.clear()
 
+    @property
+    def finished(self) -> frozenset[FunctionInfo]:
+        """The functions that calls have run to the end since the last beginning."""
+        return frozenset(chain[-1].callee for chain in self._finished)
+
     def uncover(self, count: int) -> None:
         """Keep only the first `count` functions that calls covered: what was seen of the others is forgotten."""
         while len(self.covered) > count:
