@@ -7,6 +7,7 @@ findings were read in public code and fewer than three in four were true; docs/p
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -295,22 +296,34 @@ def _was_built_so(case: Case) -> bool:
 
 
 def _is_readied_under_a_condition(case: Case) -> bool:
-    """Tell whether a function that trains a model calls train() on it before, unless an option says otherwise.
+    """Tell whether a function calls train() before it trains, under the condition under which eval() was called, too.
 
-    `if not args.freeze: net.train()`: of an option that another function has asked for eval(), too, nothing is known.
+    Or unless the model is frozen, which is left in evaluation mode for good: `if not args.freeze: net.train()`.
     """
     event = case.event
     forward = call_at(event.function, event.site)
     if forward is None:
         return False
     asked = {ast.unparse(test) for test, _ in conditions(event.function, forward)}
-    return any(
-        call.lineno < forward.lineno
-        and ast.unparse(call.func.value).partition("[")[0] == event.text.partition("[")[0]
-        and any(ast.unparse(test) not in asked for test, _ in conditions(event.function, call))
+    ways = {
+        (ast.unparse(test), holds)
         for call in event.function.calls_of("train")
         if isinstance(call.func, ast.Attribute)
+        and call.lineno < forward.lineno
+        and ast.unparse(call.func.value).partition("[")[0] == event.text.partition("[")[0]
+        for test, holds in conditions(event.function, call)
+    }
+    causes = [(function, call) for site in case.causes for function, call in calls_at(case.context, site)]
+    before = {(ast.unparse(test), holds) for function, call in causes for test, holds in conditions(function, call)}
+    return any(
+        test not in asked
+        and (test, not holds) not in ways
+        and ((test, holds) in before or _FREEZES.search(test) is not None)
+        for test, holds in ways
     )
+
+
+_FREEZES = re.compile(r"freez|frozen|fix_|_fixed|lock", re.I)
 
 
 DOUBTS = (
@@ -322,7 +335,13 @@ DOUBTS = (
     Doubt("ML101", "the layer is in a part that the forward does not run", _is_in_a_part_that_does_not_run, 0, 2),
     Doubt("ML103", "nothing in the class tells of a mode", _has_no_known_mode, 2, 6),
     Doubt("ML103", "who built the model called eval(), who trains is out of sight", _was_built_so, 0, 8),
-    Doubt("ML103", "who trains calls train() before, under a condition", _is_readied_under_a_condition, 0, 2),
+    Doubt(
+        "ML103",
+        "train() comes before, unless the model is frozen, or as eval() did",
+        _is_readied_under_a_condition,
+        0,
+        2,
+    ),
     Doubt("ML109", "builds parts out of sight, of which nothing tells of a mode", _builds_what_has_no_known_mode, 0, 1),
     Doubt("ML201", "a method that nobody in sight calls, without eval()", _is_readied_out_of_sight, 0, 3),
     Doubt("ML201", "of a project whose networks differentiate in their forward", _may_differentiate, 0, 2),

@@ -56,7 +56,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
     for event in place.events:
         relevant = [s for s in event.snapshots if is_inference(event, s) or is_explained(event, s)]
         relevant = [s for s in relevant if not _follows_owner(event, s, context)]
-        relevant = [] if relevant and _repeats_a_step(event, context) else relevant
+        relevant = [] if _repeats_a_step(event, context) else relevant
         relevant = [s for s in relevant if not _is_function(event, s, context) and not _gathers_statistics(event, s)]
         relevant = [s for s in relevant if not readies_in_forward(event, s, context)]
         relevant = [s for s in relevant if not (_is_switched_for_a_while(event, s) or _is_set_apart(event, s, context))]
@@ -344,8 +344,8 @@ def _repeats_a_step(event: Event, context: FileContext) -> bool:
 
     What came of the step is compared with what was before, in the same mode.
     """
-    calls = {(step.caller, step.callee): step.site for step in event.key.chain} if event.loops else {}
-    return bool(calls) and any(
+    calls = {(step.caller, step.callee): step.site for step in event.key.chain}
+    return any(
         (again := calls.get((step.caller, step.callee), step.site)) != step.site
         and _given(step.caller, again) == _given(step.caller, step.site)
         for other in context.flow.events

@@ -97,7 +97,7 @@ def _handled(scope: FunctionInfo, call: ast.Call) -> bool:
         return True
     name = dotted_name(state) if state is not None else None
     for node in walk_own(scope):
-        if isinstance(node, ast.Name) and _CHECKS.search(snake(node.id)):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and _CHECKS.search(snake(node.id)):
             return True
         if isinstance(node, ast.ExceptHandler) and _contains(node, call) and _tells(node):
             return True

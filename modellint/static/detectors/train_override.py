@@ -12,7 +12,7 @@ from modellint.static.attributes import readied_attributes, stored
 from modellint.static.context import FileContext, Finding
 from modellint.static.dependence import NO
 from modellint.static.flow.values import Site
-from modellint.static.guards import own, walk_own
+from modellint.static.guards import conditions, own, walk_own
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import does_nothing, parameters
@@ -43,6 +43,8 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             # both are its own: what they do to each other is its own business, but not what a whole does to its parts
             problem = _AS_A_PART if problem != _UNCALLED and _switches(method) else ""
             confidence = Confidence.LIKELY
+        if not problem:  # equivalent: else the first thing that is wrong is told of
+            problem, confidence = _wakes_a_part(method), Confidence.LIKELY
         if problem:
             site = _name_of(context, method)
             again = _with_itself_again(method)
@@ -249,6 +251,25 @@ def _problem(method: FunctionInfo) -> str:
         return "does not return self, so that `model = model.eval()` gives None"
     if _falls_through(node.body) or any(inner.value is None for inner in own(method, ast.Return)):
         return "does not return self in every case, so that `model = model.eval()` may give None"
+    return ""
+
+
+def _wakes_a_part(method: FunctionInfo) -> str:
+    """Return what is wrong with an override that calls train() of a part, and looks at no mode for that."""
+    assert method.node is not None
+    arguments = [*method.node.args.posonlyargs, *method.node.args.args][1:]
+    if not arguments or _asks(method, arguments[0].arg):
+        return ""
+    passed_on = next((call.lineno for call in method.calls_of("train") if _is_super(call, method)), None)
+    if passed_on is None:
+        return ""
+    for call in method.calls_of("train"):
+        part = call.func.value if isinstance(call.func, ast.Attribute) and call.lineno > passed_on else None
+        told = [*call.args, *(keyword.value for keyword in call.keywords)]
+        always = all(isinstance(value, ast.Constant) and value.value is True for value in told)
+        if isinstance(part, ast.Attribute) and always and not any(conditions(method, call)):
+            mode = arguments[0].arg
+            return f"puts `{ast.unparse(part)}` into training mode whatever `{mode}` is, so after a whole's eval(), too"
     return ""
 
 

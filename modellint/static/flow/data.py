@@ -287,8 +287,11 @@ def metered(machine: Machine, method: FunctionInfo, args: Args, node: ast.Call, 
     names = summed(method)
     if names and method.cls is not None and _PLAIN.issuperset(machine.project.ancestry(method.cls)[1]):
         given = [args.get(name, position) for position, name in enumerate(taken(method)) if name in names]
-        added = join_all(value for value in given if value is not None)
-        accumulated(machine, node, ast.unparse(node.func.value), added, state, METERED)
+        if method.node is not None and method.node.args.kwarg is not None and method.node.args.kwarg.arg in names:
+            given += [value for name, value in args.keywords.items() if name not in taken(method)]
+        for added in given:
+            if added is not None:
+                accumulated(machine, node, ast.unparse(node.func.value), added, state, METERED)
 
 
 _PLAIN = frozenset({"object", "abc.ABC", "typing.Generic", "typing.Protocol"})

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
+from modellint.static.flow.carried import carried
 from modellint.static.flow.conditions import truth
 from modellint.static.flow.machine import Machine, Statements
 from modellint.static.flow.state import State, agree
@@ -108,7 +109,7 @@ def _laps(
     begin: Callable[[State], Any],
     endless: bool = False,
 ) -> list[State]:
-    """Run a loop lap by lap until a lap begins in a state that was seen before.
+    """Run a loop lap by lap until a lap begins in a state that was seen before, and finds nothing new in a variable.
 
     A loop is taken to run at least once, and its laps are kept apart: what the first lap leaves is how the second one
     begins, not something that may or may not be so.
@@ -118,6 +119,16 @@ def _laps(
     frame.breaks = []
     outer_loops = machine.enter_loop(loop)
     states, begun = [state], [state.copy()]
+    known: dict[ast.AST, frozenset[str]] = frame.function.memo.setdefault(carried, {})
+    if loop not in known:
+        known[loop] = carried(loop)
+    handed_on = [(frame.id, name) for name in known[loop]]
+
+    def brings(seen: State, current: State) -> bool:
+        """Tell whether a lap that begins so may find an object that one which began as `seen` could not."""
+        left = (key for key in handed_on if seen.variables.find(key) is None)
+        return any((value := current.variables.find(key)) is not None and bool(value.refs) for key in left)
+
     try:
         for lap in range(machine.laps):
             frame.lap = outer_lap + lap
@@ -125,7 +136,7 @@ def _laps(
             for current in states:
                 begin(current)
             states = machine.settle(machine.block(loop.body, states) + frame.continues)
-            if not states or all(any(agree(seen, s) for seen in begun) for s in states):
+            if not states or all(any(agree(seen, s) and not brings(seen, s) for seen in begun) for s in states):
                 break
             begun += [s.copy() for s in states]
     finally:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from modellint.static.flow.vocabulary import KEEPS
-from modellint.static.guards import own, walk_own
+from modellint.static.guards import assignments, own, walk_own
 from modellint.static.knowledge import Knowledge
 from modellint.static.project import ClassInfo, FunctionInfo, Project
 from modellint.static.project.facts import parameters
@@ -99,6 +99,7 @@ _OF_MODULES = frozenset("parameters named_parameters modules load_state_dict tra
 def _hands_on(function: FunctionInfo) -> bool:
     """Tell whether a function returns what it was given, stores something in an object, or hands out functions."""
     given = {argument.arg for argument, _ in parameters(function)}
+    given |= {name for name, value in assignments(function) if isinstance(value, ast.Name) and value.id in given}
     returned: list[ast.expr] = []
     assigned: dict[str, list[ast.expr]] = {}
     for node in walk_own(function):

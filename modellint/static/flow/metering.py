@@ -10,7 +10,7 @@ from modellint.static.guards import own
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import taken
-from modellint.static.project.names import last_name
+from modellint.static.project.names import holder, last_name, names_in
 
 
 def summed(method: FunctionInfo) -> frozenset[str]:
@@ -35,10 +35,24 @@ def _summed(method: FunctionInfo) -> Iterator[str]:
         if isinstance(name, ast.Name)
     }
     names = set(taken(method)) - method.stores - looked_at
+    items = {item: held for item, held in _items(method) if item not in looked_at}
     for addend in _addends(method, method.self_name):
         name = _carried(addend)
+        name = items.get(name, name) if name is not None else None
         if name in names:
             yield name
+
+
+def _items(method: FunctionInfo) -> Iterator[tuple[str, str]]:
+    """Yield the variables of loops that are never bound again, with the dict whose values they are."""
+    bound = [name for node in own(method, ast.Assign) for target in node.targets for name in names_in(target)]
+    for loop in own(method, ast.For):
+        match loop.iter, loop.target:
+            case (
+                ast.Call(func=ast.Attribute(value=ast.Name(id=held), attr="items")),
+                ast.Tuple(elts=[_, ast.Name(id=item)]),
+            ) if item not in bound:
+                yield item, held
 
 
 _LOOKS = frozenset({"isinstance", "is_tensor", "hasattr", "type"})
@@ -47,7 +61,7 @@ _LOOKS = frozenset({"isinstance", "is_tensor", "hasattr", "type"})
 def _addends(method: FunctionInfo, me: str) -> Iterator[ast.expr]:
     """Yield what is added to attributes of the object: `self.sum += value`, `self.sum = self.sum + value`."""
     for node in own(method, ast.AugAssign):
-        if isinstance(node.op, ast.Add) and attribute_of(node.target, me) is not None:
+        if isinstance(node.op, ast.Add) and attribute_of(holder(node.target), me) is not None:
             yield node.value
     for node in own(method, ast.Assign):
         target, value = node.targets[0], node.value
@@ -58,12 +72,14 @@ def _addends(method: FunctionInfo, me: str) -> Iterator[ast.expr]:
 
 
 def _carried(value: ast.expr) -> str | None:
-    """Return the variable whose graph a product or a mean still has: `value` of `value.mean() * n`."""
+    """Return the variable whose graph a product, a mean or an item still has: `value` of `value.mean() * n`."""
     while True:
         if isinstance(value, ast.BinOp):
             value = value.left
         elif isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _KEEP:
             value = value.func.value
+        elif isinstance(value, ast.Subscript):
+            value = value.value
         else:
             return value.id if isinstance(value, ast.Name) else None
 

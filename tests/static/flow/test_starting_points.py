@@ -329,3 +329,30 @@ def main(frame, options):
 
 
 LONG = "\n".join(f"        if frame.sum() > {n}:\n            self.kept = {n}" for n in range(2500))
+
+
+EVALUATE = """
+import torch
+
+def evaluate(model, images):
+    for image in images:
+        print(model(image).argmax().item())  # ML101
+"""
+SCRIPT = """
+import sys
+import torch
+from evaluation import evaluate
+from torchvision.models import resnet18
+
+def main(path, limit=3):
+    model = resnet18()
+    model.load_state_dict(torch.load(path, weights_only=True))
+    evaluate(model, torch.load("images.pt", weights_only=True)[:limit])
+"""
+
+
+@pytest.mark.parametrize(("call", "again"), [("main(sys.argv[1])", False), ("print(sys.argv)", True)])
+def test_a_caller_is_run_as_its_script_runs_it(lint: Lint, roots: list[str], call: str, again: bool) -> None:
+    files = {"evaluation.py": EVALUATE, "run.py": f"{SCRIPT}\nif __name__ == '__main__':\n    {call}\n"}
+    lint(files, check=["evaluation.py"], rules=["ML101"])
+    assert ("main" in roots) is again
