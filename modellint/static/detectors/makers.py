@@ -15,7 +15,7 @@ from modellint.static.guards import assignments, own, values_of, walk_own
 from modellint.static.naming import MOVES
 from modellint.static.narrowing import MODULE, attribute_of, bound_to
 from modellint.static.project import ClassInfo, FunctionInfo
-from modellint.static.project.facts import parameters
+from modellint.static.project.facts import arguments_given, parameters
 from modellint.static.project.names import last_name
 from modellint.static.project.trees import walk
 
@@ -155,13 +155,17 @@ class Makers:
         return ""
 
     def _lists_modules(self, method: FunctionInfo, annotation: ast.expr) -> bool:
-        """Tell whether an annotation says that an argument is a list of modules, of torch's class or the project's."""
+        """Tell whether an annotation says that an argument is a list of modules: of torch, a library or the project."""
         if _LIST_OF_MODULES.search(ast.unparse(annotation)):
             return True
         if not isinstance(annotation, ast.Subscript) or last_name(annotation.value) not in _LISTS:
             return False
         symbol = self.context.project.resolve_in(method, annotation.slice)
-        cls = symbol.target if symbol is not None else None
+        if symbol is None:
+            return False
+        if symbol.target is None:  # `list[BartModel]`, of a library where `BartModel.from_pretrained` makes a model
+            return self.context.knowledge.loaders.get(f"{symbol.dotted}.from_pretrained") is not None
+        cls = symbol.target
         return isinstance(cls, ClassInfo) and self.context.classes.is_module(cls) and self._matters(cls)
 
     def moves(self, value: ast.expr) -> bool:
@@ -280,10 +284,12 @@ def returned_by(maker: FunctionInfo) -> list[ast.expr | None]:
 
 
 def calls_elements(cls: ClassInfo, attribute: str) -> bool:
-    """Tell whether a method of `cls` calls what it finds in `self.attribute`."""
+    """Tell whether a method of `cls` calls what it finds in `self.attribute`, or hands it to another that does."""
     for method in cls.methods.values():
         me = method.self_name or ""
         for node in walk_own(method):
+            if isinstance(node, ast.Call) and _calls_what_it_is_given(cls, method, node, attribute):
+                return True
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript):
                 if attribute_of(node.func.value, me) == attribute and node.args:
                     return True
@@ -292,6 +298,19 @@ def calls_elements(cls: ClassInfo, attribute: str) -> bool:
                 if any(c.args and _called(c.func) in turns for c in method.calls):
                     return True
     return False
+
+
+def _calls_what_it_is_given(cls: ClassInfo, method: FunctionInfo, call: ast.Call, attribute: str) -> bool:
+    """Tell whether a call hands an element of `self.attribute` to a method that runs it: `self._run(self.nets[0])`."""
+    me = method.self_name or ""
+    callee = cls.methods.get(attribute_of(call.func, me) or "")
+    if callee is None:
+        return False
+    run = {_called(inner.func) for inner in callee.calls if inner.args}
+    return any(
+        name in run and isinstance(given, ast.Subscript) and attribute_of(given.value, me) == attribute
+        for name, given in arguments_given(callee, call).items()
+    )
 
 
 def _called(func: ast.expr) -> str | None:
