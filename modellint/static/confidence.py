@@ -24,7 +24,7 @@ from modellint.static.flow.libraries import SAVED_WHOLE
 from modellint.static.flow.values import ENTRY, JUST_BUILT, LOADED, TRAIN, UNKNOWN_MODES, Obj, Site, kinds
 from modellint.static.guards import conditions, path_to
 from modellint.static.left_open import sees_to_it_itself, switched_for_training_alone
-from modellint.static.project import ClassInfo
+from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.callers import MAX_FILES, heirs_nearby, scopes_mentioning
 from modellint.static.project.facts import parameters
 from modellint.static.project.names import dotted_name
@@ -57,6 +57,8 @@ def weighed(rule: str, confidence: Confidence, case: Case) -> Confidence:
     """Return how sure a finding of `rule` is that looks as sure as `confidence`."""
     if rule == "ML103" and case.event.in_haste:
         return Confidence.POSSIBLE  # one branch may have called eval(), and another one trains
+    if rule in ("ML101", "ML103") and case.event.in_later_lap:
+        return Confidence.POSSIBLE  # which laps come after which other ones may follow from what nobody sees
     doubted = any(doubt.rule == rule and doubt.holds(case) for doubt in DOUBTS)
     return Confidence.POSSIBLE if doubted else confidence
 
@@ -296,25 +298,34 @@ def _was_built_so(case: Case) -> bool:
 
 
 def _is_readied_under_a_condition(case: Case) -> bool:
-    """Tell whether a function calls train() before it trains, under the condition under which eval() was called, too.
+    """Tell whether a function that trains calls train() before, under the condition under which another called eval().
 
-    Or unless the model is frozen, which is left in evaluation mode for good: `if not args.freeze: net.train()`.
+    Or unless the model is frozen, which is left in evaluation mode for good: `if not args.freeze: net.train()`. What
+    puts it into evaluation mode again in a loop that the train() is not part of is not undone by that.
     """
-    event = case.event
-    forward = call_at(event.function, event.site)
+    event, function = case.event, case.event.function
+    forward = call_at(function, event.site)
     if forward is None:
         return False
-    asked = {ast.unparse(test) for test, _ in conditions(event.function, forward)}
-    ways = {
+    causes = [(where, call) for site in case.causes for where, call in calls_at(case.context, site)]
+    before = {
         (ast.unparse(test), holds)
-        for call in event.function.calls_of("train")
+        for where, call in causes
+        if where is not function
+        for test, holds in conditions(where, call)
+    }
+    switched = [call for where, call in causes if where is function]
+    switched += [call for where, _ in causes for call in function.calls_of(where.name)]
+    asked = {ast.unparse(test) for test, _ in conditions(function, forward)}
+    readied = [
+        call
+        for call in function.calls_of("train")
         if isinstance(call.func, ast.Attribute)
         and call.lineno < forward.lineno
         and ast.unparse(call.func.value).partition("[")[0] == event.text.partition("[")[0]
-        for test, holds in conditions(event.function, call)
-    }
-    causes = [(function, call) for site in case.causes for function, call in calls_at(case.context, site)]
-    before = {(ast.unparse(test), holds) for function, call in causes for test, holds in conditions(function, call)}
+        and all(_loops_around(function, other) <= _loops_around(function, call) for other in switched)
+    ]
+    ways = {(ast.unparse(test), holds) for call in readied for test, holds in conditions(function, call)}
     return any(
         test not in asked
         and (test, not holds) not in ways
@@ -323,7 +334,11 @@ def _is_readied_under_a_condition(case: Case) -> bool:
     )
 
 
-_FREEZES = re.compile(r"freez|frozen|fix_|_fixed|lock", re.I)
+_FREEZES = re.compile(r"(^|[_\W])(freez\w*|frozen|fix(ed)?|lock(ed)?)([_\W]|$)", re.I)
+
+
+def _loops_around(function: FunctionInfo, node: ast.AST) -> set[ast.AST]:
+    return {outer for outer in path_to(function, node) if isinstance(outer, (ast.For, ast.AsyncFor, ast.While))}
 
 
 DOUBTS = (

@@ -15,7 +15,7 @@ from modellint.static.flow.vocabulary import LOSS_METHOD, OTHER_FRAMEWORKS
 from modellint.static.guards import conditions, own, path_to
 from modellint.static.naming import snake, speaks_of_inference
 from modellint.static.project import ClassInfo, FunctionInfo
-from modellint.static.project.facts import is_none
+from modellint.static.project.facts import is_none, parameters
 from modellint.static.project.names import last_name
 from modellint.static.purpose import (
     acts,
@@ -104,13 +104,20 @@ def is_inference(event: Event, snapshot: Snapshot) -> bool:
 
 
 def _is_walked_through(event: Event, snapshot: Snapshot) -> bool:
-    """Tell whether a function calls train() and runs the model on numbers that it draws itself, to see their shapes."""
+    """Tell whether a function calls train() and runs the model on numbers that it draws itself, to see their shapes.
+
+    It is given the model and options that have defaults, and reads nothing: no other numbers are at hand.
+    """
     function = event.function
-    drawn = any(function.calls_of(name) for name in _DRAWN)
-    return drawn and not event.loops and all(holds(function, fact.site) for fact in snapshot.modes)
+    if event.loops or function.self_name is not None or not function.calls_of("randn", "rand", "randint"):
+        return False
+    needed = [argument for argument, default in parameters(function) if default is None]
+    if len(needed) != 1 or not _READS.isdisjoint(function.callees):
+        return False
+    return all(holds(function, fact.site) for fact in snapshot.modes)
 
 
-_DRAWN = ("randn", "rand", "zeros", "ones", "randint")
+_READS = frozenset("load open read imread next iter DataLoader load_dataset read_csv".split())
 
 
 def _is_read_by_people(event: Event, snapshot: Snapshot) -> bool:

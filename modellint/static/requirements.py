@@ -83,23 +83,37 @@ def _declared(folder: Path, package: str) -> _Declared:
 
 @cache
 def _said(folder: Path, package: str) -> _Declared:
-    """Return the newest version of a package that the readme in `folder` speaks of, if it does not say `or later`."""
+    """Return the newest version of a package that the readme in `folder` speaks of.
+
+    Nothing where it says that others will do, or that things have changed, or where any release is declared beside it.
+    """
     versions: list[Version] = []
+    if any(
+        re.search(rf"""(?:^|["'\s])(?:{_names(package)})["']?\s*$""", t, re.M) for t in _texts(folder, DECLARATIONS)
+    ):
+        return _NOTHING
     for text in _texts(folder, PROSE):
         link = r"\]?(?:\(https?:[^)\s]*\))?"
         for several in re.finditer(rf"\b(?:{_names(package)}){link}{_LISTED}", text, re.IGNORECASE):
-            if several[1] or several[3]:
+            around = text[max(several.start() - _NEARBY, 0) : several.end() + _NEARBY]
+            if _OPEN.search(around) or _NEWER.search(text[several.end() :].partition("\n")[0]):
                 return _NOTHING
-            versions += [(int(major), int(minor)) for major, minor in re.findall(r"(\d+)\.(\d+)[\w.]*", several[2])]
+            versions += [(int(major), int(minor)) for major, minor in re.findall(r"(\d+)\.(\d+)[\w.]*", several[1])]
     return _Declared(highest=max(versions, default=None))
 
 
 _VERSION = r"v?\.?\d+\.\d+(?:\.\w+)*"
-_LISTED = (
-    rf"[\s*`(]*(>=|>|\u2265)?\s*(?:=+\s*)?(?:version\s*)?({_VERSION}(?:\s*(?:[/,&~-]|and|or|to)\s*{_VERSION})*)"
-    r"[\s*`)]*(\+|(?:and|or)\s+(?:\w+\s+)?(?:later|newer|above|higher|greater|up)|or\s+more)?"
+_LISTED = rf"[\s*`(=]*(?:version\s*)?({_VERSION}(?:\s*(?:[/,&~-]|and|or|to)\s*{_VERSION})*)"
+"""How prose tells versions, one or several: `PyTorch 0.3.1`, `torch (version 0.2 and 0.3)`."""
+_NEARBY = 60
+_OPEN = re.compile(
+    r">|\u2265|\d\s*\+|\d\.x|\b(later|newer|above|higher|greater|up|upward\w*|onward\w*|more|least|from|since|latest|recent|minimum|"
+    r"min|upgrad\w*|updat\w*|port(ed|ing)?|migrat\w*|now|also|no|not|longer|n't|any|deprecat\w*|old|legacy|branch|before)\b",
+    re.I,
 )
-"""How prose tells versions: a bound below, one version or several, and that newer ones will do."""
+"""What near a version says that it is not the only one, or that it was the one of another time."""
+_NEWER = re.compile(r"\b(0\.[4-9]|[12]\.\d)")
+"""Versions behind it on the line that may be of the package, too."""
 
 
 def _names(package: str) -> str:

@@ -8,10 +8,12 @@ from collections.abc import Iterator
 
 from modellint.catalog import ActiveRule
 from modellint.static.context import FileContext, Finding
+from modellint.static.datapath.evidence import is_forward
 from modellint.static.detectors.comparisons import Comparison, comparisons
 from modellint.static.guards import values_of
 from modellint.static.origins import Origin
 from modellint.static.project import FunctionInfo
+from modellint.static.project.facts import parameters
 from modellint.static.project.names import last_name
 
 _KEEPS = frozenset(
@@ -116,9 +118,16 @@ def _forwards(context: FileContext, origin: Origin, depth: int) -> dict[object, 
 
 
 def _is_a_function(context: FileContext, scope: FunctionInfo, call: ast.Call) -> bool:
-    """Tell whether a function of the project is called, whatever its name: what that returns is there to be read."""
+    """Tell whether a function of the project is called that runs no model, whatever it is called itself."""
     symbol = context.project.resolve_in(scope, call.func)
-    return symbol is not None and isinstance(symbol.target, FunctionInfo)
+    called = symbol.target if symbol is not None else None
+    if not isinstance(called, FunctionInfo) or last_name(call.func) in _local_names(scope):
+        return False
+    return not any(is_forward(inner) for inner in called.calls)
+
+
+def _local_names(scope: FunctionInfo) -> set[str]:
+    return {argument.arg for argument, _ in parameters(scope)} | scope.stores
 
 
 def _is_of_tensors(context: FileContext, scope: FunctionInfo, func: ast.expr) -> bool:

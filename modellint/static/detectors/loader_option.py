@@ -31,6 +31,7 @@ from modellint.static.origins import CallView, Origin, Resolver
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import called_name, parameters
 from modellint.static.project.names import last_name
+from modellint.static.project.trees import walk
 
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
@@ -81,7 +82,10 @@ def _findings(context: FileContext, makers: set[str], names: set[str], options: 
 
 def _takes_one_batch(use: Consumption) -> bool:
     """Tell whether a loop ends with its first lap: an example is shown, and the last batch is never reached."""
-    return isinstance(use.place, (ast.For, ast.AsyncFor)) and isinstance(use.place.body[-1], ast.Break)
+    loop = use.place
+    if not isinstance(loop, (ast.For, ast.AsyncFor)) or not isinstance(loop.body[-1], ast.Break):
+        return False
+    return not any(isinstance(node, ast.Continue) for node in walk(loop))
 
 
 def _unread(context: FileContext, call: ast.Call) -> Finding:

@@ -19,7 +19,7 @@ from modellint.static.narrowing import attribute_of
 from modellint.static.project import FunctionInfo
 from modellint.static.project.names import holder, last_name, names_in
 
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
 class LossSum(NamedTuple):
@@ -39,7 +39,7 @@ def loss_sums(context: FileContext) -> Iterator[LossSum]:
         return
     for function in (module.body, *module.functions):
         for node in own(function, ast.AugAssign):
-            loop = next((outer for outer in reversed(path_to(function, node)) if isinstance(outer, _LOOPS)), None)
+            loop = next((outer for outer in reversed(path_to(function, node)) if isinstance(outer, LOOPS)), None)
             if loop is None:
                 continue
             loss = _differentiated_part(node, loop, function, context)

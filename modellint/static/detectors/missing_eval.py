@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import dataclasses
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from typing import TypeAlias
 
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence, Severity
@@ -15,7 +17,7 @@ from modellint.static.context import FileContext, Finding
 from modellint.static.dependence import NO, OF_LIBRARY, YES
 from modellint.static.detectors.woken_parts import woken
 from modellint.static.evidence import PREDICTS, as_trained, is_explained, is_inference, is_no_model, wrong_call
-from modellint.static.flow.events import FORWARD, Event, Snapshot
+from modellint.static.flow.events import FORWARD, Event, Loop, Snapshot
 from modellint.static.flow.frames import call_at, holds
 from modellint.static.flow.libraries import SAVED_WHOLE
 from modellint.static.flow.values import ENTRY, EVAL, JUST_BUILT, MIXED, OFF, RANDOM, TRAIN, UNKNOWN, Site, kinds
@@ -34,7 +36,7 @@ from modellint.static.merge import merged
 from modellint.static.narrowing import attribute_of
 from modellint.static.overriding import forgets_eval
 from modellint.static.project import ClassInfo, FunctionInfo
-from modellint.static.project.names import last_name
+from modellint.static.project.names import last_name, names_in
 from modellint.static.purpose import functions_around, named_for_inference
 from modellint.static.readied import readies_in_forward, readies_itself, runs_readied_parts
 from modellint.static.seldom import seldom_switched
@@ -44,11 +46,12 @@ from modellint.static.snapshots import has_loaded_weights, in_eval, in_train, op
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     """Report forwards of models that were left in training mode, one finding for one cause in one scope."""
-    yield from merged(found for place in places(context, FORWARD) for found in _judge(place, context))
+    steps = _steps_of_training(context)
+    yield from merged(found for place in places(context, FORWARD) for found in _judge(place, steps, context))
     yield from woken(context)
 
 
-def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding]]:
+def _judge(place: Place, steps: Steps, context: FileContext) -> Iterator[tuple[object, Finding]]:
     bad: list[tuple[Event, Snapshot]] = []
     good: list[Event] = []
     trained: list[Event] = []
@@ -56,7 +59,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
     for event in place.events:
         relevant = [s for s in event.snapshots if is_inference(event, s) or is_explained(event, s)]
         relevant = [s for s in relevant if not _follows_owner(event, s, context)]
-        relevant = [] if _repeats_a_step(event, context) else relevant
+        relevant = [] if _repeats_a_step(event, steps) else relevant
         relevant = [s for s in relevant if not _is_function(event, s, context) and not _gathers_statistics(event, s)]
         relevant = [s for s in relevant if not readies_in_forward(event, s, context)]
         relevant = [s for s in relevant if not (_is_switched_for_a_while(event, s) or _is_set_apart(event, s, context))]
@@ -339,24 +342,39 @@ def _depends_on_callers(snapshot: Snapshot) -> bool:
     return kinds(snapshot.modes) in ({TRAIN, ENTRY}, {UNKNOWN, ENTRY})
 
 
-def _repeats_a_step(event: Event, context: FileContext) -> bool:
+Steps: TypeAlias = "dict[tuple[FunctionInfo, FunctionInfo, tuple[Loop, ...]], set[Site]]"
+"""Where loops that train call what gives their losses: by caller, callee and the loops around the forward."""
+
+
+def _steps_of_training(context: FileContext) -> Steps:
+    steps: Steps = defaultdict(set)
+    for event in context.flow.events:
+        if event.training:
+            for step in event.key.chain:
+                steps[step.caller, step.callee, event.loops].add(step.site)
+    return steps
+
+
+def _repeats_a_step(event: Event, steps: Steps) -> bool:
     """Tell whether a loop that trains calls the function that gives its losses once more on the same in one turn.
 
     What came of the step is compared with what was before, in the same mode.
     """
-    calls = {(step.caller, step.callee): step.site for step in event.key.chain}
     return any(
-        (again := calls.get((step.caller, step.callee), step.site)) != step.site
-        and _given(step.caller, again) == _given(step.caller, step.site)
-        for other in context.flow.events
-        if other.training and other.loops == event.loops
-        for step in other.key.chain
+        _is_given_the_same(step.caller, site, step.site)
+        for step in event.key.chain
+        for site in steps.get((step.caller, step.callee, event.loops), set()) - {step.site}
     )
 
 
-def _given(function: FunctionInfo, site: Site) -> list[str]:
-    call = call_at(function, site)
-    return [ast.unparse(argument) for argument in call.args] if call is not None else []
+def _is_given_the_same(function: FunctionInfo, *sites: Site) -> bool:
+    """Tell whether two calls are written alike, and nothing that they are given is bound anew between them."""
+    first, second = (call_at(function, site) for site in sorted(sites))
+    if first is None or second is None or ast.dump(first) != ast.dump(second):
+        return False
+    given = {name for value in (*first.args, *first.keywords) for name in names_in(value)}
+    stored = (node for node in own(function, ast.Name) if isinstance(node.ctx, ast.Store))
+    return not any(first.lineno < node.lineno < second.lineno and node.id in given for node in stored)
 
 
 def _is_right_elsewhere(event: Event, snapshot: Snapshot, context: FileContext) -> bool:

@@ -13,7 +13,7 @@ from modellint.static.guards import assignments, conditions, own, path_to, value
 from modellint.static.naming import is_test_module, snake
 from modellint.static.origins import Origin, is_parameter
 from modellint.static.project import FunctionInfo
-from modellint.static.project.names import dotted_name, last_name
+from modellint.static.project.names import dotted_name, last_name, names_in
 from modellint.static.project.trees import walk
 
 _BY_NATURE = re.compile(r"(^|_)(lora\w*|adapters?|delta\w*|prompt\w*|ema|prefix_tuning|control\w*)(_|$)")
@@ -65,6 +65,8 @@ def _thrown_away(scope: FunctionInfo, call: ast.Call) -> bool:
     if not isinstance(parent, ast.Assign):
         return False
     names = [node.id for target in parent.targets for node in walk(target) if isinstance(node, ast.Name)]
+    if any(name in names for node in own(scope, ast.Global) for name in node.names):
+        return False
     if scope.is_body and set(names) != {"_"}:
         return False
     return not any(
@@ -96,9 +98,11 @@ def _handled(scope: FunctionInfo, call: ast.Call) -> bool:
     if _is_compared_before(scope, call):
         return True
     name = dotted_name(state) if state is not None else None
+    parent = next(iter(path_to(scope, call)[-2:-1]), None)
+    kept = {n for target in parent.targets for n in names_in(target)} if isinstance(parent, ast.Assign) else set[str]()
     for node in walk_own(scope):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and _CHECKS.search(snake(node.id)):
-            return True
+        if isinstance(node, ast.Name) and node.id not in kept and _CHECKS.search(snake(node.id)):
+            return True  # else nobody reads it
         if isinstance(node, ast.ExceptHandler) and _contains(node, call) and _tells(node):
             return True
         if name is not None and getattr(node, "lineno", call.lineno) <= call.lineno and _changes_keys(node, name):
@@ -125,23 +129,47 @@ def _is_written_here(scope: FunctionInfo, state: ast.expr, value: ast.expr) -> b
     ]
     named = all(
         isinstance(node.slice, ast.Constant)
-        or any(holds and _says_which(test) for test, holds in conditions(scope, node))  # `if name in names:`
+        or any(holds and _picks_key(test, node.slice) for test, holds in conditions(scope, node))
         for node in stores
     )
     return isinstance(value, ast.Dict) and not value.keys and bool(stores) and named
 
 
+def _picks_key(test: ast.expr, key: ast.expr) -> bool:
+    """Tell whether a condition asks for what a key is called: `if key in wanted:`, `if key.startswith("head."):`.
+
+    Not of one that is renamed as it is put away: that takes a prefix from all of them.
+    """
+    if isinstance(test, ast.BoolOp):
+        return any(_picks_key(value, key) for value in test.values)
+    match test, key:
+        case ast.Compare(left=ast.Name(id=name), ops=[ast.In()]), ast.Name(id=stored):
+            return name == stored
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="startswith")), ast.Name(id=stored):
+            return name == stored
+    return False
+
+
 def _is_saved_in_part(scope: FunctionInfo, state: ast.expr) -> bool:
-    """Tell whether the file saves what it loads here, and of a model what it picks: `{"head": {k: v ... if ...}}`."""
+    """Tell whether the file saves what it loads here, and of a model what it picks: `save({"head": {... if ...}})`."""
     if not isinstance(state, ast.Subscript) or not isinstance(state.slice, ast.Constant):
         return False
     for other in (scope.module.body, *scope.module.functions):
-        for saved in own(other, ast.Dict):
-            for key, value in zip(saved.keys, saved.values, strict=True):
-                if isinstance(key, ast.Constant) and key.value == state.slice.value:
-                    values = values_of(other, value.id) if isinstance(value, ast.Name) else [value]
-                    if any(map(_picks, values)):
+        for call in other.calls_of("save"):
+            for saved in call.args[:1]:
+                for held in values_of(other, saved.id) if isinstance(saved, ast.Name) else [saved]:
+                    if isinstance(held, ast.Dict) and _has_a_part(held, state.slice.value, other):
                         return True
+    return False
+
+
+def _has_a_part(saved: ast.Dict, name: object, scope: FunctionInfo) -> bool:
+    """Tell whether a dict has some of the weights of a model under a name."""
+    for key, value in zip(saved.keys, saved.values, strict=True):
+        if isinstance(key, ast.Constant) and key.value == name:
+            for held in values_of(scope, value.id) if isinstance(value, ast.Name) else [value]:
+                if isinstance(held, ast.DictComp) and _picks(held):
+                    return "state_dict" in ast.unparse(held.generators[0].iter)
     return False
 
 
@@ -158,7 +186,7 @@ def _is_compared_before(scope: FunctionInfo, call: ast.Call) -> bool:
     )
 
 
-_COMPARES = re.compile(r"(^|_)(check|verify|compare|validate|inspect|report|match|diff|show|log|print)(_|$)")
+_COMPARES = re.compile(r"(^|_)(check|verify|compare|validate|inspect|report|match|diff)(_|$)")
 
 
 def _contains(outer: ast.AST, inner: ast.AST) -> bool:

@@ -42,8 +42,9 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 continue
             claim = _promise(scope, assign)
             if claim is None and not _is_chosen(scope, assign):
-                claim = _claim(context, scope, options) or _claim_of_callers(context, scope, options)
-            if claim is not None and not (_is_a_seed(claim) and _is_waived(context, last, options)):
+                waived = _is_waived(context, last, options)
+                claim = _claim(context, scope, options, waived) or _claim_of_callers(context, scope, options, waived)
+            if claim is not None:
                 written = f"{name.removeprefix('torch.backends.')} = {ast.unparse(assign.value)}"
                 sure = Confidence.CERTAIN if claim[1] is scope else Confidence.LIKELY
                 related = ((context.site(claim[0]), "determinism is claimed here"),)
@@ -59,12 +60,14 @@ _ASKS = re.compile(r"determin|reproducib", re.I)
 
 
 def _is_waived(context: FileContext, last: Mapping[str, ast.Assign], options: Mapping[str, Any]) -> bool:
-    """Tell whether the author writes down what is the default: that determinism is not wanted beside the speed."""
-    against = [name for name in options["claims"] if _is(last.get(name), options["switches"].get(name))]
-    told = (k for scope in context.scopes for call in scope.calls for k in call.keywords if k.arg == "deterministic")
-    return (bool(against) and len(last) > 1) or any(
-        isinstance(keyword.value, ast.Constant) and keyword.value.value is False for keyword in told
-    )
+    """Tell whether the author has chosen speed: by all switches at once, or by what a trainer is told."""
+    if all(_is(last.get(name), wanted) for name, wanted in options["switches"].items()):
+        return True
+    told = (k for scope in context.scopes for call in scope.calls_of(*_TRAINERS) for k in call.keywords)
+    return any(k.arg == "deterministic" and isinstance(k.value, ast.Constant) and k.value.value is False for k in told)
+
+
+_TRAINERS = ("Trainer", "Fabric")
 
 
 def _is(assign: ast.Assign | None, wanted: object) -> bool:
@@ -101,35 +104,50 @@ def _promise(scope: FunctionInfo, node: ast.AST) -> Claim | None:
     return None
 
 
-def _claim(context: FileContext, scope: FunctionInfo, options: Mapping[str, Any]) -> Claim | None:
-    """Return what claims determinism in `scope` itself, or for a function in its signature."""
+def _claim(context: FileContext, scope: FunctionInfo, options: Mapping[str, Any], waived: bool) -> Claim | None:
+    """Return what claims determinism in `scope` itself, or for a function in its signature.
+
+    `waived`: what nothing but a seed claims does not count.
+    """
+    claims = _claims(context, scope, options)
+    return next((claim for claim in claims if not (waived and _is_a_seed(claim))), None)
+
+
+def _claims(context: FileContext, scope: FunctionInfo, options: Mapping[str, Any]) -> Iterator[Claim]:
     for call in scope.calls:
         name = last_name(call.func) or ""
         if not call.args and not call.keywords:
             continue
         helper = re.search(options["seed-helpers"], name) is not None
-        if (helper or context.qualified(scope, call.func) in options["seeds"]) and not _is_drawn(context, call):
-            return call, scope, f"{ast.unparse(call.func)}()"
-        if any(_CLAIMS.search(k.arg or "") and _is_true(call, k.arg or "") for k in call.keywords):
-            return call, scope, next(f"{k.arg}=True" for k in call.keywords if _CLAIMS.search(k.arg or ""))
+        if (helper or context.qualified(scope, call.func) in options["seeds"]) and not _is_drawn(context, scope, call):
+            yield call, scope, f"{ast.unparse(call.func)}()"
+        for keyword in call.keywords:
+            if _CLAIMS.search(keyword.arg or "") and _is_true(call, keyword.arg or ""):
+                yield call, scope, f"{keyword.arg}=True"
     for assign, name in _assigned(context, scope):
         if _is(assign, options["claims"].get(name)):
-            return assign, scope, f"{name.removeprefix('torch.backends.')} = {ast.unparse(assign.value)}"
+            yield assign, scope, f"{name.removeprefix('torch.backends.')} = {ast.unparse(assign.value)}"
     for argument, _ in parameters(scope):
         if _CLAIMS.search(argument.arg):
-            return argument, scope, f"the argument `{argument.arg}`"
-    return None
+            yield argument, scope, f"the argument `{argument.arg}`"
 
 
-def _is_drawn(context: FileContext, call: ast.Call) -> bool:
-    """Tell whether the file draws the seed itself, unless it is given one: `args.seed = random.randint(1, 10000)`."""
-    given = {ast.unparse(argument) for argument in call.args}
+def _is_drawn(context: FileContext, scope: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether the file draws the seed itself, unless it is given one: `args.seed = random.randint(1, 10000)`.
+
+    A variable of that name in another function is another one.
+    """
+    given = {ast.unparse(argument) for argument in call.args if isinstance(argument, (ast.Name, ast.Attribute))}
     return any(
         isinstance(assign.value, ast.Call)
         and last_name(assign.value.func) in _DRAWS
-        and not given.isdisjoint(ast.unparse(target) for target in assign.targets)
-        for scope in context.scopes
-        for assign in own(scope, ast.Assign)
+        and any(
+            ast.unparse(target) in given
+            and (other in (scope, context.module.body) or isinstance(target, ast.Attribute))
+            for target in assign.targets
+        )
+        for other in (context.scopes if given else ())
+        for assign in own(other, ast.Assign)
     )
 
 
@@ -137,16 +155,23 @@ _DRAWS = frozenset({"randint", "randrange", "getrandbits", "random", "randbits",
 """What a seed is drawn with, of a generator or of a clock."""
 
 
-def _claim_of_callers(context: FileContext, scope: FunctionInfo, options: Mapping[str, Any]) -> Claim | None:
+def _claim_of_callers(
+    context: FileContext, scope: FunctionInfo, options: Mapping[str, Any], waived: bool
+) -> Claim | None:
     """Return the claim of a function of this file that calls `scope`, or that hands it on to be called."""
     if scope.is_body:
         return next(
-            (found for other in context.scopes if _is_main(other) and (found := _claim(context, other, options))), None
+            (
+                found
+                for other in context.scopes
+                if _is_main(other) and (found := _claim(context, other, options, waived))
+            ),
+            None,
         )
     for other in context.scopes:
         handed = any(isinstance(a, ast.Name) and a.id == scope.name for call in other.calls for a in call.args)
         if scope.name in other.callees or handed:
-            found = _claim(context, other, options)
+            found = _claim(context, other, options, waived)
             if found is not None:
                 return found
     return None

@@ -47,7 +47,7 @@ _TRIES_OUT = re.compile(
 one who compares faces or verifies a signature believes in the answer."""
 
 _MEANT_RANDOM = re.compile(
-    r"(^|_)(random\w*|rand|untrained|scratch|fresh|dummy|toy|fake|mock|stub|rnd|reservoir|lsh|dip|deep_image_prior|at_init|initial|"
+    r"(^|_)(random\w*|rand|untrained|scratch|fresh$|dummy|toy|fake|mock|stub|rnd|reservoir|lsh|dip|deep_image_prior|at_init|initial|"
     r"initiali[sz]ation|re_?init\w*|evol\w*|genetic\w*|genom\w*|populations?|mutat\w*|nas|supernet|lottery|ntk|prun\w*|"
     r"hyper_?net\w*|(arch|architecture|hyper\w*)_search|federated|fl|agents?|polic\w*|actors?|critic\w*|q_net\w*|dqn)(_|$)"
 )

@@ -44,7 +44,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             problem = _AS_A_PART if problem != _UNCALLED and _switches(method) else ""
             confidence = Confidence.LIKELY
         if not problem:  # equivalent: else the first thing that is wrong is told of
-            problem, confidence = _wakes_a_part(method), Confidence.LIKELY
+            problem, confidence = _wakes_a_part(context, cls, method), Confidence.LIKELY
         if problem:
             site = _name_of(context, method)
             again = _with_itself_again(method)
@@ -254,23 +254,42 @@ def _problem(method: FunctionInfo) -> str:
     return ""
 
 
-def _wakes_a_part(method: FunctionInfo) -> str:
-    """Return what is wrong with an override that calls train() of a part, and looks at no mode for that."""
+def _wakes_a_part(context: FileContext, cls: ClassInfo, method: FunctionInfo) -> str:
+    """Return what is wrong with an override that calls train() of a part last, and looks at no mode for that.
+
+    Not where something else may settle the mode of the part, or where it has none; noise and dropout may be meant.
+    """
     assert method.node is not None
     arguments = [*method.node.args.posonlyargs, *method.node.args.args][1:]
-    if not arguments or _asks(method, arguments[0].arg):
+    mode = arguments[0].arg if arguments else ""
+    calls = method.calls_of("train")
+    handed_on = any(_is_named(given, mode) for call in calls for given in call.args)
+    if not handed_on or _asks(method, mode) or "training" in method.words or _MEANT.search(cls.name):
         return ""
-    passed_on = next((call.lineno for call in method.calls_of("train") if _is_super(call, method)), None)
-    if passed_on is None:
-        return ""
-    for call in method.calls_of("train"):
-        part = call.func.value if isinstance(call.func, ast.Attribute) and call.lineno > passed_on else None
+    for call in calls:
+        part = call.func.value if isinstance(call.func, ast.Attribute) else None
         told = [*call.args, *(keyword.value for keyword in call.keywords)]
         always = all(isinstance(value, ast.Constant) and value.value is True for value in told)
-        if isinstance(part, ast.Attribute) and always and not any(conditions(method, call)):
-            mode = arguments[0].arg
+        if not isinstance(part, ast.Attribute) or not always:
+            continue
+        if _MEANT.search(part.attr) or any(conditions(method, call)) or _is_settled_later(method, call):
+            continue
+        is_part = context.classes.builds_child(cls, part.attr) or _PART.search(part.attr) is not None
+        if is_part and not context.classes.has_no_mode(cls, part.attr):
             return f"puts `{ast.unparse(part)}` into training mode whatever `{mode}` is, so after a whole's eval(), too"
     return ""
+
+
+_MEANT = re.compile(r"drop|noise|bayes|monte|mc_|MC[A-Z]|stochast|uncertain", re.I)
+
+
+def _is_named(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _is_settled_later(method: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether methods are called after `call`, of the object or of a part: they may set modes."""
+    return any(isinstance(other.func, ast.Attribute) and other.lineno > call.lineno for other in method.calls)
 
 
 def _forgets_parts(context: FileContext, cls: ClassInfo, method: FunctionInfo) -> str:

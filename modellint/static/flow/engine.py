@@ -143,7 +143,7 @@ class FileAnalysis:
         for function in sorted(roots, key=called.__contains__):  # callers first: a call may show all there is to see
             self._done.add(function)
             if names is not None and function in self._run_at_import:
-                continue  # how a script calls its own functions says more than a call with arguments unknown
+                continue  # how a script runs its own function says more than a run with arguments unknown
             if not self._is_covered(function) and function not in hollow:
                 self._run_or_recall(function, function.cls)
         for cls, methods in templates.items():
@@ -202,7 +202,7 @@ class FileAnalysis:
         try:
             # twice the steps, so that the `main` of a script gets as much as if it were run alone
             base = self._persist(self.module.body, self._top_level, CALL_SHARE * MAX_STEPS)
-            self._run_at_import = machine.finished
+            self._run_at_import = frozenset(machine.shown)
         except (Exhausted, RecursionError):
             self.exhausted.append(self.module.body)
             machine.recorder.abandon((), self.module.body)

@@ -145,7 +145,8 @@ class Event:
     `leaves` are the places where inputs were made to require a gradient, `loops` the loops around it, outermost
     first, `inputs` the variables that the model is given, `kept` the attributes that the result was put into,
     `source` the forward whose result is added up. `asks_evaluation`: an argument says so. `in_haste`: branches
-    around it were joined early.
+    around it were joined early, `in_later_lap`: a lap that finds what another one has left is the only one that
+    comes here.
     """
 
     key: EventKey
@@ -166,6 +167,7 @@ class Event:
     trained_from: tuple[CallSite, ...] | None = None
     abandoned: bool = False
     in_haste: bool = False
+    in_later_lap: bool = False
     source: Event | None = None
     loops: tuple[Loop, ...] = ()
     inputs: frozenset[str] = frozenset()
@@ -305,6 +307,7 @@ class Recorder:
         self.muted = 0
         self.noted = 0
         self.in_haste = False  # whether branches are joined early, as there were too many to keep apart
+        self.in_later_lap = False  # whether a lap runs for what it finds alone: of what was seen it says nothing new
         self.effects = 0  # counts what was noted, what was trained on or kept, and the calls that changed a model
         self.events: list[Event] = []
         self._numbers: dict[EventKey, int] = {}
@@ -319,7 +322,9 @@ class Recorder:
         number = self._numbers.get(key)
         if number is None:
             number = self._numbers[key] = len(self.events)
-            self.events.append(Event(key, function, text))
+            self.events.append(Event(key, function, text, in_later_lap=self.in_later_lap))
+        elif self.in_later_lap and not self.events[number].in_later_lap:
+            return number
         event, snapshots = self.events[number], self.events[number].snapshots
         if self.in_haste:
             self._added += [number] * len(snapshots) if event.abandoned else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from modellint.static.flow.carried import carried
@@ -11,7 +12,7 @@ from modellint.static.flow.conditions import truth
 from modellint.static.flow.machine import Machine, Statements
 from modellint.static.flow.state import State, agree
 from modellint.static.flow.targets import assign, elements, iterate, variable_key
-from modellint.static.flow.values import CONTAINER, Value, only_constant
+from modellint.static.flow.values import CONTAINER, MODEL, Value, only_constant
 
 
 def _for(machine: Machine, node: ast.For | ast.AsyncFor, state: State) -> list[State]:
@@ -116,6 +117,7 @@ def _laps(
     """
     frame = machine.frame
     outer_breaks, outer_continues, outer_lap = frame.breaks, frame.continues, frame.lap
+    outer_later = machine.recorder.in_later_lap
     frame.breaks = []
     outer_loops = machine.enter_loop(loop)
     states, begun = [state], [state.copy()]
@@ -124,10 +126,10 @@ def _laps(
         known[loop] = carried(loop)
     handed_on = [(frame.id, name) for name in known[loop]]
 
-    def brings(seen: State, current: State) -> bool:
-        """Tell whether a lap that begins so may find an object that one which began as `seen` could not."""
-        left = (key for key in handed_on if seen.variables.find(key) is None)
-        return any((value := current.variables.find(key)) is not None and bool(value.refs) for key in left)
+    def brings(seen: State, *, current: State) -> bool:
+        """Tell whether a lap that begins so may find a model that one which began as `seen` could not."""
+        left = (current.variables.find(key) for key in handed_on if seen.variables.find(key) is None)
+        return any(value is not None and _holds_a_model(value, current) for value in left)
 
     try:
         for lap in range(machine.laps):
@@ -136,17 +138,29 @@ def _laps(
             for current in states:
                 begin(current)
             states = machine.settle(machine.block(loop.body, states) + frame.continues)
-            if not states or all(any(agree(seen, s) and not brings(seen, s) for seen in begun) for s in states):
+            if not states:
                 break
+            if all(any(agree(seen, s) for seen in begun) for s in states):
+                if not any(all(map(partial(brings, current=s), begun)) for s in states):
+                    break
+                machine.recorder.in_later_lap = True
             begun += [s.copy() for s in states]
     finally:
         frame.lap = outer_lap
         frame.loops = outer_loops
+        machine.recorder.in_later_lap = outer_later
     breaks = frame.breaks
     frame.breaks, frame.continues = outer_breaks, outer_continues
     if endless:
         return machine.settle(breaks)
     return machine.settle(machine.block(loop.orelse, states) + breaks)
+
+
+def _holds_a_model(value: Value, state: State) -> bool:
+    """Tell whether a value is a model, or a container or an object of the project with one in it."""
+    held = [state.heap[oid] for oid in value.refs]
+    inside = (oid for obj in held for item in obj.attrs.values() for oid in item.refs)
+    return any(obj.kind == MODEL for obj in held) or any(state.heap[oid].kind == MODEL for oid in inside)
 
 
 LOOPS: Statements = {

@@ -33,6 +33,7 @@ from modellint.static.flow.quiet import Quiet
 from modellint.static.flow.repeating import Repeated
 from modellint.static.flow.skipping import (
     after_inert,
+    decides_nothing,
     gives_numbers,
     handed_back,
     only_computes,
@@ -147,6 +148,7 @@ class Machine:
         self.in_haste = False
         self._too_long: set[FunctionInfo] = set()
         self._finished: set[tuple[CallSite, ...]] = set()
+        self.shown: set[FunctionInfo] = set()
         self._repeated = Repeated()
         self._expressions = expressions
         self._statements = statements
@@ -358,6 +360,8 @@ class Machine:
             value = self.activate(callee, receiver, args, chain, state, carried)
             if covers:
                 self.covered[function] = None
+            if receiver is None and not carried and not muted and decides_nothing(function, args):
+                self.shown.add(function)
             self._repeated.learn(chain, self.recorder.effects > effects, value, state)
             self._finished.add(chain)
             return value
@@ -387,11 +391,6 @@ class Machine:
             del self._numbers[key]
         self._passing.clear()
 
-    @property
-    def finished(self) -> frozenset[FunctionInfo]:
-        """The functions that calls have run to the end since the last beginning."""
-        return frozenset(chain[-1].callee for chain in self._finished)
-
     def uncover(self, count: int) -> None:
         """Keep only the first `count` functions that calls covered: what was seen of the others is forgotten."""
         while len(self.covered) > count:
@@ -418,6 +417,7 @@ class Machine:
         self.recorder.muted = 0
         self._too_long.clear()
         self._finished.clear()
+        self.shown.clear()
         self._repeated = Repeated()
 
     def activate(

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from modellint.static.flow.vocabulary import GRAD_SWITCHES
-from modellint.static.guards import own
+from modellint.static.guards import own, path_to
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import taken
@@ -16,7 +16,8 @@ from modellint.static.project.names import holder, last_name, names_in
 def summed(method: FunctionInfo) -> frozenset[str]:
     """Return the parameters whose values a method adds up as they come: a tensor keeps its graph in the sum.
 
-    Not those that it looks at or converts first (`if torch.is_tensor(value): value = value.item()`).
+    Not those that it looks at or converts first (`if torch.is_tensor(value): value = value.item()`). Of `**values` all
+    are meant.
     """
     known: frozenset[str] | None = method.memo.get(summed)
     if known is None:
@@ -25,37 +26,64 @@ def summed(method: FunctionInfo) -> frozenset[str]:
 
 
 def _summed(method: FunctionInfo) -> Iterator[str]:
-    if method.self_name is None or not GRAD_SWITCHES.isdisjoint(method.words):
+    if method.self_name is None or not GRAD_SWITCHES.isdisjoint(method.words) or "reset" in method.callees:
         return
     looked_at = {
-        name.id
+        name
         for call in method.calls
         if last_name(call.func) in _LOOKS
-        for name in call.args
-        if isinstance(name, ast.Name)
+        for value in call.args
+        for name in names_in(value)
     }
+    values = _given_by_name(method)
     names = set(taken(method)) - method.stores - looked_at
-    items = {item: held for item, held in _items(method) if item not in looked_at}
     for addend in _addends(method, method.self_name):
-        name = _carried(addend)
-        name = items.get(name, name) if name is not None else None
-        if name in names:
-            yield name
-
-
-def _items(method: FunctionInfo) -> Iterator[tuple[str, str]]:
-    """Yield the variables of loops that are never bound again, with the dict whose values they are."""
-    bound = [name for node in own(method, ast.Assign) for target in node.targets for name in names_in(target)]
-    for loop in own(method, ast.For):
-        match loop.iter, loop.target:
-            case (
-                ast.Call(func=ast.Attribute(value=ast.Name(id=held), attr="items")),
-                ast.Tuple(elts=[_, ast.Name(id=item)]),
-            ) if item not in bound:
-                yield item, held
+        carried = _carried(addend)
+        if isinstance(carried, ast.Name) and carried.id in names and carried.id != values:
+            yield carried.id
+        elif values in names and looked_at.isdisjoint(names_in(carried)) and _is_any_of(carried, values, method):
+            yield values
 
 
 _LOOKS = frozenset({"isinstance", "is_tensor", "hasattr", "type"})
+
+
+def _given_by_name(method: FunctionInfo) -> str:
+    """Return the parameter that takes what is given by name, `**values`, if the method never changes it."""
+    given = method.node.args.kwarg if method.node is not None else None
+    if given is None:
+        return ""
+    changed = [holder(node) for node in own(method, ast.Subscript) if isinstance(node.ctx, ast.Store)]
+    changed += [c.func.value for c in method.calls_of(*_CHANGES) if isinstance(c.func, ast.Attribute)]
+    return "" if any(isinstance(node, ast.Name) and node.id == given.arg for node in changed) else given.arg
+
+
+_CHANGES = ("update", "pop", "setdefault", "clear", "popitem")
+
+
+def _is_any_of(value: ast.expr, values: str, method: FunctionInfo) -> bool:
+    """Tell whether a loop around `value` makes it each of what is given by name.
+
+    `for k in values: self.sums[k] += values[k]`, `for k, value in values.items(): self.sums[k] += value`.
+    """
+    loops = [outer for outer in path_to(method, value) if isinstance(outer, ast.For)]
+    match value:
+        case ast.Subscript(value=ast.Name(id=held), slice=ast.Name(id=key)) if held == values:
+            return any(_is_named(loop.iter, values) and _is_named(loop.target, key) for loop in loops)
+        case ast.Name(id=item) if [n.id for n in own(method, ast.Name) if isinstance(n.ctx, ast.Store)].count(
+            item
+        ) == 1:
+            return any(
+                isinstance(loop.target, ast.Tuple)
+                and _is_named(loop.target.elts[-1], item)
+                and ast.unparse(loop.iter) == f"{values}.items()"
+                for loop in loops
+            )
+    return False
+
+
+def _is_named(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
 
 
 def _addends(method: FunctionInfo, me: str) -> Iterator[ast.expr]:
@@ -71,17 +99,15 @@ def _addends(method: FunctionInfo, me: str) -> Iterator[ast.expr]:
                 yield value.right
 
 
-def _carried(value: ast.expr) -> str | None:
-    """Return the variable whose graph a product, a mean or an item still has: `value` of `value.mean() * n`."""
+def _carried(value: ast.expr) -> ast.expr:
+    """Return what a product or a mean still has the graph of: `value` of `value.mean() * n`."""
     while True:
         if isinstance(value, ast.BinOp):
             value = value.left
         elif isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _KEEP:
             value = value.func.value
-        elif isinstance(value, ast.Subscript):
-            value = value.value
         else:
-            return value.id if isinstance(value, ast.Name) else None
+            return value
 
 
 _KEEP = frozenset("mean sum cpu cuda to float double half squeeze view reshape".split())

@@ -42,6 +42,15 @@ def tells_nothing(machine: Machine, function: FunctionInfo, args: Args, state: S
     return all(v.consts is None and machine.quiet.is_quiet(v, state.heap, seen) for v in args.every())
 
 
+def decides_nothing(function: FunctionInfo, args: Args) -> bool:
+    """Tell whether a call gives no constant, and leaves none to a default, that may decide what the function does."""
+    for index, (argument, default) in enumerate(parameters(function)):
+        given = index < len(args.positional) or argument.arg in args.keywords or args.starred is not None
+        if not given and isinstance(default, ast.Constant):
+            return False
+    return all(value.consts is None for value in args.every())
+
+
 def runs_what_it_is_given(machine: Machine, function: FunctionInfo, args: Args, state: State) -> bool:
     """Tell whether a helper calls a method of a model that it is given, and that runs the model by a name of its own:
     `model.batch_test(rows)` says nothing where the class is not known."""

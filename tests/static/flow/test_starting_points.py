@@ -344,14 +344,16 @@ import torch
 from evaluation import evaluate
 from torchvision.models import resnet18
 
-def main(path, limit=3):
+def main(path, limit=len(sys.argv)):
     model = resnet18()
     model.load_state_dict(torch.load(path, weights_only=True))
     evaluate(model, torch.load("images.pt", weights_only=True)[:limit])
 """
 
 
-@pytest.mark.parametrize(("call", "again"), [("main(sys.argv[1])", False), ("print(sys.argv)", True)])
+@pytest.mark.parametrize(
+    ("call", "again"), [("main(sys.argv[1])", False), ("main(sys.argv[1], 3)", True), ("print(sys.argv)", True)]
+)
 def test_a_caller_is_run_as_its_script_runs_it(lint: Lint, roots: list[str], call: str, again: bool) -> None:
     files = {"evaluation.py": EVALUATE, "run.py": f"{SCRIPT}\nif __name__ == '__main__':\n    {call}\n"}
     lint(files, check=["evaluation.py"], rules=["ML101"])
