@@ -364,11 +364,39 @@ def test_a_declared_version_counts(project: Path) -> None:
     assert findings(project) == []
 
 
+OLD = """\
+import torch
+from torch.autograd import Variable
+from net import Net
+
+def predict(path, x):
+    net = Net()
+    net.load_state_dict(torch.load(path, weights_only=True))
+    net.eval()
+    print(net(Variable(x, volatile=True)).max(1)[1].tolist())
+"""
+
+
+@pytest.mark.parametrize("before", ["", "Written in PyTorch.\n"])
+def test_what_a_readme_says_counts(project: Path, checked: list[str], before: str) -> None:
+    (project / "predict.py").write_text(OLD)
+    if before:
+        (project / "README.md").write_text(before)
+        age(project)
+    assert [d["code"] for d in findings(project)] == ["ML201"]
+    checked.clear()
+    (project / "README.md").write_text("It runs with PyTorch 0.3.1.\n")
+    engines_forget()
+    assert findings(project) == []
+    assert checked == ["predict.py"] or not before  # a file more costs all
+
+
 def engines_forget() -> None:
     """Drop what a process keeps for its lifetime: the next run is another one."""
     from modellint.static import requirements
 
     requirements._declared.cache_clear()
+    requirements._said.cache_clear()
 
 
 def test_settings_have_records_of_their_own(project: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from modellint.static import requirements
 from modellint.static.requirements import is_held_below, required
 
 OLD: Mapping[str, tuple[str, str]] = {
@@ -34,6 +35,11 @@ NOT_OLD: Mapping[str, tuple[str, str]] = {
     "prose: that one at least": ("README.md", "PyTorch 0.3+\n"),
     "prose: that one and later ones": ("README.md", "Requires PyTorch 0.3.1 or later (PyTorch 0.3.1 is slow)\n"),
     "prose: from that one on": ("README.md", "Requires [torch](https://pytorch.org) >= 0.3\n"),
+    "prose: or higher, in brackets": ("README.md", "PyTorch 0.3 (or higher)\n"),
+    "prose: newer ones in a row": ("README.md", "PyTorch 0.3.0 | 1.0.0\n"),
+    "prose: newer ones in a list": ("README.md", "PyTorch 0.2, 0.3, and 1.0 are supported\n"),
+    "prose: of another time": ("README.md", "It was written for PyTorch 0.2 and now runs with 1.x\n"),
+    "prose: no longer": ("README.md", "This does not support PyTorch 0.3 any more\n"),
     "prose about another package": ("README.md", "torchtext 0.2, torchvision 0.2.1, my-pytorchutils 0.1\n"),
 }
 
@@ -54,9 +60,16 @@ def test_a_project_that_allows_newer_ones(tmp_path: Path, name: str) -> None:
     assert not is_held_below(tmp_path, tmp_path, "torch", (0, 4))
 
 
-def test_what_is_declared_counts_more_than_prose(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [("setup.py", 'setup(install_requires=["torch>=1.0"])\n'), ("requirements.txt", "numpy\ntorch\n")],
+)
+def test_what_is_declared_counts_more_than_prose(tmp_path: Path, file: str, text: str) -> None:
     (tmp_path / "README.md").write_text("Written for PyTorch 0.3.\n", encoding="utf-8")
-    (tmp_path / "setup.py").write_text('setup(install_requires=["torch>=1.0"])\n', encoding="utf-8")
+    assert is_held_below(tmp_path, tmp_path, "torch", (0, 4))
+    requirements._said.cache_clear()
+    requirements._declared.cache_clear()
+    (tmp_path / file).write_text(text, encoding="utf-8")
     assert not is_held_below(tmp_path, tmp_path, "torch", (0, 4))
 
 

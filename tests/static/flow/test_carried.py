@@ -73,3 +73,65 @@ def test_a_model_that_an_earlier_lap_has_put_away(lint: Lint) -> None:
     marked = program.replace("data.cpu().numpy()", "data.cpu().numpy()  # ML201")
     lint(dedent(marked), rules=["ML201"])
     lint(dedent(TRACKER.format(cut="", switch="torch.set_grad_enabled(False)")), rules=["ML201"])
+
+
+COMMANDS = """
+import torch
+from torchvision.models import resnet18
+
+def serve(commands, x):
+    for command in commands:
+        if command == "load":
+            net = resnet18(weights="DEFAULT")
+        elif command == "eval":
+            net.eval()
+        else:
+            with torch.no_grad():
+                print(net(x).argmax(1))
+"""
+
+
+def test_what_comes_after_what_is_only_possible(lint: Lint) -> None:
+    lint(COMMANDS, rules=["ML101", "ML201"])
+    lint(COMMANDS.replace(".argmax(1))", ".argmax(1))  # ML101"), rules=["ML101", "ML201"], possible=True)
+
+
+CONTINUAL = """
+import torch
+from torchvision.models import resnet18
+
+def test(net, held_out):
+    with torch.no_grad():
+        for x, y in held_out:
+            print((net(x).argmax(1) == y).sum())
+
+def fit(net, loader, optimizer):
+    for x, y in loader:
+        torch.nn.functional.cross_entropy(net(x), y).backward()
+        optimizer.step()
+
+def continual(tasks, args):
+    for number, task in enumerate(tasks):
+        for seed in args.seeds:
+            if number == 0:
+                net = resnet18(weights="DEFAULT")
+                optimizer = torch.optim.Adam(net.parameters())
+            if task.name == "first":
+                net.fc = torch.nn.Linear(512, 10)
+            if task.name == "second":
+                net.fc = torch.nn.Linear(512, 100)
+            if task.name == "third":
+                net.fc = torch.nn.Linear(512, 1000)
+            if args.test:
+                net.eval()
+            else:
+                net.train()
+            if args.test:
+                test(net, task.held_out)
+            else:
+                fit(net, task.loader, optimizer)
+"""
+
+
+def test_a_later_lap_says_nothing_new_of_what_was_seen(lint: Lint) -> None:
+    lint(CONTINUAL, rules=["ML101", "ML103"])
