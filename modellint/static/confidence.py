@@ -22,9 +22,9 @@ from modellint.static.flow.events import Event, Snapshot
 from modellint.static.flow.frames import call_at, holds
 from modellint.static.flow.libraries import SAVED_WHOLE
 from modellint.static.flow.values import ENTRY, JUST_BUILT, LOADED, TRAIN, UNKNOWN_MODES, Obj, Site, kinds
-from modellint.static.guards import conditions, path_to
+from modellint.static.guards import conditions, loops_around, path_to
 from modellint.static.left_open import sees_to_it_itself, switched_for_training_alone
-from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project import ClassInfo
 from modellint.static.project.callers import MAX_FILES, heirs_nearby, scopes_mentioning
 from modellint.static.project.facts import parameters
 from modellint.static.project.names import dotted_name
@@ -323,7 +323,7 @@ def _is_readied_under_a_condition(case: Case) -> bool:
         if isinstance(call.func, ast.Attribute)
         and call.lineno < forward.lineno
         and ast.unparse(call.func.value).partition("[")[0] == event.text.partition("[")[0]
-        and all(_loops_around(function, other) <= _loops_around(function, call) for other in switched)
+        and all(set(loops_around(function, other)) <= set(loops_around(function, call)) for other in switched)
     ]
     ways = {(ast.unparse(test), holds) for call in readied for test, holds in conditions(function, call)}
     return any(
@@ -335,10 +335,6 @@ def _is_readied_under_a_condition(case: Case) -> bool:
 
 
 _FREEZES = re.compile(r"(^|[_\W])(freez\w*|frozen|fix(ed)?|lock(ed)?)([_\W]|$)", re.I)
-
-
-def _loops_around(function: FunctionInfo, node: ast.AST) -> set[ast.AST]:
-    return {outer for outer in path_to(function, node) if isinstance(outer, (ast.For, ast.AsyncFor, ast.While))}
 
 
 DOUBTS = (

@@ -7,7 +7,7 @@ import math
 
 from modellint.static.guards import own, path_to, statements_before
 from modellint.static.project import FunctionInfo
-from modellint.static.project.names import last_name
+from modellint.static.project.names import is_named, last_name
 
 
 def is_only_detached(function: FunctionInfo, call: ast.Call) -> bool:
@@ -108,17 +108,13 @@ class _Reader:
         """Return the row in which a variable is given something else for certain, after `assigned` and beside it."""
         path = path_to(self._function, assigned)
         outer = path[-2] if len(path) > 1 else self._function
-        others = (other for other in self._assigned.values() if any(_is_named(t, name) for t in other.targets))
+        others = (other for other in self._assigned.values() if any(is_named(t, name) for t in other.targets))
         later = (other for other in others if assigned in statements_before(outer, other))
         return min((other.end_lineno or other.lineno for other in later), default=math.inf)
 
     def _is_asked_for_shape(self, node: ast.expr) -> bool:
         attribute = self._asked.get(id(node))
         return attribute is not None and attribute.attr in _OF_SHAPE
-
-
-def _is_named(node: ast.expr, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
 
 
 _CUTS = frozenset({"detach", "data"})

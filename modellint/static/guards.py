@@ -46,6 +46,11 @@ def _spans(node: ast.AST, row: int, column: int, target: ast.AST) -> bool:
     return end >= (target.end_lineno, target.end_col_offset)  # type: ignore[attr-defined]
 
 
+def loops_around(function: FunctionInfo, target: ast.AST) -> list[ast.For | ast.AsyncFor | ast.While]:
+    """Return the loops of `function` that `target` stands in, outermost first."""
+    return [outer for outer in path_to(function, target) if isinstance(outer, (ast.For, ast.AsyncFor, ast.While))]
+
+
 def conditions(function: FunctionInfo, target: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
     """Yield the conditions under which `target` runs, with whether each must hold or must not."""
     path = path_to(function, target)

@@ -32,7 +32,7 @@ def required(root: Path, folder: Path, wanted: str) -> bool:
     """Tell whether the project around `folder`, up to `root`, requires at least `wanted`, written `torch>=2.6`."""
     match = _WANTED.match(wanted)
     assert match is not None, wanted
-    declared = next((d.lowest for d in _around(root, folder, match[1]) if d.lowest is not None), None)
+    declared = next((d.lowest for d in _around(root, folder, match[1], _declared) if d.lowest is not None), None)
     return declared is not None and declared >= (int(match[2]), int(match[3]))
 
 
@@ -41,7 +41,9 @@ def is_held_below(root: Path, folder: Path, package: str, version: Version) -> b
 
     Where nothing is declared, what it says in prose counts: `Our experiment environment is PyTorch 0.3.1`.
     """
-    declared = next(_around(root, folder, package), None) or next(_around(root, folder, package, _said), None)
+    declared = next(_around(root, folder, package, _declared), None) or next(
+        _around(root, folder, package, _said), None
+    )
     return declared is not None and declared.highest is not None and declared.highest < version
 
 
@@ -51,11 +53,9 @@ def readmes(root: Path, folder: Path) -> Iterator[Path]:
         yield from (place / name for name in PROSE)
 
 
-def _around(
-    root: Path, folder: Path, package: str, read: Callable[[Path, str], _Declared] | None = None
-) -> Iterator[_Declared]:
-    """Yield what is declared of a package in a folder and in those around it, or what `read` finds there."""
-    found = ((read or _declared)(place, package) for place in _folders(root, folder))
+def _around(root: Path, folder: Path, package: str, read: Callable[[Path, str], _Declared]) -> Iterator[_Declared]:
+    """Yield what `read` finds of a package in a folder and in those around it: declared there, or said."""
+    found = (read(place, package) for place in _folders(root, folder))
     return (declared for declared in found if declared != _NOTHING)
 
 

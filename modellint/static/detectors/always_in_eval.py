@@ -11,12 +11,10 @@ from modellint.static.comments import says
 from modellint.static.flow.events import FORWARD, CallSite, Event
 from modellint.static.flow.frames import call_at, holds, site_of
 from modellint.static.flow.values import EVAL, RANDOM, ModeFact, Site, kinds
-from modellint.static.guards import own, path_to, run_before, walk_own
+from modellint.static.guards import loops_around, own, run_before, walk_own
 from modellint.static.project import FunctionInfo
 from modellint.static.project.names import last_name
 from modellint.static.purpose import functions_around, over_held_out_data
-
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
 def left_by_oversight(event: Event, everything: Iterable[Event]) -> set[ModeFact]:
@@ -79,9 +77,9 @@ def _ways_in(event: Event) -> Iterator[tuple[FunctionInfo, Site, tuple[CallSite,
 def _loops_readied_before(function: FunctionInfo, site: Site, model: str) -> Iterator[ast.AST]:
     """Yield the loops of `function` around a place that train() of the model stands before."""
     call = call_at(function, site)
-    for node in path_to(function, call) if call is not None else ():
-        if isinstance(node, _LOOPS) and any(ast.unparse(s) == f"{model}.train()" for s in run_before(function, node)):
-            yield node
+    for loop in loops_around(function, call) if call is not None else ():
+        if any(ast.unparse(s) == f"{model}.train()" for s in run_before(function, loop)):
+            yield loop
 
 
 def _place_below(event: Event, chain: tuple[CallSite, ...]) -> Site:

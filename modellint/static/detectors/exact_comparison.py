@@ -13,7 +13,7 @@ from modellint.static.detectors.comparisons import Comparison, comparisons
 from modellint.static.guards import values_of
 from modellint.static.origins import Origin
 from modellint.static.project import FunctionInfo
-from modellint.static.project.facts import parameters
+from modellint.static.project.facts import taken
 from modellint.static.project.names import last_name
 
 _KEEPS = frozenset(
@@ -121,13 +121,9 @@ def _is_a_function(context: FileContext, scope: FunctionInfo, call: ast.Call) ->
     """Tell whether a function of the project is called that runs no model, whatever it is called itself."""
     symbol = context.project.resolve_in(scope, call.func)
     called = symbol.target if symbol is not None else None
-    if not isinstance(called, FunctionInfo) or last_name(call.func) in _local_names(scope):
+    if not isinstance(called, FunctionInfo) or last_name(call.func) in {*taken(scope), *scope.stores}:
         return False
     return not any(is_forward(inner) for inner in called.calls)
-
-
-def _local_names(scope: FunctionInfo) -> set[str]:
-    return {argument.arg for argument, _ in parameters(scope)} | scope.stores
 
 
 def _is_of_tensors(context: FileContext, scope: FunctionInfo, func: ast.expr) -> bool:

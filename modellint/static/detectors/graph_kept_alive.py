@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
-from modellint.static.detectors.loss_sums import LOOPS, frees_graphs, loss_sums, losses_of_steps
+from modellint.static.detectors.loss_sums import frees_graphs, loss_sums, losses_of_steps
 from modellint.static.family import runs_without_gradients
 from modellint.static.flow.data import AVERAGED, COLLECTED, METERED
 from modellint.static.flow.events import ACCUMULATE, Event, Loop
 from modellint.static.flow.frames import call_at, site_of
-from modellint.static.guards import own, path_to, targets_of
+from modellint.static.guards import loops_around, own, targets_of
 from modellint.static.merge import merged
 from modellint.static.naming import snake
 from modellint.static.project import FunctionInfo
@@ -214,11 +214,11 @@ def _is_given_a_loss(event: Event) -> bool:
 def _is_reset_in_each_turn(event: Event) -> bool:
     """Tell whether the innermost loop around a meter empties it, too."""
     call = call_at(event.function, event.site)
-    loops = [node for node in path_to(event.function, call) if isinstance(node, LOOPS)] if call is not None else []
+    loops = loops_around(event.function, call) if call is not None else []
     return any(
         isinstance(reset.func, ast.Attribute)
         and ast.unparse(reset.func.value) == event.text
-        and loops[-1:] == [node for node in path_to(event.function, reset) if isinstance(node, LOOPS)][-1:]
+        and loops[-1:] == loops_around(event.function, reset)[-1:]
         for reset in event.function.calls_of("reset")
     )
 

@@ -13,13 +13,11 @@ from modellint.static.family import runs_without_gradients, under_switch
 from modellint.static.flow.relevance import hook_of
 from modellint.static.flow.values import TRAIN
 from modellint.static.flow.vocabulary import OTHER_FRAMEWORKS
-from modellint.static.guards import conditions, own, path_to, targets_of
+from modellint.static.guards import conditions, loops_around, own, path_to, targets_of
 from modellint.static.naming import is_test_file
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import FunctionInfo
 from modellint.static.project.names import holder, last_name, names_in
-
-LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
 class LossSum(NamedTuple):
@@ -39,7 +37,7 @@ def loss_sums(context: FileContext) -> Iterator[LossSum]:
         return
     for function in (module.body, *module.functions):
         for node in own(function, ast.AugAssign):
-            loop = next((outer for outer in reversed(path_to(function, node)) if isinstance(outer, LOOPS)), None)
+            loop = next(reversed(loops_around(function, node)), None)
             if loop is None:
                 continue
             loss = _differentiated_part(node, loop, function, context)

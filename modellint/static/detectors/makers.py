@@ -16,7 +16,7 @@ from modellint.static.naming import MOVES
 from modellint.static.narrowing import MODULE, attribute_of, bound_to
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import arguments_given, parameters
-from modellint.static.project.names import last_name
+from modellint.static.project.names import is_named, last_name
 from modellint.static.project.trees import walk
 
 T = TypeVar("T")
@@ -67,7 +67,7 @@ class Makers:
             return self.is_module(method, node.func.value, named)
         symbol = self.context.project.resolve_in(method, node.func)
         if symbol is None:
-            made = method.cls if method.is_classmethod and _is_name(node.func, method.self_name) else None
+            made = method.cls if method.is_classmethod and is_named(node.func, method.self_name) else None
             if made is not None:
                 return self.context.classes.is_module(made) and self._matters(made)
         elif isinstance(symbol.target, ClassInfo):
@@ -119,7 +119,7 @@ class Makers:
         call = value.elt if isinstance(value, ast.ListComp) else None
         if not isinstance(call, ast.Call) or self.context.qualified(method, call.func) not in _COPIES:
             return False
-        return any(_is_name(item, argument.arg) for item in call.args for argument, _ in parameters(method))
+        return any(is_named(item, argument.arg) for item in call.args for argument, _ in parameters(method))
 
     def layers_by_name(self, method: FunctionInfo, value: ast.expr) -> str:
         """Return what container `value` is where something out of sight, named for layers, makes all its elements."""
@@ -148,7 +148,7 @@ class Makers:
         else:
             what, kept = "a list", True
         for argument, _ in parameters(method) if isinstance(source, ast.Name) else ():
-            if _is_name(source, argument.arg) and id(source) not in self.proven:
+            if is_named(source, argument.arg) and id(source) not in self.proven:
                 told = argument.annotation is not None and self._lists_modules(method, argument.annotation)
                 named = argument.annotation is None and _MODELS.search(argument.arg) is not None
                 return what if told or (not kept and named) else ""
@@ -181,7 +181,7 @@ class Makers:
         parameters the method asks for: `Adam(member.parameters())`."""
         if isinstance(node, ast.Name):
             asked = (call.func for call in method.calls_of("parameters", "named_parameters"))
-            if any(isinstance(func, ast.Attribute) and _is_name(func.value, node.id) for func in asked):
+            if any(isinstance(func, ast.Attribute) and is_named(func.value, node.id) for func in asked):
                 return True
             made = values_of(method, node.id)
             return len(made) == 1 and isinstance(made[0], ast.Call) and self._calls_argument(method, made[0])
@@ -200,7 +200,7 @@ class Makers:
     def _calls_argument(self, method: FunctionInfo, call: ast.Call) -> bool:
         """Tell whether a call makes a layer by an argument: `rnn_type(size)`, which is `nn.GRU` by default."""
         for argument, default in parameters(method):
-            if _is_name(call.func, argument.arg) and (call.args or call.keywords):
+            if is_named(call.func, argument.arg) and (call.args or call.keywords):
                 if default is not None and self.builds(method, default, set()):
                     return True
                 return argument.annotation is None and default is None and _MAKER.search(argument.arg) is not None
@@ -318,10 +318,6 @@ def _called(func: ast.expr) -> str | None:
     if isinstance(func, ast.Attribute) and func.attr == "forward":
         func = func.value
     return func.id if isinstance(func, ast.Name) else None
-
-
-def _is_name(node: ast.expr, name: str | None) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
 
 
 def annotated_modules(method: FunctionInfo) -> set[str]:

@@ -58,16 +58,25 @@ def _is_lax(context: FileContext, scope: FunctionInfo, call: ast.Call, positiona
     return False
 
 
+def _parent(scope: FunctionInfo, call: ast.Call) -> ast.AST | None:
+    return next(iter(path_to(scope, call)[-2:-1]), None)
+
+
+def _kept_in(parent: ast.AST | None) -> set[str]:
+    """Return the variables that a statement with a load puts its result into."""
+    return {name for target in parent.targets for name in names_in(target)} if isinstance(parent, ast.Assign) else set()
+
+
 def _thrown_away(scope: FunctionInfo, call: ast.Call) -> bool:
-    parent = next(iter(path_to(scope, call)[-2:-1]), None)
+    parent = _parent(scope, call)
     if isinstance(parent, ast.Expr):
         return not scope.module.shows(parent)
     if not isinstance(parent, ast.Assign):
         return False
-    names = [node.id for target in parent.targets for node in walk(target) if isinstance(node, ast.Name)]
+    names = _kept_in(parent)
     if any(name in names for node in own(scope, ast.Global) for name in node.names):
         return False
-    if scope.is_body and set(names) != {"_"}:
+    if scope.is_body and names != {"_"}:
         return False
     return not any(
         isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in names and node.id != "_"
@@ -98,8 +107,7 @@ def _handled(scope: FunctionInfo, call: ast.Call) -> bool:
     if _is_compared_before(scope, call):
         return True
     name = dotted_name(state) if state is not None else None
-    parent = next(iter(path_to(scope, call)[-2:-1]), None)
-    kept = {n for target in parent.targets for n in names_in(target)} if isinstance(parent, ast.Assign) else set[str]()
+    kept = _kept_in(_parent(scope, call))
     for node in walk_own(scope):
         if isinstance(node, ast.Name) and node.id not in kept and _CHECKS.search(snake(node.id)):
             return True  # else nobody reads it

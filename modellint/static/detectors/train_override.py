@@ -16,7 +16,7 @@ from modellint.static.guards import conditions, own, walk_own
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import does_nothing, parameters
-from modellint.static.project.names import last_name
+from modellint.static.project.names import is_named, last_name
 from modellint.static.project.trees import walk
 
 
@@ -263,7 +263,7 @@ def _wakes_a_part(context: FileContext, cls: ClassInfo, method: FunctionInfo) ->
     arguments = [*method.node.args.posonlyargs, *method.node.args.args][1:]
     mode = arguments[0].arg if arguments else ""
     calls = method.calls_of("train")
-    handed_on = any(_is_named(given, mode) for call in calls for given in call.args)
+    handed_on = any(is_named(given, mode) for call in calls for given in call.args)
     if not handed_on or _asks(method, mode) or "training" in method.words or _MEANT.search(cls.name):
         return ""
     for call in calls:
@@ -281,10 +281,6 @@ def _wakes_a_part(context: FileContext, cls: ClassInfo, method: FunctionInfo) ->
 
 
 _MEANT = re.compile(r"drop|noise|bayes|monte|mc_|MC[A-Z]|stochast|uncertain", re.I)
-
-
-def _is_named(node: ast.expr, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
 
 
 def _is_settled_later(method: FunctionInfo, call: ast.Call) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from modellint.static.flow.carried import carried
@@ -126,7 +125,7 @@ def _laps(
         known[loop] = carried(loop)
     handed_on = [(frame.id, name) for name in known[loop]]
 
-    def brings(seen: State, *, current: State) -> bool:
+    def brings(seen: State, current: State) -> bool:
         """Tell whether a lap that begins so may find a model that one which began as `seen` could not."""
         left = (current.variables.find(key) for key in handed_on if seen.variables.find(key) is None)
         return any(value is not None and _holds_a_model(value, current) for value in left)
@@ -141,7 +140,7 @@ def _laps(
             if not states:
                 break
             if all(any(agree(seen, s) for seen in begun) for s in states):
-                if not any(all(map(partial(brings, current=s), begun)) for s in states):
+                if not any(all(brings(seen, s) for seen in begun) for s in states):
                     break
                 machine.recorder.in_later_lap = True
             begun += [s.copy() for s in states]

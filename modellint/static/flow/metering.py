@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from modellint.static.flow.vocabulary import GRAD_SWITCHES
-from modellint.static.guards import own, path_to
+from modellint.static.guards import loops_around, own
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import taken
-from modellint.static.project.names import holder, last_name, names_in
+from modellint.static.project.names import holder, is_named, last_name, names_in
 
 
 def summed(method: FunctionInfo) -> frozenset[str]:
@@ -55,7 +55,7 @@ def _given_by_name(method: FunctionInfo) -> str:
         return ""
     changed = [holder(node) for node in own(method, ast.Subscript) if isinstance(node.ctx, ast.Store)]
     changed += [c.func.value for c in method.calls_of(*_CHANGES) if isinstance(c.func, ast.Attribute)]
-    return "" if any(isinstance(node, ast.Name) and node.id == given.arg for node in changed) else given.arg
+    return "" if any(is_named(node, given.arg) for node in changed) else given.arg
 
 
 _CHANGES = ("update", "pop", "setdefault", "clear", "popitem")
@@ -66,24 +66,20 @@ def _is_any_of(value: ast.expr, values: str, method: FunctionInfo) -> bool:
 
     `for k in values: self.sums[k] += values[k]`, `for k, value in values.items(): self.sums[k] += value`.
     """
-    loops = [outer for outer in path_to(method, value) if isinstance(outer, ast.For)]
+    loops = [loop for loop in loops_around(method, value) if isinstance(loop, ast.For)]
     match value:
         case ast.Subscript(value=ast.Name(id=held), slice=ast.Name(id=key)) if held == values:
-            return any(_is_named(loop.iter, values) and _is_named(loop.target, key) for loop in loops)
+            return any(is_named(loop.iter, values) and is_named(loop.target, key) for loop in loops)
         case ast.Name(id=item) if [n.id for n in own(method, ast.Name) if isinstance(n.ctx, ast.Store)].count(
             item
         ) == 1:
             return any(
                 isinstance(loop.target, ast.Tuple)
-                and _is_named(loop.target.elts[-1], item)
+                and is_named(loop.target.elts[-1], item)
                 and ast.unparse(loop.iter) == f"{values}.items()"
                 for loop in loops
             )
     return False
-
-
-def _is_named(node: ast.expr, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
 
 
 def _addends(method: FunctionInfo, me: str) -> Iterator[ast.expr]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from modellint.static.flow.state import State
@@ -24,7 +25,7 @@ from modellint.static.flow.vocabulary import KEEPS, KEEPS_GRAPH
 from modellint.static.guards import assignments, own
 from modellint.static.naming import MOVES
 from modellint.static.project import ClassInfo, FunctionInfo
-from modellint.static.project.facts import parameters
+from modellint.static.project.facts import is_none, parameters
 from modellint.static.project.names import holder, last_name
 
 if TYPE_CHECKING:
@@ -33,22 +34,25 @@ if TYPE_CHECKING:
 
 def tells_nothing(machine: Machine, function: FunctionInfo, args: Args, state: State) -> bool:
     """Tell whether a call shows of the arguments no more than is known of any argument."""
-    for index, (argument, default) in enumerate(parameters(function)):
-        is_given = index < len(args.positional) or argument.arg in args.keywords or args.starred is not None
-        is_none = isinstance(default, ast.Constant) and default.value is None
-        if not is_given and default is not None and not is_none:
-            return False
+    if any(not is_none(default) for default in _left_to_defaults(function, args)):
+        return False
     seen: set[int] = set()
     return all(v.consts is None and machine.quiet.is_quiet(v, state.heap, seen) for v in args.every())
 
 
 def decides_nothing(function: FunctionInfo, args: Args) -> bool:
     """Tell whether a call gives no constant, and leaves none to a default, that may decide what the function does."""
-    for index, (argument, default) in enumerate(parameters(function)):
-        given = index < len(args.positional) or argument.arg in args.keywords or args.starred is not None
-        if not given and isinstance(default, ast.Constant):
-            return False
+    if any(isinstance(default, ast.Constant) for default in _left_to_defaults(function, args)):
+        return False
     return all(value.consts is None for value in args.every())
+
+
+def _left_to_defaults(function: FunctionInfo, args: Args) -> Iterator[ast.expr]:
+    """Yield the defaults of the parameters that a call gives nothing for."""
+    for index, (argument, default) in enumerate(parameters(function)):
+        is_given = index < len(args.positional) or argument.arg in args.keywords or args.starred is not None
+        if default is not None and not is_given:
+            yield default
 
 
 def runs_what_it_is_given(machine: Machine, function: FunctionInfo, args: Args, state: State) -> bool:

@@ -17,6 +17,11 @@ def last_name(node: ast.expr) -> str | None:
     return node.id if type(node) is ast.Name else None
 
 
+def is_named(node: ast.AST | None, name: str | None) -> bool:
+    """Tell whether a piece of code is the variable `name`, and nothing more."""
+    return isinstance(node, ast.Name) and node.id == name
+
+
 def holder(place: ast.expr) -> ast.expr:
     """Return what indices are taken of, one after the other: `self.sums` of `self.sums[0]["loss"]`; `x` of `x`."""
     while isinstance(place, ast.Subscript):
