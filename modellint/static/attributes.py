@@ -85,23 +85,56 @@ def computes_by_mode(method: FunctionInfo) -> bool:
     """
     if "training" not in method.words or method.name in ("__init__", "train", "eval", "training_step"):
         return False
-    asked = [node for node in own(method, ast.Attribute) if node.attr == "training"]
+    scopes = list(_with_inner(method))
+    asked = [(scope, node) for scope in scopes for node in own(scope, ast.Attribute) if node.attr == "training"]
     everywhere = [node for node in walk(method.node or ast.Pass()) if getattr(node, "attr", None) == "training"]
     if not everywhere and any(parameter.arg == "training" for parameter, _ in parameters(method)):
         return False  # as in Keras, callers say it
-    return len(asked) < len(everywhere) or not asked or any(_follows(path_to(method, node), method) for node in asked)
+    return len(asked) < len(everywhere) or not asked or any(_follows(path_to(s, node), method) for s, node in asked)
+
+
+def _with_inner(function: FunctionInfo) -> Iterator[FunctionInfo]:
+    """Yield a function and those that are defined inside."""
+    yield function
+    for inner in function.nested:
+        yield from _with_inner(inner)
 
 
 def _follows(path: list[ast.AST], method: FunctionInfo) -> bool:
     """Tell whether the innermost statement of a path that ends with `self.training` in `method` computes by it."""
     statement = next(node for node in reversed(path) if isinstance(node, ast.stmt))
     if isinstance(statement, ast.If):
+        if _asks_another(statement.test, method):
+            return False
         return bool(statement.orelse) or not all(isinstance(inner, ast.Raise) for inner in statement.body)
     if isinstance(statement, ast.Assign):
         if statement.value is path[-1] and _is_put_back(statement.targets[0], method):
             return False
         return not all("surrogate" in ast.unparse(target) for target in statement.targets)
     return not isinstance(statement, (ast.Assert, ast.Raise))
+
+
+def may_compute_by_mode(method: FunctionInfo) -> bool:
+    """Tell whether what a method does in training mode hangs on an amount that another object has."""
+    if "training" not in method.words:
+        return False
+    tests = (node.test for scope in _with_inner(method) for node in own(scope, ast.If))
+    return any(_asks_another(test, method) and "training" in ast.unparse(test) for test in tests)
+
+
+def _asks_another(test: ast.expr, method: FunctionInfo) -> bool:
+    """Tell whether a condition also asks another object for an amount: `self.training and options.noise > 0`."""
+    if not isinstance(test, ast.BoolOp) or not isinstance(test.op, ast.And):
+        return False
+    return any(
+        isinstance(part, ast.Compare)
+        and isinstance(part.ops[0], (ast.Gt, ast.NotEq))
+        and isinstance(part.comparators[0], ast.Constant)
+        and part.comparators[0].value == 0
+        and isinstance(part.left, ast.Attribute)
+        and attribute_of(part.left, method.self_name or "") is None
+        for part in test.values
+    )
 
 
 def _is_put_back(kept: ast.expr, method: FunctionInfo) -> bool:

@@ -16,6 +16,7 @@ from modellint.static.attributes import (
     is_looked_up,
     kept_arguments,
     may_be_child,
+    may_compute_by_mode,
     never_runs,
     owner_of,
     readied_attributes,
@@ -103,6 +104,8 @@ class Classes:
             for method in owner.methods.values():
                 if computes_by_mode(method):
                     return Dependence(YES, f"{cls.name}.{method.name} asks for self.training")
+                if may_compute_by_mode(method):
+                    answers.append(Dependence(UNKNOWN))
                 found = given.by_method(self, mine, method, self.of_function(method))
                 its_own = owner.methods.get("__init__", init)
                 if its_own is not None and its_own is not init:

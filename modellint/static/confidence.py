@@ -265,6 +265,17 @@ def _may_differentiate(case: Case) -> bool:
     )
 
 
+def _may_be_volatile(case: Case) -> bool:
+    """Tell whether a file, or one that it reads, switched autograd off by `volatile=`, as torch 0.3 had it.
+
+    Of inputs that are known to be marked so the rule says that this has no effect any more.
+    """
+    if "volatile" in case.event.uses:
+        return False
+    paths = case.context.project.mentioning("volatile=", case.context.module.path, "calls")
+    return bool(paths) and not _read_by(case.context).isdisjoint(paths)
+
+
 def _is_second_try(case: Case) -> bool:
     """Tell whether a forward stands in an `except`, for a model that needs gradients itself: the `try` had none."""
     function = case.event.function
@@ -287,14 +298,16 @@ def _switches(node: ast.AST) -> bool:
 def _was_built_so(case: Case) -> bool:
     """Tell whether who built a model called eval(), and who calls the method that trains is not in sight."""
     cls = case.event.root.cls
-    if cls is None or any(TRAIN in kinds(snapshot.modes) for snapshot in case.event.snapshots):
+    if cls is None:
         return False
     family = case.context.project.ancestry(cls)[0]
     makers = [method for base in family for method in base.methods.values() if method.name == "__init__"]
     born = case.snapshot.obj.born
     module = case.context.project.load(Path(born.path), case.context.module.path, "calls") if born is not None else None
     makers += [function for function in (module.functions if module is not None else ()) if holds(function, born)]
-    return all(any(holds(maker, site) for maker in makers) for site in case.causes)
+    # `if train: self.model.train()` in the constructor is an answer to the same question
+    readied = [fact.site for s in case.event.snapshots for fact in s.modes if fact.mode == TRAIN]
+    return all(any(holds(maker, site) for maker in makers) for site in (*case.causes, *readied))
 
 
 def _is_readied_under_a_condition(case: Case) -> bool:
@@ -356,5 +369,6 @@ DOUBTS = (
     Doubt("ML109", "builds parts out of sight, of which nothing tells of a mode", _builds_what_has_no_known_mode, 0, 1),
     Doubt("ML201", "a method that nobody in sight calls, without eval()", _is_readied_out_of_sight, 0, 3),
     Doubt("ML201", "of a project whose networks differentiate in their forward", _may_differentiate, 0, 2),
+    Doubt("ML201", "of files that switch autograd off by `volatile=`", _may_be_volatile, 0, 3),
     Doubt("ML201", "an `except` repeats what its `try` did under no_grad", _is_second_try, 0, 7),
 )

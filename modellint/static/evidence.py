@@ -76,6 +76,8 @@ def is_inference(event: Event, snapshot: Snapshot) -> bool:
     if event.feeds_training:
         # a teacher; what follows the student by averaging may be in training mode, what was put there is meant so
         return has_loaded_weights(snapshot) and not put_into_training(snapshot)
+    if event.result_dropped and put_into_training(snapshot) and _goes_back_to_eval(event):
+        return False  # likewise, by a method
     named = means_inference(event)
     if _within_step(event) or (event.within_step and (snapshot.grad.state != OFF or not over_held_out_data(event))):
         return False  # metrics of the batch that is trained on
@@ -101,6 +103,22 @@ def is_inference(event: Event, snapshot: Snapshot) -> bool:
         return True
     evaluated = event.model_trained and over_held_out_data(event)
     return named and (predicts or evaluated or "returned" in event.uses or keeps_its_numbers(event))
+
+
+def _goes_back_to_eval(event: Event) -> bool:
+    """Tell whether a method of a model is called between its train() and its eval(): `net.sample(n)`, `net.eval()`."""
+    for step in event.key.chain:
+        call = call_at(step.caller, step.site)
+        if call is not None and isinstance(call.func, ast.Attribute):
+            switches = (other for other in step.caller.calls_of("train", "eval") if _is_of(other, call.func.value))
+            rows = {last_name(other): other.lineno for other in switches}
+            if rows.get("train", call.lineno) < call.lineno < rows.get("eval", 0):
+                return True
+    return False
+
+
+def _is_of(call: ast.Call, owner: ast.expr) -> bool:
+    return isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) == ast.unparse(owner)
 
 
 def _is_walked_through(event: Event, snapshot: Snapshot) -> bool:

@@ -20,8 +20,7 @@ def merged(found: Iterable[tuple[object, Finding]]) -> Iterator[Finding]:
     for cause, finding in found:
         places = causes.setdefault(cause, {})
         known = places.get(finding.site)
-        if known is None or _strength(finding) > _strength(known):
-            places[finding.site] = finding
+        places[finding.site] = finding if known is None else _joined(known, finding)
     reported: dict[Site, Finding] = {}
     for places in causes.values():
         shown = [finding for finding in places.values() if finding.confidence is not Confidence.POSSIBLE]
@@ -30,9 +29,16 @@ def merged(found: Iterable[tuple[object, Finding]]) -> Iterator[Finding]:
         surest = max(places.values(), key=lambda f: f.confidence.rank).confidence
         finding = dataclasses.replace(finding, confidence=surest, related=finding.related + related)
         known = reported.get(finding.site)  # another model at the same place, or another caller of it
-        if known is None or _strength(finding) > _strength(known):
-            reported[finding.site] = finding
+        reported[finding.site] = finding if known is None else _joined(known, finding)
     yield from reported.values()
+
+
+def _joined(known: Finding, other: Finding) -> Finding:
+    """Return the stronger of two findings at one place, with what is related to either: one call leads to both."""
+    first, second = (other, known) if _strength(other) > _strength(known) else (known, other)
+    places = {site for site, _ in first.related}
+    more = tuple((site, note) for site, note in second.related if site not in places)
+    return dataclasses.replace(first, related=first.related + more)
 
 
 def _strength(finding: Finding) -> tuple[bool, bool, int]:

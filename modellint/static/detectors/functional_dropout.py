@@ -64,11 +64,21 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             if name is not None and drops_by_hand(context, scope, call, name):
                 yield _finding(context, call, f"{ast.unparse(call.func)}(...)", Confidence.LIKELY)
                 continue
+            if name is not None and _DROPS.search(snake(name)):
+                values = (*call.args, *(keyword.value for keyword in call.keywords))
+                told = next((value for value in values if _is_method_for_flag(scope, value)), None)
+                if told is not None and scope.cls is not None and context.classes.is_module(scope.cls):
+                    written = f"{ast.unparse(call.func)}(...), told `{ast.unparse(told)}`, which is always true,"
+                    yield _finding(context, call, written, Confidence.CERTAIN)
+                    continue
             for keyword in call.keywords:
                 if keyword.arg in keywords and _runs_in_forward(scope) and not (name or "A")[:1].isupper():
                     if _hands_on(context, scope, call) and _always_on(context, scope, call, keyword.value):
                         yield _finding(context, call, f"{keyword.arg}={ast.unparse(keyword.value)}", Confidence.LIKELY)
 
+
+_DROPS = re.compile(r"drop(out|path|connect|block)?(_|$)")
+"""Functions of anybody that drop something at random, by their names."""
 
 _FIGURES = frozenset({"subplots", "figure", "imshow", "savefig"})
 """What a function calls that draws a figure."""
@@ -319,6 +329,11 @@ def _always_true(scope: FunctionInfo, node: ast.expr) -> bool:
         return any((isinstance(v, ast.Constant) and v.value is True) or _always_true(scope, v) for v in node.values)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
         return isinstance(node.operand, ast.Attribute) and node.operand.attr == "training"
+    return _is_method_for_flag(scope, node)
+
+
+def _is_method_for_flag(scope: FunctionInfo, node: ast.expr) -> bool:
+    """Tell whether `node` is `self.train`, the method, where `self.training` is meant."""
     if isinstance(node, ast.Attribute) and node.attr == "train" and isinstance(node.value, ast.Name):
         return node.value.id == scope.self_name and "train" not in _stored_attributes(scope)
     return False

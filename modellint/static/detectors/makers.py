@@ -11,7 +11,7 @@ from typing import TypeVar
 from modellint.static.context import FileContext
 from modellint.static.dependence import YES
 from modellint.static.flow.vocabulary import OTHER_FRAMEWORKS
-from modellint.static.guards import assignments, own, values_of, walk_own
+from modellint.static.guards import own, values_of, walk_own
 from modellint.static.naming import MOVES
 from modellint.static.narrowing import MODULE, attribute_of, bound_to
 from modellint.static.project import ClassInfo, FunctionInfo
@@ -269,8 +269,11 @@ class Makers:
         return bool(returned) and all(value is not None and self._is_made(maker, value) for value in returned)
 
     def _is_made(self, maker: FunctionInfo, value: ast.expr) -> bool:
-        made = dict(assignments(maker)).get(value.id, value) if isinstance(value, ast.Name) else value
-        return self.is_module(maker, made, set())
+        values = values_of(maker, value.id) if isinstance(value, ast.Name) else [value]
+        lists = [made for made in values if isinstance(made, ast.List)]
+        if lists:  # `if return_list: return layers`: kept in a list, it is none the better for it
+            return any(self.is_module(maker, item, set()) for made in lists for item in made.elts)
+        return self.is_module(maker, values[-1] if values else value, set())
 
     def _is_child(self, method: FunctionInfo, node: ast.expr) -> bool:
         """Tell whether `node` is an attribute of self in which the class keeps a module that it builds."""

@@ -191,6 +191,8 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
             return Confidence.LIKELY  # it trains the model elsewhere, on other results than these arrays
     if named and predicts and numbers_only and _is_seen_whole(event, snapshot):
         return Confidence.LIKELY  # a script trains, and shows what came of it
+    if shown_by_a_script and snapshot.grad.state == ON and predicts and _is_a_network_in_use(event, snapshot):
+        return Confidence.LIKELY
     if cut_off and learned and not event.model_trained:
         return Confidence.LIKELY
     if cut_off and any(_PREDICTS.match(f.name) for f in functions_around(event)) and _is_of_an_object(event, context):
@@ -373,6 +375,16 @@ def _is_seen_whole(event: Event, snapshot: Snapshot) -> bool:
     """
     recorded = snapshot.grad.state == ON or event.root_trains  # nobody calls what trains without gradients
     return event.model_trained and not event.beside_training and recorded
+
+
+def _is_a_network_in_use(event: Event, snapshot: Snapshot) -> bool:
+    """Tell whether numbers or files are made of what a network gives that has weights, perhaps, that were trained.
+
+    Of one out of sight `detach()` tells that it has a graph to give.
+    """
+    in_sight = snapshot.obj.cls is not None or "detached" in event.uses
+    made = means_inference(event) or not {"number", "reported"}.isdisjoint(event.uses)
+    return in_sight and made and snapshot.obj.weights != {RANDOM}
 
 
 def _is_shown_amid_training(event: Event) -> bool:

@@ -8,11 +8,13 @@ from collections.abc import Iterator
 
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
+from modellint.static.comments import says
 from modellint.static.context import FileContext, Finding
 from modellint.static.guards import assignments, conditions, own, path_to, values_of, walk_own
 from modellint.static.naming import is_test_module, snake
 from modellint.static.origins import Origin, is_parameter
 from modellint.static.project import FunctionInfo
+from modellint.static.project.facts import argument_given
 from modellint.static.project.names import dotted_name, last_name, names_in
 from modellint.static.project.trees import walk
 
@@ -41,11 +43,50 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 continue
             if not _is_lax(context, scope, call, name in methods):
                 continue
-            if name not in methods and context.qualified(scope, call.func) not in functions:
+            qualified = context.qualified(scope, call.func)
+            if qualified not in functions and (name not in methods or _is_of_a_library(qualified)):
                 continue
-            if _thrown_away(scope, call) and not _handled(scope, call):
-                confidence = Confidence.POSSIBLE if _fills_a_part(call) else Confidence.CERTAIN
+            if _thrown_away(scope, call) and not _handled(scope, call) and not says(scope.module, call, _STRICT):
+                meant = _fills_a_part(call) or _is_of_one_file(scope, call)
+                confidence = Confidence.POSSIBLE if meant else Confidence.CERTAIN
                 yield Finding(context.site(call), {"call": ast.unparse(call.func)}, confidence)
+
+
+_STRICT = re.compile(r"strict", re.I)
+"""What a comment speaks of that says why a load is not."""
+
+
+def _is_of_a_library(qualified: str | None) -> bool:
+    """Tell whether it is no method that is called but a function, which tells of the keys itself, as mmengine's does."""
+    return qualified is not None and qualified.split(".")[0] != "torch"
+
+
+def _is_of_one_file(scope: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether a state always comes from the same address, or from a table of them: what is in it was known."""
+    state = call.args[0] if call.args else None
+    made = values_of(scope, state.id) if isinstance(state, ast.Name) else [state]
+    return bool(made) and all(value is not None and _is_fetched(scope, value) for value in made)
+
+
+def _is_fetched(scope: FunctionInfo, value: ast.expr) -> bool:
+    """Tell whether `value` is fetched from an address that is written down, or part of what is."""
+    if isinstance(value, ast.Subscript):
+        return _is_fetched(scope, value.value)
+    address = argument_given(value, ("url",), 0) if isinstance(value, ast.Call) else None
+    if address is None or last_name(value) not in _FETCHES:
+        return False
+    written = values_of(scope, address.id) if isinstance(address, ast.Name) else [address]
+    named = isinstance(address, ast.Name) and address.id.isupper()
+    return named or (bool(written) and all(map(_is_written_down, written)))
+
+
+def _is_written_down(address: ast.expr) -> bool:
+    return isinstance(address, ast.Constant) or (
+        isinstance(address, ast.Subscript) and isinstance(address.value, ast.Name)
+    )
+
+
+_FETCHES = frozenset({"load_state_dict_from_url", "load_url"})
 
 
 def _is_lax(context: FileContext, scope: FunctionInfo, call: ast.Call, positional: bool) -> bool:
@@ -98,6 +139,10 @@ def _handled(scope: FunctionInfo, call: ast.Call) -> bool:
     ]
     if any(_BY_NATURE.search(snake(word.replace(".", "_"))) for word in words):
         return True
+    if isinstance(state, ast.Call) and last_name(state) in ("dict", "OrderedDict") and state.args:
+        state = state.args[0]
+    if isinstance(state, ast.List):
+        return True  # pairs, each with its key
     if isinstance(state, ast.Dict):
         return all(key is not None for key in state.keys)  # the keys are named on the spot
     if isinstance(state, ast.DictComp):

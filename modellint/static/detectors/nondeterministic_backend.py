@@ -47,6 +47,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             if claim is not None:
                 written = f"{name.removeprefix('torch.backends.')} = {ast.unparse(assign.value)}"
                 sure = Confidence.CERTAIN if claim[1] is scope else Confidence.LIKELY
+                sure = Confidence.POSSIBLE if _is_a_mere_seed(claim, options) else sure
                 related = ((context.site(claim[0]), "determinism is claimed here"),)
                 yield Finding(context.site(assign), {"switch": written, "claim": claim[2]}, sure, related=related)
 
@@ -57,6 +58,22 @@ def _is_a_seed(claim: Claim) -> bool:
 
 
 _ASKS = re.compile(r"determin|reproducib", re.I)
+
+
+def _is_a_mere_seed(claim: Claim, options: Mapping[str, Any]) -> bool:
+    """Tell whether torch's own generator is seeded, in a file that nowhere speaks of what for.
+
+    Half of those who write `torch.manual_seed(...)` want their runs to be alike, not to be the same to the last bit.
+    """
+    call, scope, what = claim
+    helped = re.search(options["seed-helpers"], last_name(call) or "") or re.search(options["seed-helpers"], scope.name)
+    if not _is_a_seed(claim) or helped:
+        return False
+    return _ASKS.search(_DECLINES.sub("", scope.module.text)) is None
+
+
+_DECLINES = re.compile(r"deterministic\s*=\s*(False|None)")
+"""What tells of determinism that nobody asked for."""
 
 
 def _is_waived(context: FileContext, last: Mapping[str, ast.Assign], options: Mapping[str, Any]) -> bool:
@@ -118,8 +135,9 @@ def _claims(context: FileContext, scope: FunctionInfo, options: Mapping[str, Any
         name = last_name(call.func) or ""
         if not call.args and not call.keywords:
             continue
-        helper = re.search(options["seed-helpers"], name) is not None
-        if (helper or context.qualified(scope, call.func) in options["seeds"]) and not _is_drawn(context, scope, call):
+        qualified = context.qualified(scope, call.func) or ""
+        helper = re.search(options["seed-helpers"], name) is not None and not _ASKED_APART.match(qualified)
+        if (helper or qualified in options["seeds"]) and not _is_drawn(context, scope, call):
             yield call, scope, f"{ast.unparse(call.func)}()"
         for keyword in call.keywords:
             if _CLAIMS.search(keyword.arg or "") and _is_true(call, keyword.arg or ""):
@@ -130,6 +148,10 @@ def _claims(context: FileContext, scope: FunctionInfo, options: Mapping[str, Any
     for argument, _ in parameters(scope):
         if _CLAIMS.search(argument.arg):
             yield argument, scope, f"the argument `{argument.arg}`"
+
+
+_ASKED_APART = re.compile(r"mm(cv|engine|det\w*|seg|cls|pretrain|pose|action)\.")
+"""Libraries whose helpers seed, and leave the backends alone unless they are told `deterministic=True`."""
 
 
 def _is_drawn(context: FileContext, scope: FunctionInfo, call: ast.Call) -> bool:

@@ -43,6 +43,8 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             # both are its own: what they do to each other is its own business, but not what a whole does to its parts
             problem = _AS_A_PART if problem != _UNCALLED and _switches(method) else ""
             confidence = Confidence.LIKELY
+        elif _hands_it_on_alone(method, cls.methods["eval"]):
+            problem, confidence = _HANDED_ON, Confidence.LIKELY
         if not problem:  # equivalent: else the first thing that is wrong is told of
             problem, confidence = _wakes_a_part(context, cls, method), Confidence.LIKELY
         if problem:
@@ -57,8 +59,26 @@ _AS_A_PART = "cannot be given a `mode`, so that train(False), and the eval() of 
 
 def _switches(method: FunctionInfo) -> bool:
     """Tell whether a `train` switches parts or its own flag, and so is no loop that trains."""
-    calls = method.calls_of("train", "eval")
-    return "training" in method.words or any(isinstance(call.func, ast.Attribute) for call in calls)
+    methods = (call for call in method.calls if isinstance(call.func, ast.Attribute))
+    return "training" in method.words or any(_SWITCH.search(last_name(call) or "") for call in methods)
+
+
+_SWITCH = re.compile(r"^((set|switch|go|put|turn|change|move)_(to_|into_|in_)?)?(train|eval)(ing)?(_mode)?$")
+
+_HANDED_ON = "leaves the module itself as it is and does not return self: it does not call super().train(mode)"
+
+
+def _hands_it_on_alone(train: FunctionInfo, evaluate: FunctionInfo) -> bool:
+    """Tell whether a wrapper hands its mode on to what it wraps, by both methods, and neither sets it or returns."""
+    mode = next((argument.arg for argument, _ in [*parameters(train)][1:]), "")
+    if not any(is_named(given, mode) for call in train.calls_of("train") for given in call.args):
+        return False
+    return not any(_returns_something(method) or _is_heard_by_torch(method) for method in (train, evaluate))
+
+
+def _is_heard_by_torch(method: FunctionInfo) -> bool:
+    """Tell whether a method sets the flag of its module, or calls what torch has of its name."""
+    return "training" in method.words or any(_is_super(call, method) for call in method.calls)
 
 
 def _is_of_a_trainer(context: FileContext, cls: ClassInfo, method: FunctionInfo) -> bool:

@@ -11,6 +11,7 @@ from modellint.static.flow.externals import call_external
 from modellint.static.flow.forwards import class_of, forward
 from modellint.static.flow.libraries import inherited, inherited_wrapper, load, run_by
 from modellint.static.flow.machine import Machine
+from modellint.static.flow.modulemethods import SAME
 from modellint.static.flow.names import member_value
 from modellint.static.flow.objects import call_method, call_object
 from modellint.static.flow.state import State
@@ -182,15 +183,15 @@ def attribute(machine: Machine, owner: Value, name: str, state: State, called: b
             parts.append(_class_attribute(machine, symbol, name, state))
         else:
             parts.append(Value(symbols=(BoundMethod(name, Value(symbols=(symbol,), taint=owner.taint)),)))
-    switched: set[int] = set()
-    for oid in owner.refs if name in _MODES or len(owner.refs) <= MAX_ALTERNATIVES else ():
+    alike: set[int] = set()
+    for oid in owner.refs if name in _OF_ALL or len(owner.refs) <= MAX_ALTERNATIVES else ():
         part = _object_attribute(machine, oid, name, state, called)
-        if name in _MODES and part.symbols == (BoundMethod(name, Value(refs=frozenset({oid}))),):
-            switched.add(oid)  # however many they are: a value holds few symbols
+        if name in _OF_ALL and part.symbols == (BoundMethod(name, Value(refs=frozenset({oid}))),):
+            alike.add(oid)  # however many they are: a value holds few symbols
         else:
             parts.append(part)
-    if switched:
-        parts.append(Value(symbols=(BoundMethod(name, Value(refs=frozenset(switched))),)))
+    if alike:
+        parts.append(Value(symbols=(BoundMethod(name, Value(refs=frozenset(alike))),)))
     if name == "data" and owner.taint:
         machine.recorder.use(owner.taint, "detached")  # how detach() was written before torch 0.4
         return Value(taint=cut_off(owner.taint))
@@ -202,7 +203,8 @@ def attribute(machine: Machine, owner: Value, name: str, state: State, called: b
     return join_all(parts).with_taint(owner.taint)
 
 
-_MODES = frozenset({"eval", "train"})
+_OF_ALL = SAME | {"eval", "train"}
+"""Methods that every model has, and that are followed for however many of them."""
 
 
 _ENUM = "enum.Enum"

@@ -277,9 +277,35 @@ def _gives_model(args: Args, state: State) -> bool:
 
 
 def _any_effective(machine: Machine, cls: ClassInfo) -> bool:
-    """Tell whether the constructor of a module, or one of those before it, may change modes, gradients or weights."""
-    made_by = (c.methods.get(name) for c in machine.project.ancestry(cls)[0] for name in ("__init__", "__post_init__"))
-    return any(method is not None and not EFFECTIVE.isdisjoint(method.words) for method in made_by)
+    """Tell whether the constructor of a module, or one of those before it, may change modes, gradients or weights.
+
+    Or builds a part whose own constructor freezes it.
+    """
+    makers = list(_constructors(machine, cls))
+    return any(not EFFECTIVE.isdisjoint(maker.words) or _builds_frozen(machine, maker) for maker in makers)
+
+
+def _constructors(machine: Machine, cls: ClassInfo) -> Iterator[FunctionInfo]:
+    names = ("__init__", "__post_init__")
+    methods = (owner.methods.get(name) for owner in machine.project.ancestry(cls)[0] for name in names)
+    yield from (method for method in methods if method is not None)
+
+
+def _builds_frozen(machine: Machine, maker: FunctionInfo) -> bool:
+    """Tell whether a constructor builds a module of the project that freezes itself where it is built."""
+    known: bool | None = maker.memo.get(_builds_frozen)
+    if known is None:
+        made = (machine.project.resolve_in(maker, call.func) for call in maker.calls)
+        classes = [symbol.target for symbol in made if symbol is not None and isinstance(symbol.target, ClassInfo)]
+        known = maker.memo[_builds_frozen] = any(
+            not _FREEZES.isdisjoint(inner.words) and machine.classes.is_module(cls)
+            for cls in classes
+            for inner in _constructors(machine, cls)
+        )
+    return known
+
+
+_FREEZES = frozenset({"requires_grad", "requires_grad_"})
 
 
 def construct_external(machine: Machine, dotted: str, args: Args, node: ast.Call, state: State) -> Value:

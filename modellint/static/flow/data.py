@@ -43,7 +43,7 @@ from modellint.static.flow.values import (
     perhaps_cut_off,
     surely_live,
 )
-from modellint.static.flow.vocabulary import KEEPS_GRAPH, PHASE, is_metric
+from modellint.static.flow.vocabulary import KEEPS_GRAPH, PHASE, WRITES, is_metric
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import taken
@@ -184,7 +184,7 @@ def escape(machine: Machine, node: ast.Call, args: Args, state: State, name: str
         machine.recorder.use(taint, "printed")
     if name == "backward" or (taint and _steps(name, node)):
         backward(machine, taint)
-    elif taint and computes:
+    elif taint and (computes or WRITES.search(name)):
         machine.recorder.use(taint, "passed")
     elif taint:
         machine.recorder.pass_on(args, state)

@@ -320,6 +320,8 @@ class Machine:
         if idle and not _hands_over_code(args) and not runs_what_it_is_given(self, function, args, state):
             if gives_numbers(function):
                 self.recorder.use(with_elements(args, state), "number")
+                if "detach" in function.callees:
+                    self.recorder.use(with_elements(args, state), "detached")
             elif only_computes(self, function):
                 self.recorder.use(with_elements(args, state), "passed")
             else:

@@ -22,7 +22,7 @@ from modellint.static.flow.values import (
     perhaps_cut_off,
 )
 from modellint.static.flow.vocabulary import KEEPS, KEEPS_GRAPH
-from modellint.static.guards import assignments, own
+from modellint.static.guards import assignments, own, values_of
 from modellint.static.naming import MOVES
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import is_none, parameters
@@ -195,14 +195,25 @@ def _is_computed_by(machine: Machine, function: FunctionInfo, call: ast.Call) ->
 
 def _keeps_nothing(function: FunctionInfo) -> bool:
     """Tell whether a function puts nothing into containers and attributes, and no graph into what it is named for."""
-    if not KEEPS.isdisjoint(function.callees) or KEEPS_GRAPH.search(function.name) or "grad" in function.callees:
-        return False
-    if own(function, ast.Global, ast.Nonlocal):
+    if KEEPS_GRAPH.search(function.name) or "grad" in function.callees or own(function, ast.Global, ast.Nonlocal):
         return False
     made = {name for name, _ in assignments(function)}
+    begun = {name for name in made if all(_is_empty(value) for value in values_of(function, name))}
+    if any(not _is_of(call, begun) for call in function.calls_of(*KEEPS)):
+        return False
     stored = (node for node in own(function, ast.Attribute, ast.Subscript) if isinstance(node.ctx, ast.Store))
     held = (holder(node) for node in stored)
     return all(isinstance(place, ast.Name) and place.id in made for place in held)
+
+
+def _is_empty(node: ast.expr) -> bool:
+    """Tell whether this is a new container with nothing in it."""
+    return (isinstance(node, ast.List) and not node.elts) or (isinstance(node, ast.Dict) and not node.keys)
+
+
+def _is_of(call: ast.Call, names: set[str]) -> bool:
+    func = call.func
+    return isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id in names
 
 
 _KEEP_NOTHING = frozenset(

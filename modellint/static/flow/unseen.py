@@ -157,10 +157,8 @@ _DOES = re.compile(
 
 
 def _runs_for_its_loss(obj: Obj, node: ast.Call, args: Args) -> bool:
-    """Tell whether a model that was put into evaluation mode is asked for the loss of a batch, not of its results."""
-    if obj.cls is not None or not asks_for_a_loss(node) or not args.every() or args.taint:
-        return False
-    return any(fact.by_eval for fact in obj.modes)
+    """Tell whether a model out of sight is asked for the loss of a batch, not of its results."""
+    return obj.cls is None and asks_for_a_loss(node) and bool(args.every()) and not args.taint
 
 
 def runner_method(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, state: State) -> Value:

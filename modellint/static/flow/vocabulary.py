@@ -55,7 +55,7 @@ OTHER_FRAMEWORKS = LOOKS_ALIKE | frozenset("tensorflow tf_keras keras jax flax h
 GRAD_SWITCHES = frozenset({"no_grad", "inference_mode", "set_grad_enabled", "enable_grad"})
 """What torch switches autograd with, on or off."""
 
-ESTIMATORS = frozenset("sklearn xgboost lightgbm catboost statsmodels cv2 dlib mediapipe insightface".split())
+ESTIMATORS = frozenset("sklearn xgboost lightgbm catboost cyanure statsmodels cv2 dlib mediapipe insightface".split())
 """Packages whose models are no networks, or none of Python."""
 
 FORWARD_METHOD = re.compile(
@@ -93,6 +93,11 @@ METRIC = re.compile(
     re.I,
 )
 """Names of functions that are given predictions, or publish them."""
+
+WRITES = re.compile(
+    r"^_*(save|write|dump|imshow|imwrite|plot|draw|visuali[sz]e|to_csv)(_|$)|(^|_)(imshow|imwrite)$", re.I
+)
+"""Names of functions that write down what they are given, or show it: nobody differentiates that."""
 
 KEEPS = frozenset("append appendleft extend insert add update setdefault put".split())
 """Methods by which a container keeps what it is given."""
