@@ -28,7 +28,7 @@ from modellint.static.project import ClassInfo
 from modellint.static.project.callers import MAX_FILES, heirs_nearby, scopes_mentioning
 from modellint.static.project.facts import parameters
 from modellint.static.project.names import dotted_name
-from modellint.static.purpose import acts_by_name
+from modellint.static.purpose import acts_by_name, functions_around
 from modellint.static.sites import calls_at
 from modellint.static.snapshots import in_eval, in_train, put_into_training
 
@@ -266,14 +266,20 @@ def _may_differentiate(case: Case) -> bool:
 
 
 def _may_be_volatile(case: Case) -> bool:
-    """Tell whether a file, or one that it reads, switched autograd off by `volatile=`, as torch 0.3 had it.
+    """Tell whether the functions that lead to a forward switch autograd off by `volatile=`, as torch 0.3 had it.
 
-    Of inputs that are known to be marked so the rule says that this has no effect any more.
+    Or a file that is read, which may make the data. Of inputs that are known to be marked so the rule says that this
+    has no effect any more.
     """
-    if "volatile" in case.event.uses:
+    event, context = case.event, case.context
+    if "volatile" in event.uses:
         return False
-    paths = case.context.project.mentioning("volatile=", case.context.module.path, "calls")
-    return bool(paths) and not _read_by(case.context).isdisjoint(paths)
+    calls = (call for function in functions_around(event) for call in function.calls)
+    if any(keyword.arg == "volatile" for call in calls for keyword in call.keywords):
+        return True
+    mine = context.module.path
+    others = [path for path in context.project.mentioning("volatile=", mine, "calls") if path != mine]
+    return bool(others) and not _read_by(context).isdisjoint(others)
 
 
 def _is_second_try(case: Case) -> bool:
@@ -369,6 +375,6 @@ DOUBTS = (
     Doubt("ML109", "builds parts out of sight, of which nothing tells of a mode", _builds_what_has_no_known_mode, 0, 1),
     Doubt("ML201", "a method that nobody in sight calls, without eval()", _is_readied_out_of_sight, 0, 3),
     Doubt("ML201", "of a project whose networks differentiate in their forward", _may_differentiate, 0, 2),
-    Doubt("ML201", "of files that switch autograd off by `volatile=`", _may_be_volatile, 0, 3),
+    Doubt("ML201", "its callers, or a file it reads, switch autograd off by `volatile=`", _may_be_volatile, 0, 3),
     Doubt("ML201", "an `except` repeats what its `try` did under no_grad", _is_second_try, 0, 7),
 )

@@ -166,7 +166,7 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
     # a script, from its first line to its last: nothing differentiates the result
     shown_by_a_script = event.root.is_body and numbers_only and _trains_nothing(event.root.module)
     ready = (learned and (in_train(snapshot) or named)) or (
-        shown_by_a_script and (learned or _is_of_given_parts(snapshot))
+        shown_by_a_script and (learned or _is_of_given_parts(snapshot) or _is_a_network_in_use(event, snapshot))
     )
     if sets_eval and event.root.is_body and (learned or event.model_trained):
         if named or (shown_by_a_script and not event.result_dropped):
@@ -191,8 +191,6 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
             return Confidence.LIKELY  # it trains the model elsewhere, on other results than these arrays
     if named and predicts and numbers_only and _is_seen_whole(event, snapshot):
         return Confidence.LIKELY  # a script trains, and shows what came of it
-    if shown_by_a_script and snapshot.grad.state == ON and predicts and _is_a_network_in_use(event, snapshot):
-        return Confidence.LIKELY
     if cut_off and learned and not event.model_trained:
         return Confidence.LIKELY
     if cut_off and any(_PREDICTS.match(f.name) for f in functions_around(event)) and _is_of_an_object(event, context):
@@ -383,8 +381,7 @@ def _is_a_network_in_use(event: Event, snapshot: Snapshot) -> bool:
     Of one out of sight `detach()` tells that it has a graph to give.
     """
     in_sight = snapshot.obj.cls is not None or "detached" in event.uses
-    made = means_inference(event) or not {"number", "reported"}.isdisjoint(event.uses)
-    return in_sight and made and snapshot.obj.weights != {RANDOM}
+    return in_sight and snapshot.obj.weights != {RANDOM} and not {"number", "reported"}.isdisjoint(event.uses)
 
 
 def _is_shown_amid_training(event: Event) -> bool:

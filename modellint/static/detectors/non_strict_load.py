@@ -57,7 +57,7 @@ _STRICT = re.compile(r"strict", re.I)
 
 
 def _is_of_a_library(qualified: str | None) -> bool:
-    """Tell whether it is no method that is called but a function, which tells of the keys itself, as mmengine's does."""
+    """Tell whether it is no method that is called but a function: that of mmengine tells of the keys itself."""
     return qualified is not None and qualified.split(".")[0] != "torch"
 
 

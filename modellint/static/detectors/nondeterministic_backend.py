@@ -65,9 +65,11 @@ def _is_a_mere_seed(claim: Claim, options: Mapping[str, Any]) -> bool:
 
     Half of those who write `torch.manual_seed(...)` want their runs to be alike, not to be the same to the last bit.
     """
-    call, scope, what = claim
-    helped = re.search(options["seed-helpers"], last_name(call) or "") or re.search(options["seed-helpers"], scope.name)
-    if not _is_a_seed(claim) or helped:
+    call, scope, _ = claim
+    if not _is_a_seed(claim):
+        return False
+    names = (scope.name, last_name(call) if isinstance(call, ast.Call) else None)
+    if any(re.search(options["seed-helpers"], name or "") for name in names):
         return False
     return _ASKS.search(_DECLINES.sub("", scope.module.text)) is None
 
