@@ -304,7 +304,8 @@ def _switches(node: ast.AST) -> bool:
 def _was_built_so(case: Case) -> bool:
     """Tell whether who built a model called eval(), and who calls the method that trains is not in sight."""
     cls = case.event.root.cls
-    if cls is None:
+    trained = [fact for snapshot in case.event.snapshots for fact in snapshot.modes if fact.mode == TRAIN]
+    if cls is None or not all(fact.by_train for fact in trained):
         return False
     family = case.context.project.ancestry(cls)[0]
     makers = [method for base in family for method in base.methods.values() if method.name == "__init__"]
@@ -312,8 +313,8 @@ def _was_built_so(case: Case) -> bool:
     module = case.context.project.load(Path(born.path), case.context.module.path, "calls") if born is not None else None
     makers += [function for function in (module.functions if module is not None else ()) if holds(function, born)]
     # `if train: self.model.train()` in the constructor is an answer to the same question
-    readied = [fact.site for s in case.event.snapshots for fact in s.modes if fact.mode == TRAIN]
-    return all(any(holds(maker, site) for maker in makers) for site in (*case.causes, *readied))
+    switched = (*case.causes, *(fact.site for fact in trained))
+    return all(any(holds(maker, site) for maker in makers) for site in switched)
 
 
 def _is_readied_under_a_condition(case: Case) -> bool:

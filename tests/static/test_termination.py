@@ -23,6 +23,64 @@ def predict(x):
 GENEROUS = 30.0  # seconds of this process, whatever else the machine does
 
 RECURSION = {
+    "what a function that calls itself makes of a configuration": """
+        import torch
+        from torchvision import transforms
+        from torch.utils.data import DataLoader
+        from torchvision.datasets import ImageFolder
+        from torchvision.models import resnet18
+
+
+        def instantiate(config):
+            if isinstance(config, ListConfig):
+                return ListConfig([instantiate(item) for item in config], flags={"objects": True})
+            if isinstance(config, list):
+                return [instantiate(item) for item in config]
+            if isinstance(config, dict) and "_target_" in config:
+                config = {key: instantiate(value) for key, value in config.items()}
+                target = config.pop("_target_")
+                target = instantiate(target)
+                if isinstance(target, str):
+                    name = target
+                    target = locate(name)
+                else:
+                    name = target.__module__ + "." + target.__qualname__
+                return target(**config)
+            return config
+
+
+        def locate(name):
+            found = instantiate(import_object(name))
+            return found if found is not None else instantiate(name)
+
+
+        def training_data(args):
+            cut = transforms.RandomResizedCrop(224)
+            return ImageFolder("train", transform=transforms.Compose([cut, transforms.ToTensor()]))
+
+
+        @torch.no_grad()
+        def evaluate(config):
+            net = resnet18(weights="DEFAULT")
+            for x, _ in instantiate(config.dataloader.test):
+                print(net(x).argmax(-1))  # ML101
+
+
+        def main(args):
+            config = LazyConfig.load(args.config)
+            model = instantiate(config.model)
+            model.eval()
+            config.optimizer.params.model = model
+            optimizer = instantiate(config.optimizer)
+            loader = DataLoader(instantiate(config.dataloader.train), transform=instantiate(config.transform))
+            evaluate(config)
+            for x, y in loader:
+                model(x).sum().backward()
+                optimizer.step()
+
+
+        main(parse())
+        """,
     "a function that calls itself": """
         import torch
         from torchvision.models import resnet18

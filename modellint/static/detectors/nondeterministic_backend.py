@@ -57,7 +57,7 @@ def _is_a_seed(claim: Claim) -> bool:
     return isinstance(claim[0], ast.Call) and _ASKS.search(claim[2]) is None
 
 
-_ASKS = re.compile(r"determin|reproducib", re.I)
+_ASKS = re.compile(r"determin|reproduc", re.I)
 
 
 def _is_a_mere_seed(claim: Claim, options: Mapping[str, Any]) -> bool:

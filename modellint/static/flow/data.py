@@ -184,7 +184,7 @@ def escape(machine: Machine, node: ast.Call, args: Args, state: State, name: str
         machine.recorder.use(taint, "printed")
     if name == "backward" or (taint and _steps(name, node)):
         backward(machine, taint)
-    elif taint and (computes or WRITES.search(name)):
+    elif taint and (computes or (WRITES.search(name) and _is_a_function(machine, func))):
         machine.recorder.use(taint, "passed")
     elif taint:
         machine.recorder.pass_on(args, state)
@@ -205,6 +205,11 @@ def escape(machine: Machine, node: ast.Call, args: Args, state: State, name: str
             if loads:
                 obj = obj._replace(weights=frozenset({"loaded", "unknown"}))
             state.heap[oid] = obj
+
+
+def _is_a_function(machine: Machine, func: ast.expr) -> bool:
+    """Tell whether a function is called, `save_image` or `torch.save`, and no method of an object."""
+    return isinstance(func, ast.Name) or machine.project.resolve_in(machine.frame.function, func) is not None
 
 
 def _steps(name: str, node: ast.Call) -> bool:

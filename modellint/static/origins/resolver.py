@@ -241,6 +241,8 @@ class Resolver:
         """Return what a call returns, None where it creates something itself."""
         if depth > MAX_DEPTH // 2:
             return None
+        if id(node) in origin.activation.key:
+            return []  # a function that calls itself adds nothing to what it returns otherwise
         name = last_name(node.func)
         if isinstance(node.func, ast.Attribute):
             methods = self.methods(origin, node.func)

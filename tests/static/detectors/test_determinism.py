@@ -200,7 +200,7 @@ FOUND = {
         import torch
         from torch.backends import cudnn
 
-        SEED = 1234
+        SEED = 1234  # for runs that can be reproduced
         torch.manual_seed(SEED)
         torch.cuda.manual_seed(SEED)
         cudnn.enabled = True

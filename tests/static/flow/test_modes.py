@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from modellint.static.flow.modes import set_mode
 from modellint.static.flow.state import State
 from modellint.static.flow.values import (
@@ -16,6 +18,7 @@ from modellint.static.flow.values import (
     Value,
     kinds,
 )
+from tests.static.conftest import Lint
 
 LAYERS = 60
 TRAINING = frozenset({ModeFact(TRAIN, None, "Net()")})
@@ -45,3 +48,45 @@ def test_what_may_be_a_part_follows_and_stays_what_it_may_be() -> None:
     whole, part = state.heap[LAYERS - 1], state.heap[LAYERS]
     assert (whole.kind, whole.proven) == (MODEL, True)
     assert (part.kind, part.proven, kinds(part.modes)) == (OPAQUE, False, {EVAL})
+
+
+MANY = 12
+"""More models than a variable's methods were once told apart for."""
+
+
+@pytest.mark.parametrize(("switch", "mark"), [("teacher.cuda().eval()", ""), ("teacher.cuda()", "  # ML101")])
+def test_however_many_models_a_variable_may_be_all_are_switched(lint: Lint, switch: str, mark: str) -> None:
+    classes = "".join(
+        f"""
+class Net{number}(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.drop = nn.Dropout(0.{number + 1})
+
+    def forward(self, x):
+        return self.drop(x)
+"""
+        for number in range(MANY)
+    )
+    branches = "".join(f"    if name == 'net{number}':\n        return Net{number}()\n" for number in range(MANY))
+    lint(
+        f"""
+import torch
+from torch import nn
+{classes}
+
+def load(name):
+{branches}    raise ValueError(name)
+
+def main(args):
+    teacher = load(args.name)
+    teacher.load_state_dict(torch.load(args.path, weights_only=True))
+    {switch}
+    with torch.no_grad():
+        for x in torch.load("data.pt", weights_only=True):
+            print(teacher(x).argmax(-1)){mark}
+
+if __name__ == "__main__":
+    main(parse())
+"""
+    )
