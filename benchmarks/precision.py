@@ -4,8 +4,8 @@
     python benchmarks/precision.py table                           docs/precision-draws.md
 
 A verdict is written by a person into precision.yaml: `true`, or `false` with the reason why. Findings are the errors
-and warnings of ML1xx and ML2xx that a plain `modellint check` of the checkout's root shows; four draws, from
-"twenty-four more" to "ten libraries more" and "thirty-six of every family", hold ML3xx and ML4xx, too, without ML403:
+and warnings of ML1xx and ML2xx that a plain `modellint check` of the checkout's root shows; five draws, from
+"twenty-four more" to "ten libraries more", "thirty-six" and "thirty-nine", hold ML3xx and ML4xx, too, without ML403:
 of the last one finding of each rule and file, at most seven of a repository. Each draw has a name, and holds
 what was found in its repositories by the version that the draw was made with.
 """
