@@ -6,7 +6,7 @@
 A verdict is written by a person into precision.yaml: `true`, or `false` with the reason why. Findings are the errors
 and warnings of ML1xx and ML2xx that a plain `modellint check` of the checkout's root shows; five draws, from
 "twenty-four more" to "ten libraries more", "thirty-six" and "thirty-nine", hold ML3xx and ML4xx, too, without ML403:
-of the last one finding of each rule and file, at most seven of a repository. Each draw has a name, and holds
+of the last two one finding of each rule and file, at most seven of a repository. Each draw has a name, and holds
 what was found in its repositories by the version that the draw was made with.
 """
 

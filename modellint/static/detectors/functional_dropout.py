@@ -77,7 +77,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                         yield _finding(context, call, f"{keyword.arg}={ast.unparse(keyword.value)}", Confidence.LIKELY)
 
 
-_DROPS = re.compile(r"drop(out|path|connect|block)?(_|$)")
+_DROPS = re.compile(r"(^|_)drop(out\w*|_?(path|connect|block|channel|edge|node)s?)(_|$)")
 """Functions of anybody that drop something at random, by their names."""
 
 _FIGURES = frozenset({"subplots", "figure", "imshow", "savefig"})
