@@ -85,19 +85,11 @@ def computes_by_mode(method: FunctionInfo) -> bool:
     """
     if "training" not in method.words or method.name in ("__init__", "train", "eval", "training_step"):
         return False
-    scopes = list(_with_inner(method))
-    asked = [(scope, node) for scope in scopes for node in own(scope, ast.Attribute) if node.attr == "training"]
+    asked = [(scope, node) for scope in method.inner() for node in own(scope, ast.Attribute) if node.attr == "training"]
     everywhere = [node for node in walk(method.node or ast.Pass()) if getattr(node, "attr", None) == "training"]
     if not everywhere and any(parameter.arg == "training" for parameter, _ in parameters(method)):
         return False  # as in Keras, callers say it
     return len(asked) < len(everywhere) or not asked or any(_follows(path_to(s, node), method) for s, node in asked)
-
-
-def _with_inner(function: FunctionInfo) -> Iterator[FunctionInfo]:
-    """Yield a function and those that are defined inside."""
-    yield function
-    for inner in function.nested:
-        yield from _with_inner(inner)
 
 
 def _follows(path: list[ast.AST], method: FunctionInfo) -> bool:
@@ -118,7 +110,7 @@ def may_compute_by_mode(method: FunctionInfo) -> bool:
     """Tell whether what a method does in training mode hangs on an amount that another object has."""
     if "training" not in method.words:
         return False
-    tests = (node.test for scope in _with_inner(method) for node in own(scope, ast.If))
+    tests = (node.test for scope in method.inner() for node in own(scope, ast.If))
     return any(_asks_another(test, method) and "training" in ast.unparse(test) for test in tests)
 
 

@@ -16,7 +16,7 @@ from modellint.static.guards import conditions, own, path_to
 from modellint.static.naming import snake, speaks_of_inference
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import is_none, parameters
-from modellint.static.project.names import last_name
+from modellint.static.project.names import is_called_on, last_name
 from modellint.static.purpose import (
     acts,
     asked_to_train,
@@ -110,15 +110,12 @@ def _goes_back_to_eval(event: Event) -> bool:
     for step in event.key.chain:
         call = call_at(step.caller, step.site)
         if call is not None and isinstance(call.func, ast.Attribute):
-            switches = (other for other in step.caller.calls_of("train", "eval") if _is_of(other, call.func.value))
+            model = ast.unparse(call.func.value)
+            switches = (other for other in step.caller.calls_of("train", "eval") if is_called_on(other, model))
             rows = {last_name(other): other.lineno for other in switches}
             if rows.get("train", call.lineno) < call.lineno < rows.get("eval", 0):
                 return True
     return False
-
-
-def _is_of(call: ast.Call, owner: ast.expr) -> bool:
-    return isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) == ast.unparse(owner)
 
 
 def _is_walked_through(event: Event, snapshot: Snapshot) -> bool:

@@ -10,7 +10,7 @@ from modellint.static.guards import own, path_to, targets_of, values_of
 from modellint.static.naming import MOVES
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo
-from modellint.static.project.names import last_name
+from modellint.static.project.names import is_called_on, last_name
 from modellint.static.project.trees import walk
 
 CONTAINERS = frozenset({"ModuleList", "ModuleDict", "Sequential"})
@@ -138,7 +138,7 @@ def moved_by_hand(method: FunctionInfo) -> Iterator[str]:
     for node in own(method, ast.Assign):
         target, call = node.targets[0], node.value
         if isinstance(target, ast.Subscript) and isinstance(call, ast.Call) and last_name(call) in MOVES:
-            if isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) == ast.unparse(target):
+            if is_called_on(call, ast.unparse(target)):
                 yield ast.unparse(target.value)
 
 

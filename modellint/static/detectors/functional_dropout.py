@@ -64,13 +64,10 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             if name is not None and drops_by_hand(context, scope, call, name):
                 yield _finding(context, call, f"{ast.unparse(call.func)}(...)", Confidence.LIKELY)
                 continue
-            if name is not None and _DROPS.search(snake(name)):
-                values = (*call.args, *(keyword.value for keyword in call.keywords))
-                told = next((value for value in values if _is_method_for_flag(scope, value)), None)
-                if told is not None and scope.cls is not None and context.classes.is_module(scope.cls):
-                    written = f"{ast.unparse(call.func)}(...), told `{ast.unparse(told)}`, which is always true,"
-                    yield _finding(context, call, written, Confidence.CERTAIN)
-                    continue
+            if name is not None and _DROPS.search(snake(name)) and _is_told_the_method(context, scope, call):
+                written = f"{ast.unparse(call.func)}(...), told `{scope.self_name}.train`, which is always true,"
+                yield _finding(context, call, written, Confidence.CERTAIN)
+                continue
             for keyword in call.keywords:
                 if keyword.arg in keywords and _runs_in_forward(scope) and not (name or "A")[:1].isupper():
                     if _hands_on(context, scope, call) and _always_on(context, scope, call, keyword.value):
@@ -330,6 +327,13 @@ def _always_true(scope: FunctionInfo, node: ast.expr) -> bool:
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
         return isinstance(node.operand, ast.Attribute) and node.operand.attr == "training"
     return _is_method_for_flag(scope, node)
+
+
+def _is_told_the_method(context: FileContext, scope: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether a module gives a function its `train` where the flag is meant."""
+    values = (*call.args, *(keyword.value for keyword in call.keywords))
+    told = any(_is_method_for_flag(scope, value) for value in values)
+    return told and scope.cls is not None and context.classes.is_module(scope.cls)
 
 
 def _is_method_for_flag(scope: FunctionInfo, node: ast.expr) -> bool:

@@ -19,7 +19,7 @@ from modellint.static.merge import merged
 from modellint.static.naming import snake
 from modellint.static.project import FunctionInfo
 from modellint.static.project.callers import scopes_mentioning
-from modellint.static.project.names import last_name
+from modellint.static.project.names import is_called_on, last_name
 from modellint.static.project.trees import walk
 from modellint.static.purpose import is_test_code
 from modellint.static.sites import places, seen_in
@@ -174,13 +174,7 @@ def _stored(target: ast.expr) -> list[ast.expr]:
 def _by_hand(source: Event) -> bool:
     """Tell whether the model computes gradients itself, from its input: `model.backward(x, y)` needs no graph."""
     receiver = source.text.removesuffix(".forward")
-    return any(
-        isinstance(call.func, ast.Attribute)
-        and call.func.attr == "backward"
-        and len(call.args) > 1
-        and ast.unparse(call.func.value) == receiver
-        for call in source.function.calls
-    )
+    return any(len(call.args) > 1 and is_called_on(call, receiver) for call in source.function.calls_of("backward"))
 
 
 def _trains_here(event: Event) -> bool:
@@ -216,9 +210,7 @@ def _is_reset_in_each_turn(event: Event) -> bool:
     call = call_at(event.function, event.site)
     loops = loops_around(event.function, call) if call is not None else []
     return any(
-        isinstance(reset.func, ast.Attribute)
-        and ast.unparse(reset.func.value) == event.text
-        and loops[-1:] == loops_around(event.function, reset)[-1:]
+        is_called_on(reset, event.text) and loops[-1:] == loops_around(event.function, reset)[-1:]
         for reset in event.function.calls_of("reset")
     )
 

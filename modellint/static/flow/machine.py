@@ -318,16 +318,17 @@ class Machine:
         is_wrapper = callee.raw and callee.frame is not None  # what a decorator returned runs what it holds
         idle = function.name != LAMBDA and not is_wrapper and self.is_inert(function)
         if idle and not _hands_over_code(args) and not runs_what_it_is_given(self, function, args, state):
+            taint = with_elements(args, state)
             if gives_numbers(function):
-                self.recorder.use(with_elements(args, state), "number")
+                self.recorder.use(taint, "number")
                 if "detach" in function.callees:
-                    self.recorder.use(with_elements(args, state), "detached")
+                    self.recorder.use(taint, "detached")
             elif only_computes(self, function):
-                self.recorder.use(with_elements(args, state), "passed")
+                self.recorder.use(taint, "passed")
             else:
                 self.recorder.pass_on(args, state)
             if METRIC.search(function.name):
-                self.recorder.use(with_elements(args, state), "reported")
+                self.recorder.use(taint, "reported")
             if (given := handed_back(function, receiver, args, state)) is not None:
                 return given
             return after_inert(self.out_of_sight(node, args, state, may_write(function)), function)

@@ -31,7 +31,7 @@ from modellint.static.flow.values import (
 from modellint.static.flow.vocabulary import FORWARD_METHOD, MODEL_NAME, NOT_MODELS, asks_for_a_loss
 from modellint.static.guards import conditions
 from modellint.static.project import ClassInfo
-from modellint.static.project.names import last_name
+from modellint.static.project.names import is_called_on, last_name
 from modellint.static.project.trees import walk
 
 
@@ -146,7 +146,7 @@ def _is_set_apart(machine: Machine, node: ast.Call) -> bool:
     """Tell whether a function does something to the parameters of the part that it calls: freezes it, perhaps."""
     part = ast.unparse(node.func)
     switches = machine.frame.function.calls_of("requires_grad_", "parameters", "named_parameters")
-    return any(isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) == part for call in switches)
+    return any(is_called_on(call, part) for call in switches)
 
 
 _DOES = re.compile(

@@ -22,6 +22,11 @@ def is_named(node: ast.AST | None, name: str | None) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 
 
+def is_called_on(call: ast.Call, owner: str) -> bool:
+    """Tell whether a method is called, of what is written `owner`: `self.net.eval()` of `self.net`."""
+    return isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) == owner
+
+
 def holder(place: ast.expr) -> ast.expr:
     """Return what indices are taken of, one after the other: `self.sums` of `self.sums[0]["loss"]`; `x` of `x`."""
     while isinstance(place, ast.Subscript):
