@@ -99,7 +99,7 @@ def is_inference(event: Event, snapshot: Snapshot) -> bool:
         return predicts or named
     if snapshot.obj.weights == frozenset({RANDOM}) and not (event.model_trained or snapshot.obj.touched):
         return False  # nothing was loaded or learned: another rule's business
-    if "detached" in event.uses and predicts and _is_what_came_of_training(event):
+    if "detached" in event.uses and predicts and _is_what_came_of_training(event, snapshot):
         return True
     evaluated = event.model_trained and over_held_out_data(event)
     return named and (predicts or evaluated or "returned" in event.uses or keeps_its_numbers(event))
@@ -143,14 +143,15 @@ def _is_read_by_people(event: Event, snapshot: Snapshot) -> bool:
     return event.key.detail == "generate" and "printed" in event.uses and snapshot.obj.depends == YES
 
 
-def _is_what_came_of_training(event: Event) -> bool:
-    """Tell whether a script runs a model after it has trained it, in no loop, for numbers to look at alone.
+def _is_what_came_of_training(event: Event, snapshot: Snapshot) -> bool:
+    """Tell whether a model is run after it was trained, in a script or a function, for numbers alone.
 
-    What a loop runs may be samples drawn on the way, between the epochs.
+    What a loop runs that is not over yet may be samples drawn on the way, between the epochs. In a function somebody
+    called train() for the training: a mode of unseen callers may be meant for both.
     """
-    if not event.root.is_body or not event.trained_before or event.loops:
+    if not event.after_training or event.kept or event.goes_on_with_graph:
         return False
-    return not event.kept and not event.goes_on_with_graph
+    return event.root.is_body or put_into_training(snapshot)
 
 
 def is_explained(event: Event, snapshot: Snapshot) -> bool:

@@ -18,22 +18,28 @@ _HELD_OUT = re.compile(r"test|val|eval|dev|pred|infer|h[oe]ld_?out", re.I)
 def fix(document: Document, finding: Diagnostic, rule: Rule) -> Change | None:
     """Set the argument `argument` to the expression `value`, both options of the fixer.
 
-    With the option `position` (0-based) it may have been given without its name. With `held-out-only` there is no fix
-    for a call that seems to serve training, too: one in a loop, one whose value is decided elsewhere, or one that is
-    returned and that nothing names for evaluation.
+    With the option `position` (0-based) a class may have been given it without its name; of a function of the project,
+    which hands it on, only what is written by its name is set. With `held-out-only` there is no fix for a call that
+    seems to serve training, too: one in a loop, one whose value is decided elsewhere, or one that is returned and that
+    nothing names for evaluation.
     """
     assert rule.fix is not None
     options = rule.fix.options
     call = document.at(finding.span, cst.Call)
-    name = options["argument"]
+    name, position = options["argument"], options.get("position")
     if call is None or (has_stars(call) and argument(call, name) is None):
         return None
+    called = call.func.attr if isinstance(call.func, cst.Attribute) else call.func
+    if position is not None and not (isinstance(called, cst.Name) and called.value[:1].isupper()):
+        position = None
+        if argument(call, name) is None:
+            return None
     if options.get("held-out-only"):
-        given = argument(call, name, options.get("position"))
+        given = argument(call, name, position)
         if (given is not None and not _is_literal(given.value)) or _may_serve_training(document, call):
             return None
     value = cst.parse_expression(str(options["value"]))
-    fresh = with_argument(call, name, value, options.get("position"))
+    fresh = with_argument(call, name, value, position)
     return Change(document.replaced(call, fresh), f"Set `{name}={options['value']}`", safe=True)
 
 

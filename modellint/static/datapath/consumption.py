@@ -20,8 +20,8 @@ from modellint.static.datapath.evidence import (
     trains_by_name,
 )
 from modellint.static.datapath.phases import phases
-from modellint.static.guards import own
-from modellint.static.naming import TRAINING_NAME, is_test_file, snake
+from modellint.static.guards import loops_around, own, values_entered, values_of
+from modellint.static.naming import TRAINING_NAME, is_test_file, is_test_module, snake
 from modellint.static.origins import EVERYWHERE, Activation, Origin, Resolver
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo
 from modellint.static.project.names import last_name
@@ -50,6 +50,16 @@ class Consumption:
     place: ast.AST
     scope: FunctionInfo
     sure: bool = True
+    partly: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Run:
+    """A loop that runs over `over`; `root` is the statement or the comprehension. `partly`: for so many turns only."""
+
+    over: ast.expr
+    loop: ast.AST
+    root: ast.AST
     partly: bool = False
 
 
@@ -139,7 +149,7 @@ class Consumptions:
         """Return what happens in one file."""
         if module not in self._known:
             with self.resolver.gathering() as touched:
-                found = [] if is_test_file(module.path) else list(self._all(module))
+                found = [] if is_test_module(module) else list(self._all(module))
             self._known[module] = found, frozenset(touched)
         self.resolver.touched |= self._known[module][1]
         return self._known[module][0]
@@ -151,32 +161,34 @@ class Consumptions:
             yield from self._hooks(scope)
             for call in scope.calls:
                 yield from self._handed(call, scope)
-            loops = [
-                (loop, root)
-                for loop, _ in self.resolver.definitions(scope).loops
-                if _is_over_data(loop)
-                and (
-                    _uses_model(root := _whole(loop, scope)) or evaluates_by_name(scope.name) or _asks_step(loop, root)
-                )
+            runs = [
+                run
+                for run in (*self._loops(scope), *_drawing(scope))
+                if _uses_model(run.root) or evaluates_by_name(scope.name) or _asks_step(run)
             ]
-            if loops:
+            if runs:
                 for activation in self._activations(scope):
-                    for loop, root in loops:
-                        for inner in phases(self.resolver, loop, scope, activation):
-                            yield from self._loop(loop, root, scope, inner)
+                    for run in runs:
+                        for inner in phases(self.resolver, run.loop, scope, activation):
+                            yield from self._run(run, scope, inner)
 
     def _activations(self, scope: FunctionInfo) -> list[Activation]:
         return [EVERYWHERE] if scope.is_body or scope.node is None else self.resolver.activations(scope)
 
-    def _loop(self, loop: Loop, root: ast.AST, scope: FunctionInfo, activation: Activation) -> Iterator[Consumption]:
-        resolver = self.resolver
-        partly = self._may_stop(root, scope, activation) or looks_at_samples(scope)
+    def _loops(self, scope: FunctionInfo) -> Iterator[_Run]:
+        for loop, _ in self.resolver.definitions(scope).loops:
+            if _is_over_data(loop):
+                yield _Run(loop.iter, loop, _whole(loop, scope))
+
+    def _run(self, run: _Run, scope: FunctionInfo, activation: Activation) -> Iterator[Consumption]:
+        resolver, root = self.resolver, run.root
+        partly = run.partly or self._may_stop(root, scope, activation) or looks_at_samples(scope)
         kind, sure = OTHER, True
         if trains(resolver, scope, root, activation):
             kind = TRAINING
         elif not runs_model(root):
             named = evaluates_by_name(scope.name) and infers(resolver, scope, root, activation)
-            if named or _evaluates_held_out(loop, scope) or _asks_step(loop, root):
+            if named or _evaluates_held_out(run, scope) or _asks_step(run):
                 kind, sure = EVALUATION, False  # the forward is in a helper
         else:
             if infers(resolver, scope, root, activation) or infers_for_its_caller(resolver, scope, activation):
@@ -187,7 +199,9 @@ class Consumptions:
                 kind, sure = EVALUATION, False  # a script that is called `evaluate.py`
             elif not scope.is_body and TRAINING_NAME.search(snake(scope.name)):
                 kind = TRAINING
-        for iterated in _iterated(loop.iter):
+        if run.partly and kind == EVALUATION:
+            kind = OTHER  # no evaluation of all there is
+        for iterated in _iterated(run.over):
             yield Consumption(kind, Origin(iterated, scope, activation), root, scope, sure, partly)
 
     def _may_stop(self, root: ast.AST, scope: FunctionInfo, activation: Activation) -> bool:
@@ -267,19 +281,19 @@ def _is_trainer(method: ast.expr) -> bool:
     return isinstance(method, ast.Attribute) and "trainer" in (last_name(method.value) or "").lower()
 
 
-def _evaluates_held_out(loop: Loop, scope: FunctionInfo) -> bool:
+def _evaluates_held_out(run: _Run, scope: FunctionInfo) -> bool:
     """Tell whether a function that is called for evaluation runs over data that is called held out."""
-    return _VALIDATES.match(snake(scope.name)) is not None and _is_over_held_out(loop)
+    return _VALIDATES.match(snake(scope.name)) is not None and _is_over_held_out(run)
 
 
-def _asks_step(loop: Loop, root: ast.AST) -> bool:
+def _asks_step(run: _Run) -> bool:
     """Tell whether a loop over data that is called held out leaves each batch to a step of an evaluation."""
-    calls = (node for node in walk(root) if isinstance(node, ast.Call))
-    return _is_over_held_out(loop) and any(_STEP.match(snake(last_name(call.func) or "")) for call in calls)
+    calls = (node for node in walk(run.root) if isinstance(node, ast.Call))
+    return _is_over_held_out(run) and any(_STEP.match(snake(last_name(call.func) or "")) for call in calls)
 
 
-def _is_over_held_out(loop: Loop) -> bool:
-    names = (n.id if isinstance(n, ast.Name) else n.attr for n in walk(loop.iter) if isinstance(n, _NAMED))
+def _is_over_held_out(run: _Run) -> bool:
+    names = (n.id if isinstance(n, ast.Name) else n.attr for n in walk(run.over) if isinstance(n, _NAMED))
     return any(_HELD_OUT.search(snake(name)) for name in names)
 
 
@@ -331,6 +345,36 @@ def _is_over_data(loop: Loop) -> bool:
     if isinstance(iterated, (ast.List, ast.Tuple, ast.Constant, ast.Set, ast.Dict)):
         return False
     return not (isinstance(iterated, ast.Call) and last_name(iterated.func) in ("range", "trange", "count"))
+
+
+def _drawing(scope: FunctionInfo) -> Iterator[_Run]:
+    """Yield the loops that draw each batch by hand: `batches = iter(loader)`, and `batch = next(batches)` in each turn.
+
+    A loop of so many turns ends early, unless these are as many as there are batches.
+    """
+    for call in scope.calls_of("next"):
+        drawn = call.args[0] if call.args and isinstance(call.func, ast.Name) else None
+        loops = loops_around(scope, call) if isinstance(drawn, ast.Name) else []
+        if not loops:
+            continue
+        for value in values_of(scope, drawn.id):  # type: ignore[union-attr]
+            if isinstance(value, ast.Call) and last_name(value.func) in _ITERATES and value.args:
+                counted = isinstance(loops[-1], ast.For) and not _counts_batches(loops[-1].iter, scope)
+                yield _Run(value.args[0], loops[-1], loops[-1], counted)
+
+
+_ITERATES = frozenset({"iter", "cycle"})
+
+
+def _counts_batches(node: ast.expr, scope: FunctionInfo, hops: int = 3) -> bool:
+    """Tell whether a loop is said to have as many turns as something is long, perhaps in a variable: `total`."""
+    for inner in walk(node):
+        if isinstance(inner, ast.Call) and last_name(inner) == "len":
+            return True
+        values = values_entered(scope, inner.id) if isinstance(inner, ast.Name) and hops else []
+        if any(_counts_batches(value, scope, hops - 1) for value in values):
+            return True
+    return False
 
 
 def _whole(loop: Loop, scope: FunctionInfo) -> ast.AST:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from modellint.static.flow.vocabulary import FORWARD_METHOD, MODEL_NAME, NO_MODEL_NAME
 from modellint.static.guards import walk_own
-from modellint.static.naming import TRAINING_NAME, is_test_file, snake
+from modellint.static.naming import TRAINING_NAME, is_test_module, snake
 from modellint.static.origins import Activation, Origin, Resolver
 from modellint.static.project import FunctionInfo
 from modellint.static.project.names import last_name
@@ -46,7 +46,7 @@ _NO_GRAD = frozenset({"no_grad", "inference_mode"})
 def is_test_scope(scope: FunctionInfo) -> bool:
     """Tell whether `scope` is part of a test suite."""
     module = scope.module
-    return is_test_file(module.path) or ("pytest" in module.imports and scope.name.startswith("test"))
+    return is_test_module(module) or ("pytest" in module.imports and scope.name.startswith("test"))
 
 
 def evaluates_by_name(name: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
@@ -12,7 +12,7 @@ from modellint.static.context import FileContext
 from modellint.static.datapath.consumption import EVALUATION, OTHER, TRAINING, Consumption
 from modellint.static.datapath.sources import sources
 from modellint.static.naming import snake
-from modellint.static.origins import CallView, Origin, Resolver
+from modellint.static.origins import CallView, Origin, Resolver, is_parameter
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.trees import walk
 
@@ -53,6 +53,26 @@ def calls_to(loader: Loader) -> Iterator[ast.AST]:
     while origin is not None and origin.node is not None:
         yield origin.node
         origin = origin.activation.call
+
+
+def decided_at(view: CallView, given: Origin, readers: Container[FunctionInfo]) -> Origin:
+    """Return the call that decides on `given`, an argument of a loader: of the functions that hand it on the outermost.
+
+    `make_loader(data, shuffle=True)` decides, as does a call that leaves it to the default of `make_loader`; not the
+    call of one of `readers`, which run over the loader themselves.
+    """
+    origin = view.origin
+    while (call := origin.activation.call) is not None and origin.scope not in readers:
+        if is_parameter(given):
+            assert isinstance(given.node, ast.Name)
+            inner = origin.activation.bindings.get(given.node.id)
+            if inner is None:
+                return call
+            given = inner
+        elif given.scope is origin.scope:
+            break
+        origin = call  # `**options` of a caller, too
+    return origin
 
 
 _PROCESSES = re.compile(r"transform|aug|process|(^|_)(tf|tfms?|prep)(_|$)")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Container, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
@@ -16,6 +16,7 @@ from modellint.static.datapath.held_out import held_out_loaders
 from modellint.static.datapath.loaders import (
     Loader,
     calls_to,
+    decided_at,
     enclosing_names,
     loaders,
     names_training,
@@ -52,7 +53,9 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     candidates = False
     for scope in context.scopes_calling(makers):
         for call in scope.calls:
-            if called_name(context.module, call) in makers and _may_set(call, words):  # equivalent: spares the search
+            if called_name(context.module, call) not in makers:  # equivalent: spares the search
+                continue
+            if _may_set(call, words) or _calls_a_function(context, scope, call):  # equivalent: spares the search
                 candidates = True
                 names |= enclosing_names(scope, call, context.resolver)
     if not candidates:  # equivalent: spares the search
@@ -69,14 +72,18 @@ def _findings(context: FileContext, makers: set[str], names: set[str], options: 
             uses = [use for use in uses if not wants_full_batches(context.resolver, loader.view, use)]
         if options.get("samples-wanted") and (any(use.partly for use in loader.uses) or _has_no_order(loader, context)):
             continue
-        if uses and _is_on(context.resolver, loader.view, options):
-            yield _finding(loader, uses)
+        if uses:
+            readers = {use.scope for use in loader.uses}
+            decided = _switched_on(context.resolver, loader.view, options, readers)
+            if decided is not None:
+                yield _finding(decided, uses)
     if options.get("held-out-names"):  # equivalent: no rule about shuffling gets past what excuses a shuffled loader
         for call in _named_for_tests(context, makers, options):
             if call not in seen:
                 yield _unread(context, call)
         for view in held_out_loaders(context, options["loaders"], seen):
-            if not makes_full_batches(context.resolver, view) and _is_on(context.resolver, view, options):
+            on = _switched_on(context.resolver, view, options, ()) is not None
+            if on and not makes_full_batches(context.resolver, view):
                 yield _unread(context, view.node)
 
 
@@ -160,23 +167,42 @@ def _may_set(call: ast.Call, words: list[str]) -> bool:
     return len(call.args) > 2 or any(not isinstance(k.value, ast.Constant) or k.value.value is True for k in given)
 
 
-def _is_on(resolver: Resolver, view: CallView, options: Mapping[str, Any]) -> bool:
+def _calls_a_function(context: FileContext, scope: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether a function of the project is called, which may be told in many ways, or have its defaults."""
+    symbol = context.project.resolve_in(scope, call.func)
+    return symbol is not None and isinstance(symbol.target, FunctionInfo)
+
+
+class _Decided(NamedTuple):
+    """The call that decides on an option of a loader, and what brings the same about where that does: a sampler."""
+
+    call: Origin
+    through: Origin | None = None
+
+
+def _switched_on(
+    resolver: Resolver, view: CallView, options: Mapping[str, Any], readers: Container[FunctionInfo]
+) -> _Decided | None:
+    """Return what sets one of `arguments` of a loader, or brings the same about; None where nothing does."""
     arguments, through = options["arguments"], options.get("through", {})
     for name, position in arguments.items():
         given = view.argument(name, position)
         if given is None:
             continue
         if resolver.truth(given) is True or _is_where_no_sampler_is(given, view) or _is_on_at_first(resolver, given):
-            return True
+            return _Decided(decided_at(view, given, readers))
     for name, makers in through.items():
         given = view.argument(name)
         for origin in resolver.origins(given) if given is not None else ():
             for made in resolver.views(origin):
                 wanted = next((makers[name] for name in _names_of(resolver, made) if name in makers), None)
                 argument = made.argument(wanted) if isinstance(wanted, str) else None
-                if wanted is True or (argument is not None and resolver.truth(argument) is True):
-                    return True
-    return False
+                if wanted is True:
+                    return _Decided(view.origin, made.origin)
+                if argument is not None and resolver.truth(argument) is True:
+                    decided = decided_at(made, argument, readers)
+                    return _Decided(view.origin if decided is made.origin else decided, made.origin)
+    return None
 
 
 def _names_of(resolver: Resolver, made: CallView) -> list[str]:
@@ -192,9 +218,14 @@ def _is_on_at_first(resolver: Resolver, given: Origin) -> bool:
     """
     found = resolver.origins(given)
     values = [resolver.truth(origin) for origin in found]
-    if None in values or len(values) < 2 or values[0] is not True:
+    if None in values or len(values) < 2 or values[0] is not True or _has_conditions(resolver, found[0]):
         return False
     return not any(origin.unsure or _runs_for_sure(resolver, origin) for origin in found[1:])
+
+
+def _has_conditions(resolver: Resolver, origin: Origin) -> bool:
+    assert origin.node is not None
+    return bool(resolver.conditions(origin.scope, origin.node))
 
 
 def _runs_for_sure(resolver: Resolver, origin: Origin) -> bool:
@@ -212,10 +243,14 @@ def _is_where_no_sampler_is(given: Origin, view: CallView) -> bool:
     return ast.unparse(node) == f"{ast.unparse(sampler.node)} is None"
 
 
-def _finding(loader: Loader, uses: list[Consumption]) -> Finding:
+def _finding(decided: _Decided, uses: list[Consumption]) -> Finding:
+    """Return the finding at the call that makes a loader, or that tells the project's function which one to make."""
+    call, through = decided
+    assert isinstance(call.node, ast.Call)
     use = next((u for u in uses if u.sure), uses[0])
-    site = site_of(loader.view.origin.scope.module, loader.view.node)
-    place = site_of(use.scope.module, use.place)
+    site = site_of(call.scope.module, call.node)
+    related = arrival(site, site_of(use.scope.module, use.place), "evaluated over here")
+    if through is not None and through.node is not None:
+        related += arrival(site, site_of(through.scope.module, through.node), "by what is made here")
     confidence = Confidence.CERTAIN if use.sure else Confidence.LIKELY
-    written = ast.unparse(loader.view.node.func)
-    return Finding(site, {"loader": written}, confidence, related=arrival(site, place, "evaluated over here"))
+    return Finding(site, {"loader": ast.unparse(call.node.func)}, confidence, related=related)

@@ -296,7 +296,7 @@ def _judge_open(
                 continue
             if snapshot.obj.depends == NO or is_no_model(event, snapshot):
                 continue
-            if named_for_inference(event) and _is_right_elsewhere(event, snapshot, context):
+            if _is_right_elsewhere(event, snapshot, context):
                 site = _blamed(event, place, [*good, *trained])
                 finding = _finding(event, snapshot, site, Confidence.LIKELY, context)
                 yield _cause(event, snapshot), _with_callers(finding, place.events)
@@ -383,6 +383,8 @@ def _is_right_elsewhere(event: Event, snapshot: Snapshot, context: FileContext) 
     Or that nobody readies it, and it cannot be right for this method and for the one that trains.
     """
     inference = is_inference(event, snapshot)
+    if not named_for_inference(event):
+        return inference and _gives_numbers(event) and sibling_sets_eval(event, context)
     return (
         (inference and sibling_sets_eval(event, context))
         or readies_another(event, snapshot, context)
@@ -390,6 +392,11 @@ def _is_right_elsewhere(event: Event, snapshot: Snapshot, context: FileContext) 
         or (inference and is_never_switched(event, context))
         or is_never_readied(event, snapshot, context)
     )
+
+
+def _gives_numbers(event: Event) -> bool:
+    """Tell whether a method that does not train cuts off what it gets of a model, and goes on with the numbers."""
+    return not event.root_trains and "detached" in event.uses and not PREDICTS.isdisjoint(event.uses)
 
 
 def _is_switched_by_its_class(event: Event, snapshot: Snapshot, place: Place, context: FileContext) -> bool:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from modellint.static.classes import Classes
 from modellint.static.flow.handed import CALLERS
 from modellint.static.flow.making import makes_something
 from modellint.static.flow.running import runs_something
+from modellint.static.guards import values_of
 from modellint.static.knowledge import Knowledge
-from modellint.static.project import ClassInfo, FunctionInfo, Project
+from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo, Project
+from modellint.static.project.facts import parameters
 from modellint.static.project.names import last_name
 
 
@@ -79,7 +82,30 @@ class CallFacts:
                 for method in symbol.target.methods.values():
                     if not is_module or (method.name in function.callees and method.name != "forward"):
                         found.append(method)
+            else:
+                found += self._methods_of_globals(function, func)
         return found + [inner for inner in function.nested if inner.cls is None]
+
+    def _methods_of_globals(self, function: FunctionInfo, called: ast.expr) -> Iterator[FunctionInfo]:
+        """Yield the methods that a call means of what a file makes at its top.
+
+        `corpus = Corpus()`, and `corpus.check(net)` in a function.
+        """
+        owner = called.value if isinstance(called, ast.Attribute) else None
+        if not isinstance(called, ast.Attribute) or not isinstance(owner, ast.Name) or function.is_body:
+            return
+        name, home = owner.id, function.module
+        if name in function.stores or any(argument.arg == name for argument, _ in parameters(function)):
+            return
+        imported = self._project.lookup(home, name)
+        if imported is not None and imported.variable is not None and isinstance(imported.target, ModuleInfo):
+            name, home = imported.variable, imported.target
+        for value in values_of(home.body, name):
+            symbol = self._project.resolve(home, value.func) if isinstance(value, ast.Call) else None
+            if symbol is not None and isinstance(symbol.target, ClassInfo):
+                method = self._project.method(symbol.target, called.attr)
+                if method is not None:
+                    yield method
 
 
 def _handed_over(call: ast.Call) -> list[ast.expr]:

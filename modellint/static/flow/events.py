@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -138,7 +138,8 @@ class Event:
     `function` is the function whose text holds the place, `text` how the model is written there. What became of the
     result: `training` (it reached a gradient), `feeds_training` (its numbers did, without a graph: a target),
     `uses` (what else), `result_dropped`. `model_trained`: the same model is trained somewhere in the analysis,
-    `trained_before`: and that came first, `trained_as_given`: by the same root, in the mode that callers, or a
+    `trained_before`: and that came first, `after_training`: and the same root did so, in loops that are over now,
+    `trained_as_given`: by the same root, in the mode that callers, or a
     factory out of sight, left; `root_trains`: its root differentiates something under autograd as callers left it,
     in the same run; `beside_training`: a model is trained in the same turn of the same loop, `within_step`: below a
     call on whose result one is trained, `trained_from`: the way to the function that asks for the gradient.
@@ -160,6 +161,7 @@ class Event:
     feeds_training: bool = False
     model_trained: bool = False
     trained_before: bool = False
+    after_training: bool = False
     trained_as_given: bool = False
     root_trains: bool = False
     beside_training: bool = False
@@ -206,6 +208,11 @@ def _step_around(event: Event) -> tuple[CallSite, ...] | None:
 def _around(event: Event) -> object:
     """What two events share that happen on the same way through the same loop."""
     return event.key.chain, event.key.unrolled, event.function, event.loops[-1:]
+
+
+def _is_behind(event: Event, training: Sequence[Event]) -> bool:
+    """Tell whether an event comes after all loops in which its model was trained."""
+    return bool(training) and all(not set(event.loops) & set(other.loops) for other in training)
 
 
 def _is_as_given(event: Event) -> bool:
@@ -370,12 +377,13 @@ class Recorder:
                 if _is_under_autograd_as_given(event):
                     training.setdefault(event.root, []).append(event)
         steps = {step for event in self.events if (step := _step_around(event)) is not None}
-        so_far: set[int] = set()
+        so_far: dict[int, list[Event]] = {}
         for event in self.events:
             event.model_trained = event.key.oid in trained
             event.trained_before = event.key.oid in so_far
+            event.after_training = _is_behind(event, [e for e in so_far.get(event.key.oid, ()) if e.root is event.root])
             if event.training:
-                so_far.add(event.key.oid)
+                so_far.setdefault(event.key.oid, []).append(event)
             event.trained_as_given = (event.root, event.key.oid) in as_given
             event.root_trains = any(not _apart(event, other) for other in training.get(event.root, ()))
             event.beside_training = any(not _apart(event, other) for other in beside.get(_around(event), ()))

@@ -143,7 +143,9 @@ def _is_loss_of_a_model(caller: _Caller, call: ast.Call, _func: ast.Attribute) -
 
 def _is_method_of_a_variable(caller: _Caller, call: ast.Call, func: ast.Attribute) -> bool:
     owner = func.value
-    of_variable = isinstance(owner, ast.Name) and owner.id in caller.variables
+    of_variable = isinstance(owner, ast.Name) and (
+        owner.id in caller.variables or caller.function.module.body.assigns(owner.id)
+    )
     return of_variable and bool(call.args) and (caller.sets_modes or not _LOADS.isdisjoint(caller.function.callees))
 
 
