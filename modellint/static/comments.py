@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from functools import lru_cache
+from itertools import takewhile
 
 from modellint.static.project import FunctionInfo, ModuleInfo
 
@@ -45,6 +46,8 @@ _JUST_ABOVE = 3
 
 
 def says(module: ModuleInfo, node: ast.expr | ast.stmt, pattern: str | re.Pattern[str]) -> bool:
-    """Tell whether `pattern` is found in a comment in the rows of `node`, or in the three above it."""
-    rows = _rows(module.text)[max(0, node.lineno - 1 - _JUST_ABOVE) : node.end_lineno]
+    """Tell whether `pattern` is found in a comment in the rows of `node`, in the three above it, or right below it."""
+    every = _rows(module.text)
+    rows = every[max(0, node.lineno - 1 - _JUST_ABOVE) : node.end_lineno]
+    rows += takewhile(lambda row: row.lstrip().startswith("#"), every[node.end_lineno or 0 :])
     return any(re.search(pattern, comment) for _, mark, comment in (row.partition("#") for row in rows) if mark)

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence, Severity
-from modellint.static.comments import says_mode_is_meant
+from modellint.static.comments import says, says_mode_is_meant
 from modellint.static.confidence import Case, weighed
 from modellint.static.context import FileContext, Finding
 from modellint.static.dependence import NO, OF_LIBRARY, YES
@@ -108,6 +108,7 @@ def _judge(place: Place, steps: Steps, context: FileContext) -> Iterator[tuple[o
         or _without_dropout(event)
         or _draws_by_dropout(snapshot)
         or any(says_mode_is_meant(event.function, event.site.row) for event, _ in bad)
+        or _is_said_where_it_is_set(snapshot, context)
     ):
         confidence = Confidence.POSSIBLE
     elif event.function.cls is not None or event.key.chain or open_mode(snapshot) or _is_out_of_sight(snapshot):
@@ -115,6 +116,19 @@ def _judge(place: Place, steps: Steps, context: FileContext) -> Iterator[tuple[o
     confidence = weighed("ML101", confidence, Case(event, snapshot, context))
     finding = _finding(event, snapshot, place.site, confidence, context)
     yield _cause(event, snapshot), _with_callers(finding, [event for event, _ in bad])
+
+
+def _is_said_where_it_is_set(snapshot: Snapshot, context: FileContext) -> bool:
+    """Tell whether a comment where each mode was set says that it is no oversight."""
+    calls = [case for fact in snapshot.modes for case in calls_at(context, fact.site)]
+    return bool(calls) and all(says(function.module, call, _NO_OVERSIGHT) for function, call in calls)
+
+
+_NO_OVERSIGHT = re.compile(
+    r"(should|must|has to|needs? to|have to|want\w*)\b.{0,30}\btrain(ing)?[ _-]?mode|"
+    r"not a bug|on purpose|intention|deliberate",
+    re.I,
+)
 
 
 def _knows_of_modes(event: Event, context: FileContext) -> bool:
