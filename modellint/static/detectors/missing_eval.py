@@ -410,7 +410,7 @@ def _is_right_elsewhere(event: Event, snapshot: Snapshot, context: FileContext) 
 
 def _gives_numbers(event: Event) -> bool:
     """Tell whether a method that does not train cuts off what it gets of a model, and goes on with the numbers."""
-    return not event.root_trains and "detached" in event.uses and not PREDICTS.isdisjoint(event.uses)
+    return not event.root_trains and "detached" in event.uses
 
 
 def _is_switched_by_its_class(event: Event, snapshot: Snapshot, place: Place, context: FileContext) -> bool:
