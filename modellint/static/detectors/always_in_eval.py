@@ -12,6 +12,7 @@ from modellint.static.flow.events import FORWARD, CallSite, Event
 from modellint.static.flow.frames import call_at, holds, site_of
 from modellint.static.flow.values import EVAL, RANDOM, ModeFact, Site, kinds
 from modellint.static.guards import loops_around, own, run_before, walk_own
+from modellint.static.naming import speaks_of_inference
 from modellint.static.project import FunctionInfo
 from modellint.static.project.names import last_name
 from modellint.static.purpose import functions_around, over_held_out_data
@@ -196,6 +197,29 @@ _ON_PURPOSE = re.compile(
     r"fr[eo]ez|frozen|eval(uation)?[ -]mode|batch ?norm|\bbn\b|statistics|purpose|deliberate|dropout off",
     re.I,
 )
+
+
+# -- eval() at the top of the training itself --------------------------------------------------------------------
+
+
+def copied_from_evaluation(event: Event) -> set[ModeFact]:
+    """Return the eval() calls with which a function that trains a whole model begins, as evaluations beside it do.
+
+    Nothing around says train(), and nobody says why: who tunes in evaluation mode on purpose freezes parts, or tells.
+    """
+    function = event.function
+    if speaks_of_inference(function.name) is not False or not list(_optimizers_of(event)):
+        return set()
+    facts = {fact for snapshot in event.snapshots for fact in snapshot.modes}
+    calls = [call_at(function, fact.site) for fact in facts if fact.site is not None]
+    if _is_said_to_be_meant(event, [event]):
+        return set()
+    beside = list(function.cls.methods.values()) if function.cls is not None else function.module.functions
+    if any(_SWITCHES_TO_TRAINING.search(name) for other in beside for name in other.callees):
+        return set()
+    evaluations = (other for other in beside if speaks_of_inference(other.name))
+    written = {ast.unparse(call) for other in evaluations for call in other.calls_of("eval")}
+    return facts if all(call is not None and ast.unparse(call) in written for call in calls) else set()
 
 
 # -- optimizers --------------------------------------------------------------------------------------------------

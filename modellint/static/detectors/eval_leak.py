@@ -14,7 +14,12 @@ from modellint.static.attributes import stored
 from modellint.static.confidence import Case, weighed
 from modellint.static.context import FileContext, Finding
 from modellint.static.dependence import NO
-from modellint.static.detectors.always_in_eval import left_by_oversight, steppers, undone_in_each_turn
+from modellint.static.detectors.always_in_eval import (
+    copied_from_evaluation,
+    left_by_oversight,
+    steppers,
+    undone_in_each_turn,
+)
 from modellint.static.detectors.one_flag import put_back_alone
 from modellint.static.flow.asking import is_open
 from modellint.static.flow.events import EVAL_AGAIN, FORWARD, CallSite, Event
@@ -397,7 +402,7 @@ def _leaked(
     every = {fact for way in ways for snapshot in way.snapshots for fact in _told_apart(snapshot.modes)}
     if not {fact.mode for fact in every} & {TRAIN, ENTRY} and not _was_trained_before(event, everything):
         # always in evaluation mode: frozen on purpose, or not
-        if undone := every & undone_in_each_turn(event, everything):
+        if undone := every & (undone_in_each_turn(event, everything) | copied_from_evaluation(event)):
             return list(undone)
         every &= left_by_oversight(event, everything)
     classes = (snapshot.obj.cls for snapshot in event.snapshots if isinstance(snapshot.obj.cls, ClassInfo))
