@@ -257,7 +257,8 @@ _CRITERION = re.compile(
 )
 """How a loss is called, which measures the same in every mode."""
 _TRANSFORM = re.compile(
-    r"(^|[._])(transforms?(_inputs?)?|augment(ation|ations|er|or)?|perturbation|normali[sz]er?(_\w+)?)$"
+    r"(^|[._])(transforms?(_inputs?)?|augment(ation|ations|er|or)?|perturbation|normali[sz]er?(_\w+)?|"
+    r"(mel_?)?spectrogram|mfcc|i?stft|fbank|resampler?)$"
 )
 """How a transform of data is called, which has a mode, perhaps, and no weights."""
 _STEP = re.compile(r"(^|_)train(ing)?_(step|batch|iter\w*)(_|$)")

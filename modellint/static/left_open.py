@@ -226,6 +226,7 @@ def sibling_sets_eval(event: Event, context: FileContext) -> bool:
             facts = [f for f in snapshot.modes if f.mode == EVAL and f.site is not None]
             if (
                 in_eval(snapshot)
+                and facts  # a mode that was only asked for has none
                 and all(holds(other.root, f.site) for f in facts)
                 and not _READIES.match(other.root.name)
             ):

@@ -262,7 +262,7 @@ def wants_randomness(event: Event) -> bool:
     return any(_MONTE_CARLO.search(snake(name)) for name in (*names_around(event), *turns))
 
 
-_ACTING = re.compile(
+ACTING = re.compile(
     r"(^|_)(select|choose|get|sample|take|pick)_actions?(_|$)|^act$|"
     r"^_?(get|collect|gather|compute)_(rollouts?|trajector(y|ies)|transitions?|experiences?)(_|$)"
 )
@@ -282,7 +282,7 @@ def acts(event: Event) -> bool:
 
 def acts_by_name(event: Event) -> bool:
     """Tell whether the code around an event is named for picking an action."""
-    return any(_ACTING.search(snake(name)) for name in names_around(event))
+    return any(ACTING.search(snake(name)) for name in names_around(event))
 
 
 def steps_an_environment(event: Event) -> bool:

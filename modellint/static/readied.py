@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from modellint.static.attributes import readied_attributes, stored
 from modellint.static.context import FileContext
@@ -35,6 +36,23 @@ def readies_in_forward(event: Event, snapshot: Snapshot, context: FileContext) -
         return False
     run = context.classes.parts_run(forward)
     return bool(run) and run <= readied_attributes(forward)
+
+
+def readies_parts_run(event: Event, snapshot: Snapshot, context: FileContext) -> bool:
+    """Tell whether eval() is called, before a forward, of all parts that this runs: `self.model.network.eval()`.
+
+    Of a class out of sight one part will be the one that matters.
+    """
+    part = re.compile(rf"{re.escape(event.text)}\.(\w+)$")
+    before = (call for call in event.function.calls_of("eval") if call.lineno < event.site.row)
+    owners = (ast.unparse(call.func.value) for call in before if isinstance(call.func, ast.Attribute))
+    readied = {match[1] for owner in owners if (match := part.match(owner)) is not None}
+    cls = snapshot.obj.cls
+    forward = context.project.method(cls, "forward") if isinstance(cls, ClassInfo) else None
+    if not readied or forward is None:
+        return bool(readied) and cls is None
+    run = context.classes.parts_run(forward)
+    return bool(run) and run <= readied
 
 
 def _methods_named(event: Event, context: FileContext) -> list[FunctionInfo]:

@@ -50,7 +50,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 continue
             if runs_without_gradients(event.root, context.project) or _is_called(event, context):
                 continue
-            if _stays_for_another_sum(event, context) or _is_set_anew(event):
+            if _stays_for_another_sum(event, context) or _is_set_anew(event) or _is_reset_by_steps(event):
                 continue
             if not _loops_within(event) and not _grows_for_good(event, context):
                 continue
@@ -151,6 +151,27 @@ def _is_set_anew(event: Event) -> bool:
     if "." in attribute and _is_set_in(event.function, attribute, first):
         return True
     return _is_set_by_another(event.text, event.function)
+
+
+def _is_reset_by_steps(event: Event) -> bool:
+    """Tell whether the loop that adds up what it trains on sets the sum to a number again, every so many turns.
+
+    The backward of each turn has freed what the graphs hold.
+    """
+    assert event.source is not None
+    row = event.site.row
+    loops = [
+        loop
+        for loop in own(event.function, ast.For, ast.While)
+        if loop.lineno < row <= (loop.end_lineno or loop.lineno)
+    ]
+    return event.source.training and any(
+        isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Constant)
+        and any(ast.unparse(target) == event.text for target in targets_of(node))
+        for loop in loops[-1:]
+        for node in walk(loop)
+    )
 
 
 def _is_set_by_another(text: str, function: FunctionInfo) -> bool:

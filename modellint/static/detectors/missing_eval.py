@@ -37,8 +37,8 @@ from modellint.static.narrowing import attribute_of
 from modellint.static.overriding import forgets_eval
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.names import last_name, names_in
-from modellint.static.purpose import functions_around, named_for_inference
-from modellint.static.readied import readies_in_forward, readies_itself, runs_readied_parts
+from modellint.static.purpose import ACTING, functions_around, named_for_inference
+from modellint.static.readied import readies_in_forward, readies_itself, readies_parts_run, runs_readied_parts
 from modellint.static.seldom import seldom_switched
 from modellint.static.sites import Place, blamed_call, called_from, calls_at, places, shown_at, written_at
 from modellint.static.snapshots import has_loaded_weights, in_eval, in_train, open_mode, records
@@ -52,6 +52,8 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
 
 
 def _judge(place: Place, steps: Steps, context: FileContext) -> Iterator[tuple[object, Finding]]:
+    if all(map(_is_without_dropout, place.events)):
+        return
     bad: list[tuple[Event, Snapshot]] = []
     good: list[Event] = []
     trained: list[Event] = []
@@ -62,6 +64,7 @@ def _judge(place: Place, steps: Steps, context: FileContext) -> Iterator[tuple[o
         relevant = [] if _repeats_a_step(event, steps) else relevant
         relevant = [s for s in relevant if not _is_function(event, s, context) and not _gathers_statistics(event, s)]
         relevant = [s for s in relevant if not readies_in_forward(event, s, context)]
+        relevant = [s for s in relevant if not (readies_parts_run(event, s, context) or _is_put_back(event, s))]
         relevant = [s for s in relevant if not (_is_switched_for_a_while(event, s) or _is_set_apart(event, s, context))]
         wrong = [s for s in relevant if in_train(s) or as_trained(event, s) or seldom_switched(s.modes, context)]
         if wrong:
@@ -105,7 +108,6 @@ def _judge(place: Place, steps: Steps, context: FileContext) -> Iterator[tuple[o
     elif (
         hides_children(snapshot, context.classes)
         or _has_learned_in_part(event, snapshot)
-        or _without_dropout(event)
         or _draws_by_dropout(snapshot)
         or any(says_mode_is_meant(event.function, event.site.row) for event, _ in bad)
         or _is_said_where_it_is_set(snapshot, context)
@@ -160,6 +162,22 @@ def _is_switched_for_a_while(event: Event, snapshot: Snapshot) -> bool:
         for function in functions_around(event)
         if (call := call_at(function, fact.site)) is not None
         for test, _ in conditions(function, call)
+    )
+
+
+def _is_put_back(event: Event, snapshot: Snapshot) -> bool:
+    """Tell whether a function that trains nothing calls train() before a forward and eval() behind it: it is meant so.
+
+    Detectors tell their losses in training mode alone.
+    """
+    function = event.function
+    calls = [call_at(function, fact.site) for fact in snapshot.modes if fact.site is not None]
+    if not calls or "backward" in function.callees:
+        return False
+    behind = {ast.unparse(call) for call in function.calls_of("eval") if call.lineno > event.site.row}
+    return all(
+        call is not None and isinstance(call.func, ast.Attribute) and f"{ast.unparse(call.func.value)}.eval()" in behind
+        for call in calls
     )
 
 
@@ -259,7 +277,7 @@ def _draws_by_dropout(snapshot: Snapshot) -> bool:
 _SWITCHES_OFF = re.compile(r"^(disable|remove|zero|turn_off|switch_off)_(all_)?dropout")
 
 
-def _without_dropout(event: Event) -> bool:
+def _is_without_dropout(event: Event) -> bool:
     """Tell whether the code around a forward takes the dropout out of models instead of switching their mode."""
     for function in functions_around(event):
         scopes = function.cls.methods.values() if function.cls is not None else (function,)
@@ -273,7 +291,7 @@ def _judge_saved(place: Place, others: list[Event], context: FileContext) -> Ite
     for event in place.events:
         for snapshot in event.snapshots:
             saved = bool(snapshot.modes) and all(fact.how == SAVED_WHOLE for fact in snapshot.modes)
-            if saved and is_inference(event, snapshot):
+            if saved and is_inference(event, snapshot) and ACTING.search(event.key.detail) is None:
                 confidence = weighed("ML101", Confidence.LIKELY, Case(event, snapshot, context))
                 site = _blamed(event, place, others)
                 yield _cause(event, snapshot), _finding(event, snapshot, site, confidence, context)
@@ -296,7 +314,7 @@ def _judge_open(
     to train, the call that leads here is wrong.
     """
     for event in place.events:
-        if _is_called_in_its_class(event.root):
+        if _is_called_in_its_class(event.root, context):
             continue  # by a method that readies the model, or may
         for snapshot in event.snapshots:
             left_open = open_mode(snapshot)
@@ -330,11 +348,13 @@ def _judge_open(
             return
 
 
-def _is_called_in_its_class(method: FunctionInfo) -> bool:
-    methods = method.cls.methods.values() if method.cls is not None else ()
+def _is_called_in_its_class(method: FunctionInfo, context: FileContext) -> bool:
+    """Tell whether a method of the class, or of one that it inherits from, calls this one of the same object."""
+    family = context.project.ancestry(method.cls)[0] if method.cls is not None else []
     return any(
         attribute_of(call.func, other.self_name or "") == method.name
-        for other in methods
+        for cls in family
+        for other in cls.methods.values()
         for call in other.calls_of(method.name)
     )
 

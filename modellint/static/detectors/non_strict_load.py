@@ -170,7 +170,8 @@ def _is_in_sight(scope: FunctionInfo, state: ast.expr) -> bool:
 
 
 def _is_written_here(scope: FunctionInfo, state: ast.expr, value: ast.expr) -> bool:
-    if isinstance(value, ast.Call):
+    made = isinstance(value, ast.Call) and last_name(value) in ("dict", "OrderedDict") and not value.args
+    if isinstance(value, ast.Call) and not made:
         return isinstance(value.func, ast.Attribute) and value.func.attr == "state_dict" and not value.args
     stores = [
         node
@@ -185,7 +186,7 @@ def _is_written_here(scope: FunctionInfo, state: ast.expr, value: ast.expr) -> b
         or any(holds and _picks_key(test, node.slice) for test, holds in conditions(scope, node))
         for node in stores
     )
-    return isinstance(value, ast.Dict) and not value.keys and bool(stores) and named
+    return (made or (isinstance(value, ast.Dict) and not value.keys)) and bool(stores) and named
 
 
 def _picks_key(test: ast.expr, key: ast.expr) -> bool:

@@ -410,4 +410,6 @@ def container_method(machine: Machine, oid: int, name: str, args: Args, node: as
     taint = frozenset[int]().union(*(v.taint for v in obj.attrs.values())) if obj.attrs else frozenset()
     if name == "backward":
         backward(machine, taint)
+    if name in PREDICTIONS:  # of a tensor, which another way gives
+        return method(machine, Value(taint=taint), name, args, node, state)
     return Value(taint=taint | args.taint)

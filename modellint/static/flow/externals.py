@@ -16,6 +16,7 @@ from modellint.static.flow.forwards import looks_like_model, with_parts_left_beh
 from modellint.static.flow.handed import run_callbacks
 from modellint.static.flow.libraries import IDENTITY
 from modellint.static.flow.machine import Machine
+from modellint.static.flow.modes import set_mode
 from modellint.static.flow.objects import call_method
 from modellint.static.flow.state import State, with_elements
 from modellint.static.flow.targets import iterate, member_by_name, set_attribute, unpacked
@@ -50,6 +51,7 @@ from modellint.static.flow.values import (
 from modellint.static.flow.vocabulary import ESTIMATORS
 from modellint.static.project import ClassInfo, Symbol
 from modellint.static.project.facts import argument_given
+from modellint.static.project.names import last_name
 
 Handler: TypeAlias = Callable[[Machine, Args, ast.Call, State], Value]
 EXPORTS = frozenset(
@@ -256,11 +258,18 @@ def _getattr(machine: Machine, args: Args, node: ast.Call, state: State) -> Valu
         chosen = member_by_name(machine, args.positional[0], state) if args.positional else NOTHING
         if chosen.symbols:
             return chosen
+        if len(node.args) > 1 and _PICKS_MODE.search(last_name(node.args[1]) or ""):
+            for oid in args.positional[0].refs:  # `getattr(net, mode)()`
+                if state.heap[oid].kind == MODEL or looks_like_model(state.heap[oid]):
+                    set_mode(oid, UNKNOWN_MODES, state)
         seen = bool(args.positional) and not _runs_graphs(machine, args.positional[0], state)
         held = _every_attribute(args.positional[0], state) if seen else NOTHING
         return held if held.refs else machine.out_of_sight(node, args, state)
     made = ast.copy_location(ast.Attribute(node.args[0], known[0], ast.Load()), node)
     return machine.eval(made, state)
+
+
+_PICKS_MODE = re.compile(r"mode$|phase$|stage$|^(train|eval)")
 
 
 def _runs_graphs(machine: Machine, value: Value, state: State) -> bool:

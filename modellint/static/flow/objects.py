@@ -213,6 +213,8 @@ def _own_method(machine: Machine, oid: int, method: FunctionInfo, args: Args, no
     result = machine.call(target, me, args, node, state)
     if data.LOADS.search(method.name):
         touch(machine, oid, state)
+    elif method is machine.frame.function:
+        return result  # it calls itself: what it runs is seen there
     elif machine.recorder.noted == noted and machine.classes.runs_forward(method) and method.name not in _KEEPS_BOOKS:
         # its forwards were not seen, for lack of budget: the call stands for them
         saved = state.grad
