@@ -159,17 +159,13 @@ def _is_reset_by_steps(event: Event) -> bool:
     The backward of each turn has freed what the graphs hold.
     """
     assert event.source is not None
-    row = event.site.row
-    loops = [
-        loop
-        for loop in own(event.function, ast.For, ast.While)
-        if loop.lineno < row <= (loop.end_lineno or loop.lineno)
-    ]
+    added = [node for node in own(event.function, ast.AugAssign, ast.Assign) if node.lineno == event.site.row]
     return event.source.training and any(
         isinstance(node, ast.Assign)
         and isinstance(node.value, ast.Constant)
-        and any(ast.unparse(target) == event.text for target in targets_of(node))
-        for loop in loops[-1:]
+        and ast.unparse(node.targets[0]) == event.text
+        for sum_ in added
+        for loop in loops_around(event.function, sum_)[-1:]
         for node in walk(loop)
     )
 
