@@ -34,7 +34,7 @@ _JOB = re.compile(
     r"Explain|Sample|Resize|Transform$|Dummy|Gumbel|GAN(?![a-z])|Quanti[sz]|Codebook|Warp|Perturb|Advers|Aug(?![a-z])|Mine(?![a-z])|Estimator"
 )
 _JOB_FOLDER = re.compile(
-    r"^(augment\w*|\w*mentations|(\w+_)?aug(ment\w*)?|data_aug\w*|spec_?aug\w*|loss(es)?|transforms?|\w*_transforms|diffusion\w*|samplers?|sampling|explain\w*|discriminators?|critics?)$"
+    r"^(augment\w*|\w*mentations|(\w+_)?aug(ment\w*)?|data_aug\w*|spec_?aug\w*|loss(es)?|bayes\w*|transforms?|\w*_transforms|diffusion\w*|samplers?|sampling|explain\w*|discriminators?|critics?)$"
 )
 _JOB_METHOD = re.compile(
     r"sampl|generat|random|few_?shot|mask|augment|loss|negative|shuffle|init(?!_?(hidden|state|h0|lstm|gru|rnn))|reset|select_action|act$|permut|corrupt|perturb|dump|visual"

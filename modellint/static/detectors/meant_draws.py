@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from modellint.static.attributes import stored
+from modellint.static.comments import says
 from modellint.static.detectors.latent_draws import held_by
 from modellint.static.guards import conditions, own, path_to, unnegated, walk_own
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import parameters
-from modellint.static.project.names import last_name
+from modellint.static.project.names import holder, last_name
 from modellint.static.project.trees import walk
 
 _CHOICES = frozenset(
@@ -26,6 +27,7 @@ def is_meant(cls: ClassInfo, method: FunctionInfo, call: ast.Call) -> bool:
     return (
         _chooses(method, call)
         or _is_named(method, call)
+        or _is_taken_in_by_a_part(method, call)
         or _has_unit_length(method, call)
         or _announces_draws(cls, method)
         or _replaces(method, call)
@@ -50,15 +52,33 @@ def _chooses(method: FunctionInfo, call: ast.Call) -> bool:
     return last_name(call.func) in _CHOICES or "argsort" in around
 
 
-_NAMED = re.compile(r"teacher|forcing|ground_?truth|\bgt_|sampling_(prob|rat)|dither", re.I)
+_NAMED = re.compile(r"teacher|forcing|ground_?truth|\bgt_|sampling_(prob|rat)|dither|dequanti", re.I)
 
 
 def _is_named(method: FunctionInfo, call: ast.Call) -> bool:
     """Tell whether the words around a draw name it: a chance of teacher forcing, the dither of a signal."""
     statement = [node for node in path_to(method, call) if isinstance(node, ast.stmt)][-1]
     around = statement.test if isinstance(statement, (ast.If, ast.While)) else statement
-    tests = (test for test, _ in conditions(method, call))
-    return any(_NAMED.search(ast.unparse(node)) for node in (around, *tests))
+    tests = [test for test, _ in conditions(method, call)]
+    named = any(_NAMED.search(ast.unparse(node)) for node in (around, *tests))
+    return named or says(method.module, call, _NAMED)
+
+
+_FOR_NOISE = re.compile(r"noise", re.I)
+
+
+def _is_taken_in_by_a_part(method: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether a part of the module that is named for noise is given what is drawn: it has learned how much to use.
+
+    Generators of pictures (StyleGAN) have such parts between their layers.
+    """
+    return any(
+        isinstance(outer, ast.Call)
+        and call in outer.args
+        and isinstance(part := holder(outer.func), ast.Attribute | ast.Name)
+        and _FOR_NOISE.search(last_name(part) or "")
+        for outer in path_to(method, call)
+    )
 
 
 def _has_unit_length(method: FunctionInfo, call: ast.Call) -> bool:
@@ -166,4 +186,6 @@ def _is_off_by_default(cls: ClassInfo, method: FunctionInfo, call: ast.Call) -> 
                 test = amount
         if isinstance(test, ast.Attribute) and bool(options.get(test.attr, holds)) is not holds:
             return True
+        if isinstance(test, ast.Call) and last_name(test) == "hasattr" and holds:
+            return True  # which an option has made
     return False
