@@ -97,6 +97,8 @@ def _leaks(
             continue
         if _TEACHER.search(event.text):
             continue  # which a student learns from, through its graph perhaps
+        if event.wants_gradient and not any("backward" in function.callees for function in functions_around(event)):
+            continue  # the derivative by an input is part of the answer: a divergence, a force
         if all(snapshot.obj.depends == NO for snapshot in event.snapshots):
             continue
         left = (f for f in _leaked(event, events, everything, evaluated) if not _in_the_last_turn(event, f, everything))

@@ -11,12 +11,14 @@ from modellint.static.confidence import Case, weighed
 from modellint.static.context import FileContext, Finding
 from modellint.static.dependence import NO
 from modellint.static.evidence import wrong_call
-from modellint.static.flow.events import EXPORT, Event
+from modellint.static.flow.events import EXPORT, Event, Snapshot
 from modellint.static.flow.frames import site_of
+from modellint.static.flow.vocabulary import PREPARING_CLASS
 from modellint.static.guards import own
 from modellint.static.hidden import is_filled_later
 from modellint.static.merge import merged
 from modellint.static.naming import speaks_of_inference
+from modellint.static.project import ClassInfo
 from modellint.static.project.names import last_name
 from modellint.static.purpose import is_test_code
 from modellint.static.sites import Place, places
@@ -43,6 +45,7 @@ def _judge(place: Place, exporters: set[str], trained: set[int], context: FileCo
         if not _is_to_be_trained(e)
     ]  # a graph drawn for a log is not shipped
     bad = [(e, s) for e in events for s in e.snapshots if in_train(s) and not is_filled_later(s.obj, context.classes)]
+    bad = [(e, s) for e, s in bad if not _prepares_data(s)]
     good = [e for e in events if all(in_eval(s) for s in e.snapshots)]
     if not bad:
         if any(open_mode(s) for e in events for s in e.snapshots):
@@ -62,6 +65,13 @@ def _judge(place: Place, exporters: set[str], trained: set[int], context: FileCo
     severity = Severity.INFO if snapshot.obj.depends == NO else None
     confidence = weighed("ML109", Confidence.CERTAIN, Case(event, snapshot, context))
     return Finding(site, {"exporter": event.text}, confidence, severity, related=related)
+
+
+def _prepares_data(snapshot: Snapshot) -> bool:
+    """Tell whether what is exported is a tokenizer or the like, by the name of its class."""
+    cls = snapshot.obj.cls
+    name = cls.name if isinstance(cls, ClassInfo) else (cls or "").rpartition(".")[2]
+    return PREPARING_CLASS.search(name) is not None
 
 
 def _is_saved(event: Event) -> bool:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from modellint.catalog import ActiveRule
+from modellint.static.attributes import stored
 from modellint.static.context import FileContext, Finding
 from modellint.static.flow.decorators import bare_decorator
 from modellint.static.guards import alone, assignments, conditions, own, path_to
@@ -120,7 +121,16 @@ def _is_built(context: FileContext, scope: FunctionInfo, owner: ast.expr) -> boo
             for node in own(method, ast.Attribute)
         )
     attribute = attribute_of(owner, scope.self_name or "")
-    return attribute is not None and classes.builds_child(cls, attribute)
+    if attribute is None or not classes.builds_child(cls, attribute):
+        return False
+    return not any(
+        _makes_parameter(value) for method in cls.methods.values() for n, value in stored(method) if n == attribute
+    )
+
+
+def _makes_parameter(value: ast.expr) -> bool:
+    """Tell whether a class is called that is a parameter by its name: torch's, or one derived from it."""
+    return isinstance(value, ast.Call) and (last_name(value) or "").endswith("Parameter")
 
 
 _OF_MODULES = ("eval", "parameters", "named_parameters", "load_state_dict", "children", "modules", "add_module")

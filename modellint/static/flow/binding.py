@@ -17,6 +17,7 @@ from modellint.static.flow.values import (
     UNKNOWN_MODES,
     UNKNOWN_WEIGHTS,
     Args,
+    External,
     Obj,
     Value,
     join_all,
@@ -100,13 +101,24 @@ def unknown_arguments(machine: Machine, function: FunctionInfo, state: State, re
     assert node is not None
     names = [argument.arg for argument in node.args.posonlyargs + node.args.args]
     for name in names[1:] if receiver is not None else names:
-        positional.append(machine.opaque(state, ("argument", function, name), name, ENTRY_MODES))
+        handed_on = _torch_itself(function, name)
+        positional.append(handed_on or machine.opaque(state, ("argument", function, name), name, ENTRY_MODES))
     for argument in node.args.kwonlyargs:
         keywords[argument.arg] = machine.opaque(state, ("argument", function, argument.arg), argument.arg, ENTRY_MODES)
     spread = NOTHING if node.args.vararg is not None else None
     if node.args.kwarg is not None:  # `self.model = kwargs["model"]`
         spread = machine.opaque(state, ("argument", function, node.args.kwarg.arg), node.args.kwarg.arg, ENTRY_MODES)
     return Args(tuple(positional), keywords, spread)
+
+
+def _torch_itself(function: FunctionInfo, name: str) -> Value | None:
+    """Return torch where an argument is called so, in a file that imports it: a cell is given it by another one.
+
+    A notebook that is a program is written so (marimo): `def _(torch, net):`.
+    """
+    imported = function.module.imports.get(name)
+    torch = imported is not None and imported.name is None and imported.module == "torch"
+    return Value(symbols=(External("torch"),)) if torch else None
 
 
 _ABOUT_NAME = re.compile(r"(\w+)(| is None| == ('[^']*'|\d+))")
