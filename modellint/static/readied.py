@@ -49,8 +49,10 @@ def readies_parts_run(event: Event, snapshot: Snapshot, context: FileContext) ->
     readied = {match[1] for owner in owners if (match := part.match(owner)) is not None}
     cls = snapshot.obj.cls
     forward = context.project.method(cls, "forward") if isinstance(cls, ClassInfo) else None
-    if not readied or forward is None:
+    if not readied or not isinstance(cls, ClassInfo) or forward is None:
         return bool(readied) and cls is None
+    if any("training" in method.words for method in cls.methods.values()):
+        return False  # the whole is asked for its mode as well
     run = context.classes.parts_run(forward)
     return bool(run) and run <= readied
 

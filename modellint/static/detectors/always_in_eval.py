@@ -205,10 +205,12 @@ _ON_PURPOSE = re.compile(
 def copied_from_evaluation(event: Event) -> set[ModeFact]:
     """Return the eval() calls with which a function that trains a whole model begins, as evaluations beside it do.
 
-    Nothing around says train(), and nobody says why: who tunes in evaluation mode on purpose freezes parts, or tells.
+    All is made ready then, the optimizer too, which gets the whole model. Nothing around says train(), and nobody says
+    why: who tunes in evaluation mode on purpose freezes parts, or tells.
     """
     function = event.function
-    if speaks_of_inference(function.name) is not False or not list(_optimizers_of(event)):
+    made = [call.lineno for call in _optimizers_of(event) if call in function.calls]
+    if speaks_of_inference(function.name) is not False or not made:
         return set()
     facts = {fact for snapshot in event.snapshots for fact in snapshot.modes}
     calls = [call_at(function, fact.site) for fact in facts if fact.site is not None]
@@ -219,7 +221,7 @@ def copied_from_evaluation(event: Event) -> set[ModeFact]:
         return set()
     evaluations = (other for other in beside if speaks_of_inference(other.name))
     written = {ast.unparse(call) for other in evaluations for call in other.calls_of("eval")}
-    return facts if all(call is not None and ast.unparse(call) in written for call in calls) else set()
+    return facts if all(c is not None and c.lineno < min(made) and ast.unparse(c) in written for c in calls) else set()
 
 
 # -- optimizers --------------------------------------------------------------------------------------------------

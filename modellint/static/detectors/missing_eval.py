@@ -37,7 +37,7 @@ from modellint.static.narrowing import attribute_of
 from modellint.static.overriding import forgets_eval
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.names import last_name, names_in
-from modellint.static.purpose import ACTING, functions_around, named_for_inference
+from modellint.static.purpose import ACTING, functions_around, named_for_inference, names_made_of
 from modellint.static.readied import readies_in_forward, readies_itself, readies_parts_run, runs_readied_parts
 from modellint.static.seldom import seldom_switched
 from modellint.static.sites import Place, blamed_call, called_from, calls_at, places, shown_at, written_at
@@ -166,19 +166,22 @@ def _is_switched_for_a_while(event: Event, snapshot: Snapshot) -> bool:
 
 
 def _is_put_back(event: Event, snapshot: Snapshot) -> bool:
-    """Tell whether a function that trains nothing calls train() before a forward and eval() behind it: it is meant so.
+    """Tell whether losses are what a forward between train() and eval() is for: detectors tell them in training alone.
 
-    Detectors tell their losses in training mode alone.
+    The same pair around predictions is the wrong way round.
     """
-    function = event.function
+    function, forward = event.function, call_at(event.function, event.site)
     calls = [call_at(function, fact.site) for fact in snapshot.modes if fact.site is not None]
-    if not calls or "backward" in function.callees:
+    if not calls or forward is None:
         return False
     behind = {ast.unparse(call) for call in function.calls_of("eval") if call.lineno > event.site.row}
-    return all(
+    return any(map(_LOSSES.search, names_made_of(function, forward))) and all(
         call is not None and isinstance(call.func, ast.Attribute) and f"{ast.unparse(call.func.value)}.eval()" in behind
         for call in calls
     )
+
+
+_LOSSES = re.compile(r"(^|_)loss")
 
 
 def _is_set_apart(event: Event, snapshot: Snapshot, context: FileContext) -> bool:

@@ -34,12 +34,12 @@ _ON_DEVICE = """
 """
 _BATCHES = """
         def batches_of(data, shuffle=True):
-            loader = DataLoader(data, batch_size=8, shuffle=shuffle){mark}
+            loader = DataLoader(data, batch_size=8, shuffle=shuffle)
             for batch in loader:
                 yield {{name: part.cuda() for name, part in batch.items()}}{then}
 
         def main(model, held_out):
-            evaluate(model, batches_of(held_out{given}))
+            evaluate(model, batches_of(held_out{given})){mark}
 """
 _EPOCH = """
         def run_epoch(model, loader, optimizer=None):
