@@ -5,9 +5,9 @@
 
 A verdict is written by a person into precision.yaml: `true`, or `false` with the reason why. Findings are the errors
 and warnings of ML1xx and ML2xx that a plain `modellint check` of the checkout's root shows; six draws, from
-"twenty-four more" to "ten libraries more", "thirty-six", "thirty-nine" and "eighty-one", hold ML3xx and ML4xx, without ML403:
-of the last three one finding of each rule and file, at most seven of a repository. Each draw has a name, and holds
-what was found in its repositories by the version that the draw was made with.
+"twenty-four more" to "ten libraries more", "thirty-six", "thirty-nine" and "eighty-one", hold ML3xx and ML4xx, too,
+without ML403: of the last three one finding of each rule and file, at most seven of a repository, three of a rule in
+the last. Each draw has a name, and holds what was found in its repositories by the version that it was made with.
 """
 
 from __future__ import annotations
