@@ -143,9 +143,9 @@ def _call_of_shared_method(event: Event, context: FileContext) -> CallSite | Non
 def _shared_places(context: FileContext, path: Path, led_to: Mapping[Site, list[Event]], kind: str) -> Iterator[Place]:
     """Yield places in another file that is checked, too, with the contexts of all callers.
 
-    Where some callers are right and some wrong, the wrong calls are reported, and one of them may be in this file. Where
-    nobody who comes there is seen from there, as through an object that a third file has made, the call in this file
-    is the place.
+    Where some callers are right and some wrong, the wrong calls are reported, and one of them may be in this file.
+    Where nobody who comes there is seen from there, as through an object that a third file has made, the call in this
+    file is the place.
     """
     other = context.neighbour(path, "report")
     if other is None:
