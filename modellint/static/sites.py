@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,7 +47,7 @@ def places(context: FileContext, kind: str) -> Iterator[Place]:
     mine = str(context.module.path)
     here: dict[Site, list[Event]] = defaultdict(list)
     elsewhere: dict[tuple[Site, Site], list[Event]] = defaultdict(list)  # one call may lead to several models
-    shared: dict[str, dict[Site, list[Event]]] = defaultdict(lambda: defaultdict(list))
+    shared: dict[str, set[Site]] = defaultdict(set)
     asked: set[Site] = set()
     for event in seen_in(context):
         if event.key.kind != kind:
@@ -62,7 +62,7 @@ def places(context: FileContext, kind: str) -> Iterator[Place]:
             here[event.site].append(event)
         elif context.is_checked(event.site.path):
             if not event.training and event.key.chain:
-                shared[event.site.path][event.site].append(event)
+                shared[event.site.path].add(event.site)
         else:
             call = next((s for s in reversed(event.key.chain) if s.site.path == mine), None)
             if call is not None:
@@ -76,8 +76,8 @@ def places(context: FileContext, kind: str) -> Iterator[Place]:
         judged = site in asked
         told = (e for e in judged_at_callers(events) if judged or not is_open(e) or _is_left_to_heirs(site, e))
         yield Place(site, in_order(told), True)
-    for path, led_to in sorted(shared.items()):
-        yield from _shared_places(context, Path(path), led_to, kind)
+    for path, sites in sorted(shared.items()):
+        yield from _shared_places(context, Path(path), sites, kind)
 
 
 def _is_of_a_whole(event: Event, site: Site, trained: set[CallSite]) -> bool:
@@ -140,32 +140,20 @@ def _call_of_shared_method(event: Event, context: FileContext) -> CallSite | Non
     return chain[-1] if shared else None
 
 
-def _shared_places(context: FileContext, path: Path, led_to: Mapping[Site, list[Event]], kind: str) -> Iterator[Place]:
+def _shared_places(context: FileContext, path: Path, sites: set[Site], kind: str) -> Iterator[Place]:
     """Yield places in another file that is checked, too, with the contexts of all callers.
 
     Where some callers are right and some wrong, the wrong calls are reported, and one of them may be in this file.
-    Where nobody who comes there is seen from there, as through an object that a third file has made, the call in this
-    file is the place.
     """
     other = context.neighbour(path, "report")
     if other is None:
         return
     found: dict[Site, list[Event]] = defaultdict(list)
     for event in seen_in(other):
-        if event.key.kind == kind and event.site in led_to:
+        if event.key.kind == kind and event.site in sites:
             found[event.site].append(event)
-    mine = str(context.module.path)
-    for site, events in sorted(led_to.items()):
-        if not all(map(is_open, found[site])):
-            yield Place(site, in_order(judged_at_callers(found[site])), False)
-            continue
-        calls: dict[Site, list[Event]] = defaultdict(list)
-        for event in events:
-            call = next((step for step in reversed(event.key.chain) if step.site.path == mine), None)
-            if call is not None and not is_open(event):
-                calls[call.site].append(event)
-        for call_site, led in sorted(calls.items()):
-            yield Place(call_site, in_order(judged_at_callers(led)), True)
+    for site, events in sorted(found.items()):
+        yield Place(site, in_order(judged_at_callers(events)), False)
 
 
 def calls_at(context: FileContext, site: Site | None) -> Iterator[tuple[FunctionInfo, ast.Call]]:
