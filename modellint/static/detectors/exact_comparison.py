@@ -7,10 +7,12 @@ import re
 from collections.abc import Iterator
 
 from modellint.catalog import ActiveRule
+from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
 from modellint.static.datapath.evidence import is_forward
 from modellint.static.detectors.comparisons import Comparison, comparisons
 from modellint.static.guards import values_of
+from modellint.static.naming import is_test_file
 from modellint.static.origins import Origin
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import taken
@@ -30,12 +32,15 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
 
     Options: `exact` are functions that compare exactly, `tolerant` functions that do so when the argument `atol` is 0
     (and `rtol`, where it is given). `compared` are the keywords by which these are given what they compare.
+
+    In a test suite the claim may be that both are the same to the last bit.
     """
+    sure = Confidence.POSSIBLE if is_test_file(context.module.path) else Confidence.CERTAIN
     for scope in context.scopes:
         for found in comparisons(context, scope, rule.rule.detector_options):
             if _are_two_forwards(context, scope, found):
                 pair = {"left": ast.unparse(found.left), "right": ast.unparse(found.right)}
-                yield Finding(context.site(found.node), pair)
+                yield Finding(context.site(found.node), pair, sure)
 
 
 def _are_two_forwards(context: FileContext, scope: FunctionInfo, found: Comparison) -> bool:
