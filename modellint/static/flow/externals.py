@@ -258,7 +258,8 @@ def _getattr(machine: Machine, args: Args, node: ast.Call, state: State) -> Valu
         chosen = member_by_name(machine, args.positional[0], state) if args.positional else NOTHING
         if chosen.symbols:
             return chosen
-        if len(node.args) > 1 and _PICKS_MODE.search(last_name(node.args[1]) or ""):
+        named = node.args[1] if min(len(args.positional), len(node.args)) > 1 else node
+        if _PICKS_MODE.search(last_name(named) or ""):
             for oid in args.positional[0].refs:  # `getattr(net, mode)()`
                 if state.heap[oid].kind == MODEL or looks_like_model(state.heap[oid]):
                     set_mode(oid, UNKNOWN_MODES, state)
