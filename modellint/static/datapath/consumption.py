@@ -354,13 +354,11 @@ def _drawing(scope: FunctionInfo) -> Iterator[_Run]:
     """
     for call in scope.calls_of("next"):
         drawn = call.args[0] if call.args and isinstance(call.func, ast.Name) else None
-        loops = loops_around(scope, call) if isinstance(drawn, ast.Name) else []
-        if not loops:
-            continue
-        for value in values_of(scope, drawn.id):  # type: ignore[union-attr]
-            if isinstance(value, ast.Call) and last_name(value.func) in _ITERATES and value.args:
-                counted = isinstance(loops[-1], ast.For) and not _counts_batches(loops[-1].iter, scope)
-                yield _Run(value.args[0], loops[-1], loops[-1], counted)
+        for value in values_of(scope, drawn.id) if isinstance(drawn, ast.Name) else ():
+            if isinstance(value, ast.Call) and last_name(value) in _ITERATES and value.args:
+                for loop in loops_around(scope, call)[-1:]:
+                    counted = isinstance(loop, ast.For) and not _counts_batches(loop.iter, scope)
+                    yield _Run(value.args[0], loop, loop, counted)
 
 
 _ITERATES = frozenset({"iter", "cycle"})

@@ -212,8 +212,6 @@ def copied_from_evaluation(event: Event) -> set[ModeFact]:
     made = [call.lineno for call in _optimizers_of(event) if call in function.calls]
     if speaks_of_inference(function.name) is not False or not made:
         return set()
-    facts = {fact for snapshot in event.snapshots for fact in snapshot.modes}
-    calls = [call_at(function, fact.site) for fact in facts if fact.site is not None]
     if _is_said_to_be_meant(event, [event]):
         return set()
     beside = list(function.cls.methods.values()) if function.cls is not None else function.module.functions
@@ -221,6 +219,8 @@ def copied_from_evaluation(event: Event) -> set[ModeFact]:
         return set()
     evaluations = (other for other in beside if speaks_of_inference(other.name))
     written = {ast.unparse(call) for other in evaluations for call in other.calls_of("eval")}
+    facts = {fact for snapshot in event.snapshots for fact in snapshot.modes}
+    calls = [call_at(function, fact.site) for fact in facts if fact.site is not None]
     return facts if all(c is not None and c.lineno < min(made) and ast.unparse(c) in written for c in calls) else set()
 
 

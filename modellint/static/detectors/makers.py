@@ -149,9 +149,12 @@ class Makers:
             what, kept = "a list", True
         for argument, _ in parameters(method) if isinstance(source, ast.Name) else ():
             if is_named(source, argument.arg) and id(source) not in self.proven:
-                told = argument.annotation is not None and self._lists_modules(method, argument.annotation)
-                if told and kept and "ModuleList" in ast.unparse(argument.annotation):  # type: ignore[arg-type]
-                    return ""  # `Union[list[nn.Module], nn.ModuleList]`: which of the two it is has been asked
+                told = (
+                    argument.annotation is not None
+                    and self._lists_modules(method, argument.annotation)
+                    # `Union[list[nn.Module], nn.ModuleList]`: which of the two it is has been asked
+                    and not (kept and "ModuleList" in ast.unparse(argument.annotation))
+                )
                 named = argument.annotation is None and _MODELS.search(argument.arg) is not None
                 return what if told or (not kept and named) else ""
         return ""

@@ -139,7 +139,7 @@ def _handled(scope: FunctionInfo, call: ast.Call) -> bool:
     ]
     if any(_BY_NATURE.search(snake(word.replace(".", "_"))) for word in words):
         return True
-    if isinstance(state, ast.Call) and last_name(state) in ("dict", "OrderedDict") and state.args:
+    if isinstance(state, ast.Call) and last_name(state) in _DICTS and state.args:
         state = state.args[0]
     if isinstance(state, ast.List):
         return True  # pairs, each with its key
@@ -163,6 +163,9 @@ def _handled(scope: FunctionInfo, call: ast.Call) -> bool:
     return False
 
 
+_DICTS = frozenset({"dict", "OrderedDict"})
+
+
 def _is_in_sight(scope: FunctionInfo, state: ast.expr) -> bool:
     """Tell whether no checkpoint is loaded, but what another model holds, or a dict made here key by key."""
     values = [value for name, value in assignments(scope) if isinstance(state, ast.Name) and name == state.id]
@@ -170,7 +173,7 @@ def _is_in_sight(scope: FunctionInfo, state: ast.expr) -> bool:
 
 
 def _is_written_here(scope: FunctionInfo, state: ast.expr, value: ast.expr) -> bool:
-    made = isinstance(value, ast.Call) and last_name(value) in ("dict", "OrderedDict") and not value.args
+    made = isinstance(value, ast.Call) and last_name(value) in _DICTS and not value.args
     if isinstance(value, ast.Call) and not made:
         return isinstance(value.func, ast.Attribute) and value.func.attr == "state_dict" and not value.args
     stores = [

@@ -139,10 +139,10 @@ class Event:
     result: `training` (it reached a gradient), `feeds_training` (its numbers did, without a graph: a target),
     `uses` (what else), `result_dropped`. `model_trained`: the same model is trained somewhere in the analysis,
     `trained_before`: and that came first, `after_training`: and the same root did so, in loops that are over now,
-    `trained_as_given`: by the same root, in the mode that callers, or a
-    factory out of sight, left; `root_trains`: its root differentiates something under autograd as callers left it,
-    in the same run; `beside_training`: a model is trained in the same turn of the same loop, `within_step`: below a
-    call on whose result one is trained, `trained_from`: the way to the function that asks for the gradient.
+    `trained_as_given`: by the same root, in the mode that callers, or a factory out of sight, left; `root_trains`: its
+    root differentiates something under autograd as callers left it, in the same run; `beside_training`: a model is
+    trained in the same turn of the same loop, `within_step`: below a call on whose result one is trained,
+    `trained_from`: the way to the function that asks for the gradient.
     `leaves` are the places where inputs were made to require a gradient, `loops` the loops around it, outermost
     first, `inputs` the variables that the model is given, `kept` the attributes that the result was put into,
     `source` the forward whose result is added up. `asks_evaluation`: an argument says so. `in_haste`: branches

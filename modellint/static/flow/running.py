@@ -143,15 +143,20 @@ def _is_loss_of_a_model(caller: _Caller, call: ast.Call, _func: ast.Attribute) -
 
 def _is_method_of_a_variable(caller: _Caller, call: ast.Call, func: ast.Attribute) -> bool:
     owner = func.value
-    of_variable = isinstance(owner, ast.Name) and (owner.id in caller.variables or _is_global(caller, owner.id))
-    return of_variable and bool(call.args) and (caller.sets_modes or not _LOADS.isdisjoint(caller.function.callees))
+    if not isinstance(owner, ast.Name) or not call.args:
+        return False
+    if not caller.sets_modes and _LOADS.isdisjoint(caller.function.callees):
+        return False
+    return owner.id in caller.variables or _is_global(caller, owner.id)
 
 
 def _is_global(caller: _Caller, name: str) -> bool:
     """Tell whether a name is one of the variables of a file, of this or of that which it is imported from."""
     module = caller.function.module
+    if module.body.assigns(name):
+        return True
     symbol = caller.project.lookup(module, name) if name in module.imports else None
-    return module.body.assigns(name) or (symbol is not None and symbol.variable is not None)
+    return symbol is not None and symbol.variable is not None
 
 
 def _is_kept_by_the_object(caller: _Caller, _call: ast.Call, func: ast.Attribute) -> bool:

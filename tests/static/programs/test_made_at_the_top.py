@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.static.conftest import Lint
+from tests.static.programs.networks import NET
 
 PROJECT = {
     "corpus.py": """
@@ -16,19 +17,10 @@ class Corpus:
         for row in self.rows:
             print(net.batch_test(row).argmax())
 """,
-    "net.py": """
-from torch import nn
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.drop = nn.Dropout(0.5)
-
-    def forward(self, x):
-        return self.drop(x)
-
-    def batch_test(self, x):
-        return self.drop(x)
+    "net.py": NET
+    + """
+            def batch_test(self, x):
+                return self.drop(x)
 """,
     "shared.py": """
 from corpus import Corpus
