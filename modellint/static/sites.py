@@ -189,7 +189,7 @@ def judged_at_callers(events: Iterable[Event]) -> Iterator[Event]:
     called = {callee for root, callee in leads if (callee, root) not in leads}
     for event in listed:
         root = event.root
-        if not root.is_body and root in called:
+        if not root.is_body and root in called and not _is_shown_by_examples(event, listed):
             if left_to_callers(event):
                 continue
             if left_by_constructor(event) and any(_is_led_to(other, event) for other in listed):
@@ -197,6 +197,25 @@ def judged_at_callers(events: Iterable[Event]) -> Iterator[Event]:
             if _is_told_the_model(event, listed):
                 continue
         yield event
+
+
+def _is_shown_by_examples(event: Event, listed: Iterable[Event]) -> bool:
+    """Tell whether the only callers in sight are examples that run networks without a mode: a library is for others."""
+    callers = [other for other in listed if any(step.callee is event.root for step in other.key.chain)]
+    mine = event.root.module.path
+    return all(
+        _is_example(other.root.module.path, mine) and all(s.obj.depends == NO for s in other.snapshots)
+        for other in callers
+    )
+
+
+def _is_example(path: Path, library: Path) -> bool:
+    """Tell whether a file is a notebook, a test or an example beside the file of a library."""
+    beside = {part.lower() for part in path.parts} - {part.lower() for part in library.parts}
+    return (path.suffix == ".ipynb" != library.suffix) or is_test_file(path) or not _EXAMPLES.isdisjoint(beside)
+
+
+_EXAMPLES = frozenset("example examples doc docs tutorial tutorials notebook notebooks demo demos".split())
 
 
 def _is_told_the_model(event: Event, listed: Iterable[Event]) -> bool:

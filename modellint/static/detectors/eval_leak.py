@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from modellint.catalog import ActiveRule
-from modellint.diagnostic import Confidence
+from modellint.diagnostic import Confidence, Severity
 from modellint.static.attributes import stored
 from modellint.static.confidence import Case, weighed
 from modellint.static.context import FileContext, Finding
@@ -24,7 +24,7 @@ from modellint.static.detectors.one_flag import put_back_alone
 from modellint.static.flow.asking import is_open
 from modellint.static.flow.events import EVAL_AGAIN, FORWARD, CallSite, Event
 from modellint.static.flow.frames import call_at, holds, site_of
-from modellint.static.flow.values import ENTRY, EVAL, TRAIN, ModeFact, Modes, Site, kinds
+from modellint.static.flow.values import ENTRY, EVAL, TRAIN, UNKNOWN, ModeFact, Modes, Site, kinds
 from modellint.static.guards import assignments, conditions, path_to, statements_before, unnegated, walk_own
 from modellint.static.merge import merged
 from modellint.static.project import ClassInfo, FunctionInfo
@@ -49,10 +49,12 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             if site in told:
                 continue
             steps = _steps_to(event, facts[site], everything)
+            severity, remark = _matters(event)
             finding = Finding(
                 place.site,
-                {"model": event.text, "line": site.line_seen_from(place.site.path)},
+                {"model": event.text, "line": site.line_seen_from(place.site.path), "remark": remark},
                 weighed("ML103", _looks(event), Case(event, event.snapshots[0], context, tuple(facts))),
+                severity,
                 related=(
                     (site, "put into evaluation mode here, and never back"),
                     *((step.site, f"by {step.callee.qualname}, called here") for step in steps),
@@ -66,6 +68,13 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
         findings.setdefault(finding.site, finding)
     yield from findings.values()
     yield from alone
+
+
+def _matters(event: Event) -> tuple[Severity | None, str]:
+    """Return how much the mode of a model matters, None for as much as the rule says, and a remark on it."""
+    if all(snapshot.obj.depends == NO for snapshot in event.snapshots):
+        return Severity.INFO, "; nothing in it depends on the mode today"
+    return None, ""
 
 
 Evaluated: TypeAlias = "set[tuple[int | ClassInfo, Site | None]]"
@@ -99,8 +108,6 @@ def _leaks(
             continue  # which a student learns from, through its graph perhaps
         if event.wants_gradient and not any("backward" in function.callees for function in functions_around(event)):
             continue  # the derivative by an input is part of the answer: a divergence, a force
-        if all(snapshot.obj.depends == NO for snapshot in event.snapshots):
-            continue
         left = (f for f in _leaked(event, events, everything, evaluated) if not _in_the_last_turn(event, f, everything))
         left = (f for f in left if not _put_back(f, context) and not _is_for_no_training(f, event, context))
         facts = {f.site: f for f in left if f.site is not None}
@@ -154,9 +161,10 @@ def _left_to_trainers(context: FileContext) -> Iterator[Finding]:
         for events in trained.values():
             for event, facts in _leaks(in_order(events), everything, evaluated, context):
                 confidence = weighed("ML103", _looks(event), Case(event, event.snapshots[0], context, tuple(facts)))
-                message = f"eval() is never undone: `{event.text}` trains in evaluation mode from then on"
+                severity, remark = _matters(event)
+                message = f"eval() is never undone: `{event.text}` trains in evaluation mode from then on{remark}"
                 related = ((event.site, "trained here"),)
-                found |= {site: Finding(site, {}, confidence, None, message, related) for site in facts}
+                found |= {site: Finding(site, {}, confidence, severity, message, related) for site in facts}
     yield from found.values()
 
 
@@ -187,10 +195,11 @@ def _through_callers(by_callers: Iterable[list[Event]], context: FileContext) ->
             right |= set() if leaks else {event.site for event in events}
     for event, facts in wrong:
         if event.site not in right:
-            words = {"model": event.text, "line": min(facts).line_seen_from(event.site.path)}
+            severity, remark = _matters(event)
+            words = {"model": event.text, "line": min(facts).line_seen_from(event.site.path), "remark": remark}
             confidence = weighed("ML103", _looks(event), Case(event, event.snapshots[0], context, tuple(facts)))
             left = (min(facts), "put into evaluation mode here, and never back")
-            yield Finding(event.site, words, confidence, related=(left, *map(called_from, reversed(event.key.chain))))
+            yield Finding(event.site, words, confidence, severity, related=(left, *map(called_from, reversed(event.key.chain))))
 
 
 def _steps(event: Event) -> bool:
@@ -402,7 +411,7 @@ def _leaked(
     was trained in that mode before."""
     ways = [other for other in events if _comes_before(other, event)]
     every = {fact for way in ways for snapshot in way.snapshots for fact in _told_apart(snapshot.modes)}
-    if not {fact.mode for fact in every} & {TRAIN, ENTRY} and not _was_trained_before(event, everything):
+    if not {fact.mode for fact in every} & {TRAIN, ENTRY, UNKNOWN} and not _was_trained_before(event, everything):
         # always in evaluation mode: frozen on purpose, or not
         if undone := every & (undone_in_each_turn(event, everything) | copied_from_evaluation(event)):
             return list(undone)

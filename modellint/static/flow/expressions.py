@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
 
 from modellint.static.flow.calls import attribute, call_node
 from modellint.static.flow.conditions import compare, narrow, truth, truth_of
 from modellint.static.flow.machine import Expressions, Machine
 from modellint.static.flow.names import name_value
 from modellint.static.flow.state import State, join_states
-from modellint.static.flow.targets import TAINT_HELD, assign, element, elements, index_key, iterate, key_of
+from modellint.static.flow.targets import (
+    TAINT_HELD,
+    assign,
+    assign_each,
+    element,
+    elements,
+    index_key,
+    iterate,
+    key_of,
+)
 from modellint.static.flow.values import (
     CONTAINER,
     ELEMENT,
@@ -117,15 +127,17 @@ def _comprehension(
 ) -> Value:
     generator = node.generators[0]
     iterable = machine.eval(generator.iter, state)
-    items = elements(machine, generator.iter, iterable, state)
-    if items is None or len(node.generators) > 1:
-        items = [iterate(machine, iterable, state, generator.iter)]
+    known = elements(machine, generator.iter, iterable, state) if len(node.generators) == 1 else None
+    items: Sequence[Value | None] = known if known is not None else [None]
     results = []
     outer = machine.enter_loop(generator)
     for index, item in enumerate(items):
-        assign(machine, generator.target, item, state)
+        if item is None:
+            assign_each(machine, generator.target, iterable, state, generator.iter)
+        else:
+            assign(machine, generator.target, item, state)
         for inner in node.generators[1:]:
-            assign(machine, inner.target, iterate(machine, machine.eval(inner.iter, state), state, inner.iter), state)
+            assign_each(machine, inner.target, machine.eval(inner.iter, state), state, inner.iter)
         for test in (test for g in node.generators for test in g.ifs):
             machine.eval(test, state)
         if isinstance(node, ast.DictComp):

@@ -10,7 +10,7 @@ from modellint.static.flow.carried import carried
 from modellint.static.flow.conditions import truth
 from modellint.static.flow.machine import Machine, Statements
 from modellint.static.flow.state import State, agree
-from modellint.static.flow.targets import assign, elements, iterate, variable_key
+from modellint.static.flow.targets import assign, assign_each, elements, variable_key
 from modellint.static.flow.values import CONTAINER, MODEL, Value, only_constant
 
 
@@ -35,7 +35,7 @@ def _turns(machine: Machine, node: ast.For | ast.AsyncFor, iterable: Value, stat
     rewritten = _rewritten(node)
 
     def bind_next(current: State) -> None:
-        assign(machine, node.target, iterate(machine, iterable, current, node.iter), current)
+        assign_each(machine, node.target, iterable, current, node.iter)
         if rewritten is not None:
             _empty(machine, rewritten, current)
 

@@ -43,7 +43,7 @@ from modellint.static.flow.values import (
     kinds,
     only_constant,
 )
-from modellint.static.flow.vocabulary import HELD_MODEL
+from modellint.static.flow.vocabulary import HELD_MODEL, NOT_MODELS
 from modellint.static.guards import own
 from modellint.static.project import FunctionInfo
 
@@ -165,7 +165,10 @@ def call_on(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, s
     if obj.cls is None and obj.kind in (MODEL, OPAQUE) and HELD_MODEL.match(name) and args.every():
         refs = part_of(machine, oid, name, state).refs
         return join_all(forward(machine, part, args, node, state) for part in refs)
-    if obj.kind == MODEL or (obj.kind == OPAQUE and (looks_like_model(obj) or is_given_volatile(obj, args))):
+    forwards = name == "forward" and obj.cls is None and bool(args.every()) and NOT_MODELS.search(obj.name) is None
+    if obj.kind == MODEL or (
+        obj.kind == OPAQUE and (looks_like_model(obj) or is_given_volatile(obj, args) or forwards)
+    ):
         return model_method(machine, oid, name, args, node, state)
     readied = _readied_part(obj, state) if obj.kind == OPAQUE and _SCORES.match(name) and args.every() else None
     if readied is not None:

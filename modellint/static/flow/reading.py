@@ -15,7 +15,7 @@ from modellint.static.project.facts import parameters
 from modellint.static.project.names import asked_of_super, dotted_name, last_name
 
 _METHODS = frozenset(
-    "eval train parameters named_parameters modules named_modules children named_children apply register_module "
+    "forward eval train parameters named_parameters modules named_modules children named_children apply register_module "
     "register_parameter".split()
 )
 """Methods that show that an object is a module, or change its mode."""

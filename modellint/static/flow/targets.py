@@ -36,7 +36,7 @@ from modellint.static.flow.values import (
     join_all,
     only_constant,
 )
-from modellint.static.flow.vocabulary import HELD_MODEL
+from modellint.static.flow.vocabulary import HELD_MODEL, MODEL_NAME
 from modellint.static.guards import own
 from modellint.static.naming import PREPARES_DATA
 from modellint.static.project import ClassInfo, FunctionInfo
@@ -141,10 +141,19 @@ def _rest(machine: Machine, value: Value, index: int, targets: int, state: State
 
 
 def christen(name: str, value: Value, state: State) -> None:
-    """Let an object without a name, or with a mere place in another, take that of the first variable that holds it."""
+    """Let an object without a name, or with a mere place in another, take that of the first variable that holds it.
+
+    So does what nobody would take for a model by its name where a variable calls it one: `self.model = nets["a"]`. It
+    stands by itself then. What it is as an attribute, the attribute says: `policy = built.eval_mode`.
+    """
+    called_a_model = MODEL_NAME.match(name) is not None
     for oid in value.refs:
         obj = state.heap[oid]
-        if not obj.name or obj.name.startswith("["):
+        is_place = obj.name.startswith("[")
+        unseen = obj.kind == OPAQUE and obj.cls is None and MODEL_NAME.match(obj.name) is None
+        if called_a_model and unseen and (is_place or not obj.part):
+            state.heap[oid] = obj._replace(name=name, part=False)
+        elif not obj.name or is_place:
             state.heap[oid] = obj._replace(name=name)
 
 
@@ -346,7 +355,7 @@ def element(machine: Machine, value: Value, key: str, state: State, node: ast.AS
             parts.append(_entry(machine, oid, key, "", state))
         elif obj.kind == OPAQUE and not obj.proven and HELD_MODEL.match(key):
             parts.append(_entry(machine, oid, key, key, state))  # `kwargs["model"]`
-        elif _holds_several(obj) and (key == ELEMENT or key.lstrip("-").isdigit()):
+        elif _holds_several(obj):
             parts.append(_one_of(machine, oid, state))  # what a loop over it gets, too
         elif obj.kind in (MODEL, OPAQUE):
             parts.append(part_of(machine, oid, f"[{key}]", state))
@@ -438,6 +447,20 @@ def iterate(machine: Machine, value: Value, state: State, node: ast.AST) -> Valu
             parts.append(part_of(machine, oid, ELEMENT, state))
     found = [part for part in parts if part != NOTHING]
     return join_all(found).with_taint(value.taint) if found else Value(taint=value.taint)
+
+
+def assign_each(machine: Machine, target: ast.expr, iterable: Value, state: State, node: ast.expr) -> None:
+    """Bind `target` to what one turn of a loop over `iterable` gets.
+
+    Of something that is unknown a variable gets a model of unknown origin where it is called like one.
+    """
+    value = iterate(machine, iterable, state, node)
+    assign(machine, target, value, state)
+    if value == NOTHING:
+        for name in target.elts if isinstance(target, ast.Tuple) else [target]:
+            if isinstance(name, ast.Name) and MODEL_NAME.match(name.id):
+                found = machine.opaque(state, ("turn", machine.site(node), name.id), name.id, UNKNOWN_MODES)
+                assign(machine, name, found, state)
 
 
 def _holds_several(obj: Obj) -> bool:

@@ -787,7 +787,7 @@ EPOCHS = """
         net = Net()
         for epoch in range(9):
             for x, y in loader:
-                loss_function(net(x), y).backward()  # ML103
+                loss_function(net(x), y).backward()  # ML103:{severity}
                 optimizer.step()
                 optimizer.zero_grad()
             net.eval()
@@ -914,7 +914,6 @@ SILENT: dict[str, str | dict[str, str]] = {
     "a model that is kept in a dict so that it is not registered": silent(POINTER.format(kept="model")),
     "a model that is adapted to a few examples": silent(FEW_SHOTS.format(name="fast_adapt")),
     "a script that gathers statistics": silent(SCRIPT.format(use="out = model(x)", elsewhere="0")),
-    "a mode that leaks into a model without any": silent(EPOCHS.format(layer="nn.ReLU()")),
     "one of ten models": silent(ZOO.format(switch="eval")),
     "a step that the base class runs under no_grad": {
         "solver.py": SOLVER.format(context="torch.no_grad()"),
@@ -975,7 +974,8 @@ FOUND: dict[str, str | dict[str, str]] = {
     "a model of the project beside another library": PADDLE.format(library="torch, paddle"),
     "a model that is built in a dict": POINTER.format(kept="nn.Linear(4, 4)"),
     "a script that prints predictions": SCRIPT.format(use="print(model(x).argmax(-1).tolist())", elsewhere="0"),
-    "a mode that leaks into a model with dropout": EPOCHS.format(layer="nn.Dropout(0.1)"),
+    "a mode that leaks into a model with dropout": EPOCHS.format(layer="nn.Dropout(0.1)", severity="warning"),
+    "a mode that leaks into a model without any": EPOCHS.format(layer="nn.ReLU()", severity="info"),
     "one of ten models in training mode": ZOO.format(switch="train"),
     "a step that the base class runs under a context of its own": {
         "solver.py": SOLVER.format(context="self.swap_best_state()"),

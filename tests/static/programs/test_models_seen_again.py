@@ -16,9 +16,9 @@ IN_VAIN = """
         class Auto:
             @classmethod
             def from_pretrained(cls, path, config):
-                for kind, network in KINDS.items():
+                for kind, made in KINDS.items():
                     if isinstance(config, kind):
-                        return network.from_pretrained(path)
+                        return made.from_pretrained(path)
                 raise ValueError(path)
 
         def main(path, config, test_loader):

@@ -132,10 +132,10 @@ TRAINER = """
 @pytest.mark.parametrize(
     ("forward", "after", "mark"),
     [
-        ("return x * 2", "pass", ""),  # nothing in it depends on the mode
+        ("return x * 2", "pass", "  # ML103:info"),  # nothing in it depends on the mode
         ("raise NotImplementedError", "self.model.train()", ""),
-        ("raise NotImplementedError", "pass", "  # ML103"),  # heirs may have dropout
-        ("...", "pass", "  # ML103"),
+        ("raise NotImplementedError", "pass", "  # ML103:warning"),  # heirs may have dropout
+        ("...", "pass", "  # ML103:warning"),
     ],
 )
 def test_heirs_of_an_empty_class_may_depend_on_the_mode(lint: Lint, forward: str, after: str, mark: str) -> None:
@@ -218,8 +218,8 @@ LANGUAGE_MODEL = 'AutoModelForCausalLM.from_pretrained("gpt2")'
     [
         ("", LANGUAGE_MODEL, "model.train()", ""),
         (", PyTorchModelHubMixin", LANGUAGE_MODEL, "model.train()", ""),
-        (", PyTorchModelHubMixin", "nn.Linear(3, 2)", "pass", ""),
-        (", PyTorchModelHubMixin", LANGUAGE_MODEL, "pass", "  # ML103"),
+        (", PyTorchModelHubMixin", "nn.Linear(3, 2)", "pass", "  # ML103:info"),
+        (", PyTorchModelHubMixin", LANGUAGE_MODEL, "pass", "  # ML103:warning"),
     ],
 )
 def test_what_a_wrapper_runs_tells_of_its_mode(lint: Lint, bases: str, model: str, after: str, mark: str) -> None:
