@@ -57,7 +57,7 @@ def leaves_it_to_others(event: Event, snapshot: Snapshot, context: FileContext) 
 
 def is_held_by_something(event: Event, snapshot: Snapshot) -> bool:
     """Tell whether a model is an attribute of an object of which nothing is known: a trainer sees to its mode."""
-    owners = event.text.split(".")[:-1]
+    owners = event.text.removesuffix(".forward").split(".")[:-1]
     known = not owners or owners == [event.function.self_name] or any(map(MODEL_NAME.match, owners))
     return open_mode(snapshot) and not known
 
