@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
+from modellint.static.attributes import stored
 from modellint.static.confidence import Case, weighed
 from modellint.static.context import FileContext, Finding
 from modellint.static.cutting import is_only_detached
@@ -199,6 +200,8 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
         return Confidence.LIKELY
     if event.kept and _has_its_own_way_in(event, context):
         return Confidence.LIKELY  # `test()` calls `forward()`, as `optimize_parameters()` does, and trains nothing
+    if sets_eval and named and event.kept and _is_set_anew_to_train(event, context):
+        return Confidence.LIKELY  # `test()` leaves its pictures where `optimize_parameters()` puts its own
     if sets_eval and event.model_trained and over_held_out_data(event):
         return Confidence.LIKELY  # whatever becomes of it: an object counts what was right
     if numbers_only and (moves or acts_by_name(event)):
@@ -316,6 +319,16 @@ def _has_its_own_way_in(event: Event, context: FileContext) -> bool:
     if event.root.cls is None or speaks_of_inference(event.root.name) is not True:
         return False
     return any(other.site == event.site and other.training for other in seen_in(context))
+
+
+def _is_set_anew_to_train(event: Event, context: FileContext) -> bool:
+    """Tell whether each method of an object that trains sets itself what another one keeps of a forward there."""
+    function, cls = event.function, event.function.cls
+    call = call_at(function, event.site)
+    kept = {name for name, value in stored(function) if value is call}
+    family = context.project.ancestry(cls)[0] if cls is not None else []
+    training = [m for owner in family for m in owner.methods.values() if m is not function and "backward" in m.callees]
+    return bool(kept and training) and all(kept <= {name for name, _ in stored(method)} for method in training)
 
 
 def _is_of_an_object(event: Event, context: FileContext) -> bool:

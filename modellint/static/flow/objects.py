@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from modellint.catalog.framework import Fact
 from modellint.static.flow import data, libraries
 from modellint.static.flow.contexts import enter_context, enter_manager
 from modellint.static.flow.events import FORWARD
@@ -105,6 +106,8 @@ def call_method(machine: Machine, receiver: Value, name: str, args: Args, node: 
             results.append(receiver)  # `p.data.mul_(0.9)` is `p.data`
     for oid in receiver.refs:
         results.append(call_on(machine, oid, name, args, node, state))
+    if not results and (fact := _loader_of_any_class(machine, name)) is not None:
+        return libraries.load(machine, written(node), fact, args, node, state)
     if not results:
         return data.method(machine, receiver, name, args, node, state)
     return join_all(results)
@@ -162,6 +165,9 @@ def call_on(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, s
     result = builtin(machine, oid, name, args, node, state)
     if result is not None:
         return result
+    fact = _loader_of_any_class(machine, name) if obj.kind == OPAQUE and not looks_like_model(obj) else None
+    if fact is not None and NOT_MODELS.search(obj.name) is None:
+        return libraries.load(machine, written(node), fact, args, node, state)
     if obj.cls is None and obj.kind in (MODEL, OPAQUE) and HELD_MODEL.match(name) and args.every():
         refs = part_of(machine, oid, name, state).refs
         return join_all(forward(machine, part, args, node, state) for part in refs)
@@ -180,6 +186,14 @@ def call_on(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, s
             return NOTHING
     return opaque_method(machine, oid, name, args, node, state)
 
+
+def _loader_of_any_class(machine: Machine, name: str) -> Fact | None:
+    """Return what is known of a loader by its name alone: `REGISTRY[kind].load_from_checkpoint(path)`."""
+    return machine.knowledge.loaders.get(f"{_ANY}.{name}")
+
+
+_ANY = "<any>"
+"""Stands for a class out of sight in the name of its method."""
 
 _SCORES = re.compile(r"^(score|encode|embed|forward)(_|$)")
 """Methods by which an object asks the model that it holds; others, `evaluate()`, see to all of it themselves."""

@@ -118,3 +118,29 @@ FORWARD = """
 )
 def test_what_has_a_forward_is_a_module(lint: Lint, name: str, switch: str, mark: str) -> None:
     lint(FORWARD.format(name=name, switch=switch, mark=mark), rules=["ML201"])
+
+
+REGISTRY = """
+    import torch
+    from models import REGISTRY, find
+
+    def evaluate(config, loader, trainer):
+        model = {found}.load_from_checkpoint(config.path)
+        {switch}
+        with torch.no_grad():
+            for x in loader:
+                print(model(x).argmax(1)){mark}
+"""
+
+
+@pytest.mark.parametrize(
+    ("found", "switch", "mark"),
+    [
+        ("REGISTRY[config.name]", "model.eval()", ""),
+        ("trainer", "pass", ""),  # whatever that returns
+        ("REGISTRY[config.name]", "pass", "  # ML101"),
+        ("find(config.name)", "pass", "  # ML101"),
+    ],
+)
+def test_a_class_out_of_sight_loads_as_any_does(lint: Lint, found: str, switch: str, mark: str) -> None:
+    lint(REGISTRY.format(found=found, switch=switch, mark=mark), rules=["ML101"])
