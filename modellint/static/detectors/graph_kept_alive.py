@@ -154,20 +154,25 @@ def _is_set_anew(event: Event) -> bool:
 
 
 def _is_reset_by_steps(event: Event) -> bool:
-    """Tell whether the loop that adds up what it trains on sets the sum to a number again, every so many turns.
+    """Tell whether the loop that adds up what it trains on sets the sum to a number again, or empties the list, every
+    so many turns.
 
     The backward of each turn has freed what the graphs hold.
     """
     assert event.source is not None
-    added = [node for node in own(event.function, ast.AugAssign, ast.Assign) if node.lineno == event.site.row]
-    return event.source.training and any(
-        isinstance(node, ast.Assign)
-        and isinstance(node.value, ast.Constant)
-        and ast.unparse(node.targets[0]) == event.text
-        for sum_ in added
-        for loop in loops_around(event.function, sum_)[-1:]
-        for node in walk(loop)
-    )
+    added = own(event.function, ast.AugAssign, ast.Assign, ast.Expr)
+    loops = [loops_around(event.function, node)[-1:] for node in added if node.lineno == event.site.row]
+    inside = (node for around in loops for loop in around for node in walk(loop))
+    return event.source.training and any(_resets(node, event.text) for node in inside)
+
+
+def _resets(node: ast.AST, text: str) -> bool:
+    match node:
+        case ast.Assign(targets=[target, *_], value=ast.Constant() | ast.List(elts=[]) | ast.Dict(keys=[])):
+            return ast.unparse(target) == text
+        case ast.Call(func=ast.Attribute(value=held, attr="clear")):
+            return ast.unparse(held) == text
+    return False
 
 
 def _is_set_by_another(text: str, function: FunctionInfo) -> bool:
