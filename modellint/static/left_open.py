@@ -12,12 +12,13 @@ from modellint.static.flow.events import Event, Snapshot
 from modellint.static.flow.frames import holds
 from modellint.static.flow.values import EVAL, OFF, TRAIN
 from modellint.static.flow.vocabulary import MODEL_NAME
+from modellint.static.guards import values_bound
 from modellint.static.handed_over import is_handed_over
 from modellint.static.naming import is_test_file, is_test_module
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import FunctionInfo
 from modellint.static.project.callers import MAX_FILES, files_calling, scopes_mentioning
-from modellint.static.project.facts import BODY, parameters
+from modellint.static.project.facts import BODY, argument_given, parameters
 from modellint.static.purpose import functions_around, named_for_inference
 from modellint.static.snapshots import has_loaded_weights, in_eval, open_mode, put_into_training
 
@@ -129,6 +130,38 @@ def is_never_switched(event: Event, context: FileContext) -> bool:
         return False
     mine = context.module.path
     return all(is_test_file(path) for path in context.project.mentioning(".eval(", mine, "calls"))
+
+
+def is_fitted_by_a_trainer(event: Event, context: FileContext) -> bool:
+    """Tell whether a library's trainer trains the model in another method of the class, none of which calls eval().
+
+    `Trainer().fit(self.net, loader)` leaves it in the mode that it found, training mode for a new one
+    (rules/frameworks/lightning.yaml): what predicts by hand afterwards runs it so.
+    """
+    cls = event.root.cls
+    family = context.project.ancestry(cls)[0] if cls is not None else []
+    methods = [method for owner in family for method in owner.methods.values()]
+    if any(_SWITCHES.search(name) for method in methods for name in method.callees):
+        return False
+    model = event.text.removesuffix(f".{event.key.detail}")
+    return any(model in _fitted(method, call, context) for method in methods for call in method.calls_of("fit"))
+
+
+def _fitted(method: FunctionInfo, call: ast.Call, context: FileContext) -> Iterator[str]:
+    """Yield how the model is written that a call gives to a library's trainer: `trainer.fit(self.net, loader)`."""
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    makers = [(method, owner)]
+    if isinstance(owner, ast.Name):
+        makers = [(method, value) for value in values_bound(method, owner.id)]
+    elif method.cls is not None and (kept := attribute_of(owner, method.self_name or "") if owner else None):
+        makers = list(context.classes.kept_in(method.cls, kept))
+    for maker, value in makers:
+        made = context.project.resolve_in(maker, value.func) if isinstance(value, ast.Call) else None
+        fact = context.knowledge.entry_points.get(f"{made.dotted}.fit") if made is not None else None
+        if fact is not None and fact.model is not None and fact.effect.runs == "training":
+            given = argument_given(call, fact.model.names, fact.model.position)
+            if given is not None:
+                yield ast.unparse(given)
 
 
 def is_never_readied(event: Event, snapshot: Snapshot, context: FileContext) -> bool:

@@ -199,7 +199,9 @@ def _through_callers(by_callers: Iterable[list[Event]], context: FileContext) ->
             words = {"model": event.text, "line": min(facts).line_seen_from(event.site.path), "remark": remark}
             confidence = weighed("ML103", _looks(event), Case(event, event.snapshots[0], context, tuple(facts)))
             left = (min(facts), "put into evaluation mode here, and never back")
-            yield Finding(event.site, words, confidence, severity, related=(left, *map(called_from, reversed(event.key.chain))))
+            yield Finding(
+                event.site, words, confidence, severity, related=(left, *map(called_from, reversed(event.key.chain)))
+            )
 
 
 def _steps(event: Event) -> bool:

@@ -62,7 +62,7 @@ FORWARD_METHOD = re.compile(
     r"^_?(forward\w*|\w+_forward|encode\w*|decode\w*|predict\w*|infer\w*|generate\w*|sample(?!r)\w*|embed\w*|extract\w*|"
     r"classif\w*|detect\w*|segment\w*|evaluat\w*|validat\w*|test_\w+|transcrib\w*|translat\w*|synthes\w*|reconstruct\w*|score\w*|"
     r"recogni[sz]e\w*|beam_search\w*|greedy_\w+|track(_(frame|mask|object)s?)?|"
-    r"\w+_step|\w+_inference|\w+_predict|get_\w*(features?|embeddings?|logits|outputs?)|"
+    r"\w+_step|\w+_infer(ence)?|\w+_predict|get_\w*(features?|embeddings?|logits|outputs?)|"
     r"get_(action|value|prob(abilitie)?|q_?value|prediction)s?(_and_\w+)?|run|act|__call__)$"
 )
 """Methods of a model out of sight that run it, by their names."""
