@@ -133,7 +133,9 @@ def show(model: GPT, x):
 """
 
 
-@pytest.mark.parametrize(("part", "mark"), [("nn.Linear(2, 2)", "  # ML103:info"), ("nn.Dropout(0.1)", "  # ML103:warning")])
+@pytest.mark.parametrize(
+    ("part", "mark"), [("nn.Linear(2, 2)", "  # ML103:info"), ("nn.Dropout(0.1)", "  # ML103:warning")]
+)
 def test_what_a_runner_hands_back_is_what_its_annotation_says(lint: Lint, part: str, mark: str) -> None:
     lint({"train.py": FABRIC.replace("{part}", part).replace("{mark}", mark)}, rules=["ML103"])
 

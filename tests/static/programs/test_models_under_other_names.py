@@ -84,7 +84,7 @@ LOOPS = [
     "votes = [net.eval()(x).detach().numpy() for net in self.members]{mark}",
     "votes = [net.eval()(x).detach().numpy() for _, net in self.members.items()]{mark}",
     "votes = [net.eval()(part).detach().numpy() for part in x for net in self.members]{mark}",
-    "votes = []\n                for net in self.members:\n                    votes.append(net.eval()(x).detach().numpy()){mark}",
+    "votes = []\n                for net in self.members: votes.append(net.eval()(x).detach().numpy()){mark}",
 ]
 
 
