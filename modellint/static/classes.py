@@ -6,7 +6,7 @@ import ast
 import builtins
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from modellint.static import given, picked
 from modellint.static.attributes import (
@@ -44,7 +44,7 @@ class Classes:
         self.knowledge = knowledge
         self._modules: dict[ClassInfo, bool] = {}
         self._dependence: dict[ClassInfo | FunctionInfo, Dependence] = {}
-        self._forwards: dict[FunctionInfo, frozenset[str]] = {}
+        self._forwards: dict[FunctionInfo, tuple[frozenset[str], Sequence[FunctionInfo]]] = {}
         self._children: dict[ClassInfo, frozenset[str]] = {}
         self._plain: dict[tuple[ClassInfo, str], bool] = {}
         self._assigned: dict[FunctionInfo, frozenset[str]] = {}
@@ -195,9 +195,24 @@ class Classes:
 
     def parts_run(self, method: FunctionInfo) -> frozenset[str]:
         """Return the submodules that a method computes with, itself or through others; "" stands for any of them."""
+        return self._run_by(method)[0]
+
+    def runs_without_mode(self, cls: ClassInfo, name: str) -> bool:
+        """Tell whether nothing that a method of `cls` computes with depends on the mode, whatever `forward` does."""
+        method = self.project.method(cls, name)
+        if method is None:
+            return False
+        parts, methods = self._run_by(method)
+        if "" in parts or any(computes_by_mode(one) or may_compute_by_mode(one) for one in methods):
+            return False
+        return bool(parts) and all(self.of_part(cls, part).answer == NO for part in parts)
+
+    def _run_by(self, method: FunctionInfo) -> tuple[frozenset[str], Sequence[FunctionInfo]]:
+        """Return the submodules that a method computes with, and the methods of its object that it leads to."""
         if method not in self._forwards:
             methods = [method]
-            self._forwards[method] = frozenset(part for one in methods for part in self._computes(one, methods))
+            parts = frozenset(part for one in methods for part in self._computes(one, methods))
+            self._forwards[method] = parts, methods
         return self._forwards[method]
 
     def _computes(self, method: FunctionInfo, methods: list[FunctionInfo]) -> Iterator[str]:

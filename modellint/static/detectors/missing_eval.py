@@ -217,7 +217,10 @@ def _is_function(event: Event, snapshot: Snapshot, context: FileContext) -> bool
     obj = snapshot.obj
     if obj.cls is None and (_has_members_of_no_mode(event, context) or runs_readied_parts(event, context)):
         return True
-    if isinstance(obj.cls, ClassInfo) and context.classes.has_no_mode(obj.cls, event.key.detail):
+    asked, classes = event.key.detail, context.classes
+    if isinstance(obj.cls, ClassInfo) and (
+        classes.has_no_mode(obj.cls, asked) or classes.runs_without_mode(obj.cls, asked)
+    ):
         return True  # a part of it is asked
     if obj.depends != NO or not isinstance(obj.cls, ClassInfo):
         return False
@@ -233,7 +236,9 @@ def _has_members_of_no_mode(event: Event, context: FileContext) -> bool:
     modules = filter(classes.is_module, event.function.module.classes)
     having = [cls for cls in modules if name in cls.methods or classes.builds_child(cls, name)]
     return bool(having) and all(
-        classes.has_no_mode(cls, name) if name not in cls.methods else classes.dependence(cls).answer == NO
+        classes.dependence(cls).answer == NO or classes.runs_without_mode(cls, name)
+        if name in cls.methods
+        else classes.has_no_mode(cls, name)
         for cls in having
     )
 

@@ -200,7 +200,7 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
         return Confidence.LIKELY
     if event.kept and _has_its_own_way_in(event, context):
         return Confidence.LIKELY  # `test()` calls `forward()`, as `optimize_parameters()` does, and trains nothing
-    if sets_eval and named and event.kept and _is_set_anew_to_train(event, context):
+    if sets_eval and named and _is_set_anew_to_train(event, context):
         return Confidence.LIKELY  # `test()` leaves its pictures where `optimize_parameters()` puts its own
     if sets_eval and event.model_trained and over_held_out_data(event):
         return Confidence.LIKELY  # whatever becomes of it: an object counts what was right
@@ -327,7 +327,7 @@ def _is_set_anew_to_train(event: Event, context: FileContext) -> bool:
     call = call_at(function, event.site)
     kept = {name for name, value in stored(function) if value is call}
     family = context.project.ancestry(cls)[0] if cls is not None else []
-    training = [m for owner in family for m in owner.methods.values() if m is not function and "backward" in m.callees]
+    training = [method for owner in family for method in owner.methods.values() if "backward" in method.callees]
     return bool(kept and training) and all(kept <= {name for name, _ in stored(method)} for method in training)
 
 

@@ -470,10 +470,11 @@ def _holds_several(obj: Obj) -> bool:
 
 
 def _one_of(machine: Machine, oid: int, state: State) -> Value:
-    """Return one of a list of models: a whole of its own."""
-    value = part_of(machine, oid, _singular(state.heap[oid].name), state)
+    """Return one of a list of models: a whole of its own, which is what a library loads where that gave the list."""
+    several = state.heap[oid]
+    value = part_of(machine, oid, _singular(several.name), state)
     for number in value.refs:
-        state.heap[number] = state.heap[number]._replace(part=False)
+        state.heap[number] = state.heap[number]._replace(part=False, cls=several.cls)
     return value
 
 
