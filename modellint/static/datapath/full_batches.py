@@ -22,8 +22,13 @@ def wants_full_batches(resolver: Resolver, view: CallView, use: Consumption) -> 
 
 
 def makes_full_batches(resolver: Resolver, view: CallView, use: Consumption | None = None) -> bool:
-    """Tell whether the code around a loader, and around its `use`, makes sure that its data make full batches alone."""
+    """Tell whether the code around a loader, and around its `use`, makes sure that its data make full batches alone.
+
+    A batch of one is always full.
+    """
     sizes, data = _sizes(view), view.argument("dataset", 0)
+    if "1" in sizes:
+        return True
     held = {name for origin in (data, *resolver.origins(data)) for name in origin.names} if data is not None else set()
     if data is not None and data.node is not None:
         held.add(written_name(data.node))

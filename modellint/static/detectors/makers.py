@@ -12,7 +12,7 @@ from modellint.static.context import FileContext
 from modellint.static.dependence import YES
 from modellint.static.flow.vocabulary import OTHER_FRAMEWORKS
 from modellint.static.guards import own, values_of, walk_own
-from modellint.static.naming import MOVES
+from modellint.static.naming import MOVES, PREPARES_DATA
 from modellint.static.narrowing import MODULE, attribute_of, bound_to
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import arguments_given, parameters
@@ -151,6 +151,7 @@ class Makers:
             if is_named(source, argument.arg) and id(source) not in self.proven:
                 told = (
                     argument.annotation is not None
+                    and PREPARES_DATA.search(argument.arg) is None  # transforms of data have no weights
                     and self._lists_modules(method, argument.annotation)
                     # `Union[list[nn.Module], nn.ModuleList]`: which of the two it is has been asked
                     and not (kept and "ModuleList" in ast.unparse(argument.annotation))
