@@ -173,15 +173,25 @@ def _is_spread(method: FunctionInfo, factor: ast.expr) -> bool:
         return False
     if _makes_positive(factor):
         return True
-    own = {argument.arg for argument, _ in parameters(method)}
+    given = {argument.arg for argument, _ in parameters(method)}
     for node in walk(factor):
-        if isinstance(node, ast.Name):
-            values = values_bound(method, node.id)
-            if any(_makes_positive(value) or _is_root_of_variance(method, value) for value in values):
-                return True
-            if _SPREAD.search(node.id) and (node.id in own or any(_is_predicted(method, v) for v in values)):
+        values = _put_into(method, node)
+        if any(_makes_positive(value) or _is_root_of_variance(method, value) for value in values):
+            return True
+        if isinstance(node, ast.Name) and _SPREAD.search(node.id):
+            if node.id in given or any(_is_predicted(method, value) for value in values):
                 return True
     return False
+
+
+def _put_into(method: FunctionInfo, place: ast.AST) -> list[ast.expr]:
+    """Return what a method assigns to a variable, or to an element that is written alike: `stds[t] = softplus(x)`."""
+    if isinstance(place, ast.Name):
+        return values_bound(method, place.id)
+    if not isinstance(place, ast.Subscript):  # equivalent: nothing else that is read is assigned to
+        return []
+    text = ast.unparse(place)
+    return [n.value for n in own(method, ast.Assign) if any(ast.unparse(target) == text for target in n.targets)]
 
 
 def _makes_positive(value: ast.expr) -> bool:
