@@ -133,7 +133,7 @@ def is_never_switched(event: Event, context: FileContext) -> bool:
 
 
 def is_fitted_by_a_trainer(event: Event, context: FileContext) -> bool:
-    """Tell whether a library's trainer trains the model in another method of the class, none of which calls eval().
+    """Tell whether a library's trainer trains the model in a method of the class, none of which calls eval().
 
     `Trainer().fit(self.net, loader)` leaves it in the mode that it found, training mode for a new one
     (rules/frameworks/lightning.yaml): what predicts by hand afterwards runs it so.

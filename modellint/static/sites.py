@@ -212,7 +212,8 @@ def _is_shown_by_examples(event: Event, listed: Iterable[Event]) -> bool:
 def _is_example(path: Path, library: Path) -> bool:
     """Tell whether a file is a notebook, a test or an example beside the file of a library."""
     beside = {part.lower() for part in path.parts} - {part.lower() for part in library.parts}
-    return (path.suffix == ".ipynb" != library.suffix) or is_test_file(path) or not _EXAMPLES.isdisjoint(beside)
+    notebook = path.suffix == ".ipynb" and library.suffix != ".ipynb"
+    return notebook or is_test_file(path) or not _EXAMPLES.isdisjoint(beside)
 
 
 _EXAMPLES = frozenset("example examples doc docs tutorial tutorials notebook notebooks demo demos".split())

@@ -74,6 +74,7 @@ def explain(images, path):
         ("captum.attr", "Saliency", "return Saliency(forward_func=predict).attribute(images)", ""),
         ("captum.attr", "Saliency", "return predict(images)", "  # ML201"),
         ("gradio", "Interface", "return Interface(predict, 'image', 'label')", "  # ML201"),
+        ("rospy", "Subscriber", "return Subscriber('/camera', images, predict)", "  # ML201"),
     ],
 )
 def test_an_inner_function_is_given_away(lint: Lint, library: str, name: str, use: str, mark: str) -> None:
