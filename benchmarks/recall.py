@@ -6,7 +6,7 @@
 recall.yaml names places only: repository, commit, file, rows. MIRROR holds one bare clone a repository, as
 `owner+name/repo`; one that is not there is skipped, and said so. Each tree is laid out whole, and the one file is
 checked as a user would. A defect counts as found where its rule reports within three rows of the labelled ones, be it
-as a related place of the same finding; its fix counts as quiet where nothing of that rule is left there. An alarm is
+as a related place of the same finding; its fix counts as quiet where no finding of that rule stands there. An alarm is
 an error or a warning in a correct file, of the rules about modes and gradients (ML1xx, ML2xx).
 
 Whatever is read here is seen afterwards. So `--half` parts the repositories in two, by a hash of their names: rules
@@ -23,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -97,8 +97,8 @@ def lay_out(mirror: Path, repository: str, commit: str) -> Path | None:
     return tree
 
 
-def check(command: Sequence[str], tree: Path, file: str) -> tuple[list[Place], list[Row]]:
-    """Return where the rules report in a file, related places too, and the findings. Raises `RuntimeError`."""
+def check(command: Sequence[str], tree: Path, file: str) -> list[Row]:
+    """Return the findings in a file. Raises `RuntimeError`."""
     words = [*command, "check", "--isolated", "--no-cache", "--output-format", "json", file]
     try:
         done = subprocess.run(words, cwd=tree, capture_output=True, text=True, timeout=LIMIT, check=False)
@@ -106,14 +106,22 @@ def check(command: Sequence[str], tree: Path, file: str) -> tuple[list[Place], l
         raise RuntimeError(f"no answer in {LIMIT} s") from error
     if done.returncode not in (0, 1):
         raise RuntimeError(done.stderr.strip()[-300:])
-    findings = json.loads(done.stdout)
-    places = []
+    findings: list[Row] = json.loads(done.stdout)
+    return findings
+
+
+def own_places(findings: Iterable[Row]) -> Iterator[Place]:
+    """Yield the rows that findings stand in."""
     for item in findings:
-        rows = range(item["location"]["row"], item["end_location"]["row"] + 1)
-        places += [Place(item["code"], item["cell"], row) for row in rows]
-        related = [other for other in item["related"] if other["filename"] == item["filename"]]
-        places += [Place(item["code"], other.get("cell"), other["location"]["row"]) for other in related]
-    return places, findings
+        for row in range(item["location"]["row"], item["end_location"]["row"] + 1):
+            yield Place(item["code"], item["cell"], row)
+
+
+def related_places(findings: Iterable[Row]) -> Iterator[Place]:
+    """Yield the places of the same file that are related to findings."""
+    for item in findings:
+        related = (other for other in item["related"] if other["filename"] == item["filename"])
+        yield from (Place(item["code"], other.get("cell"), other["location"]["row"]) for other in related)
 
 
 def is_told(places: Iterable[Place], code: str, cell: int | None, rows: Sequence[int]) -> bool:
@@ -129,12 +137,14 @@ def judge(command: Sequence[str], mirror: Path, label: Row) -> Outcome:
         tree = lay_out(mirror, label["repository"], label["commit"])
         if tree is None:
             return Outcome(label, "skipped")
-        told = is_told(check(command, tree, label["file"])[0], label["rule"], label.get("cell"), label["rows"])
+        findings = check(command, tree, label["file"])
+        places = (*own_places(findings), *related_places(findings))
+        told = is_told(places, label["rule"], label.get("cell"), label["rows"])
         fix = label.get("fix")
         after = lay_out(mirror, label["repository"], fix["commit"]) if fix else None
         if after is not None:
-            places = check(command, after, fix.get("file", label["file"]))[0]
-            quiet = not is_told(places, label["rule"], label.get("cell"), fix["rows"])
+            left = own_places(check(command, after, fix.get("file", label["file"])))
+            quiet = not is_told(left, label["rule"], label.get("cell"), fix["rows"])
     except RuntimeError as error:
         return Outcome(label, "failed", note=str(error))
     return Outcome(label, "found" if told else "missed", quiet)
@@ -146,7 +156,7 @@ def judge_correct(command: Sequence[str], mirror: Path, label: Row) -> Outcome:
         tree = lay_out(mirror, label["repository"], label["commit"])
         if tree is None:
             return Outcome(label, "skipped")
-        findings = check(command, tree, label["file"])[1]
+        findings = check(command, tree, label["file"])
     except RuntimeError as error:
         return Outcome(label, "failed", note=str(error))
     alarms = [f for f in findings if f["severity"] != "info" and f["code"].startswith(FAMILIES)]

@@ -124,7 +124,7 @@ def _rows(cut: Callable[[str], tuple[str, list[int]]], source: str) -> list[int]
 def _told(tree: Path, file: str, rule: str) -> int | None:
     """Return how many findings a file has of a rule and its kin, None where the check fails."""
     try:
-        findings = recall.check([sys.executable, "-m", "modellint"], tree, file)[1]
+        findings = recall.check([sys.executable, "-m", "modellint"], tree, file)
     except RuntimeError:
         return None
     return sum(finding["code"] in KIN[rule] for finding in findings)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,19 @@ def evaluate(net, batches):
     return [net(x).argmax(-1).tolist() for x in batches]
 """
 RIGHT = WRONG.replace("def evaluate", "@torch.no_grad()\ndef evaluate")
+HALF_RIGHT = """
+import torch
+
+def evaluate(net, batches, held_out):
+    net.eval()
+    with torch.no_grad(): first = [net(x).argmax(-1).tolist() for x in batches]
+    # the fix ends
+    # here, and
+    # what follows
+    # is another
+    # place
+    return first, [net(x).argmax(-1).tolist() for x in held_out]
+"""
 
 
 @pytest.fixture
@@ -72,6 +86,17 @@ def test_labels_are_scored_against_their_trees(
 
     recall.score(command, tmp_path / "mirror", "a set", "ba"[recall.half_of("some/net") == "b"], misses=False)
     assert "all    found 0/0, quiet after the fix 0/0" in capsys.readouterr().out
+
+
+def test_a_finding_elsewhere_may_name_the_place_of_a_fix(recall: ModuleType, tmp_path: Path) -> None:
+    clone = tmp_path / "mirror" / "some+net" / "repo"
+    clone.mkdir(parents=True)
+    subprocess.run(["git", "init", "-q", str(clone)], check=True)
+    wrong, fixed = commit(clone, WRONG), commit(clone, HALF_RIGHT)
+    row: dict[str, Any] = {"repository": "some/net", "file": "net.py", "commit": wrong, "rule": "ML201", "rows": [6]}
+    row["fix"] = {"commit": fixed, "rows": [6]}
+    judged = recall.judge([sys.executable, "-m", "modellint"], tmp_path / "mirror", row)
+    assert (judged.verdict, judged.quiet) == ("found", True)
 
 
 def test_what_is_no_label_is_told_with_its_line(recall: ModuleType, tmp_path: Path) -> None:
