@@ -35,6 +35,8 @@ _MODELS = re.compile(
     r"(^|_)(models|modules|networks|nets|encoders|decoders|generators|discriminators|experts|backbones)$"
 )
 """Names of arguments that hold several models."""
+_ROWS = re.compile(rf"{_MODELS.pattern}|(^|_)(branches|layers|blocks|heads|stages|submodules|sublayers)$")
+"""Names of arguments that take any number of layers: `*branches`."""
 _MAKER = re.compile(rf"(^|_)({'|'.join(_LAYERS)}|classifier|discriminator|generator)(_cls|_class|_type|_fn)?$")
 """Names of arguments that make layers."""
 _LISTS = frozenset({"List", "list", "Tuple", "tuple", "Sequence", "Iterable", "Collection"})
@@ -137,7 +139,7 @@ class Makers:
         """Return what container `value` is where it holds the models that an argument named or annotated for them has.
 
         Whoever writes `list(models)` gets a plain list even of a ModuleList; an argument kept as it is may be one,
-        unless its annotation says that it is a list.
+        unless its annotation says that it is a list, or it takes all that are left: `*branches` is a tuple.
         """
         what, source, kept = "", value, False
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in ("list", "tuple"):
@@ -156,6 +158,9 @@ class Makers:
                     # `Union[list[nn.Module], nn.ModuleList]`: which of the two it is has been asked
                     and not (kept and "ModuleList" in ast.unparse(argument.annotation))
                 )
+                if method.node is not None and argument is method.node.args.vararg:
+                    what = "a tuple" if kept else what
+                    return what if _ROWS.search(argument.arg) is not None else ""
                 named = argument.annotation is None and _MODELS.search(argument.arg) is not None
                 return what if told or (not kept and named) else ""
         return ""

@@ -184,8 +184,10 @@ class _ClassReader:
             guessed = "a list"  # a tensor is moved as well, and a function called; only a module is both
         for target in targets:
             attribute = attribute_of(target, held.method.self_name or "") or ""
+            if self._only_aliases(held.method, value):
+                continue
             if what:
-                if not self._only_aliases(held.method, value) and not self._hides_elsewhere(attribute, value):
+                if not self._hides_elsewhere(attribute, value):
                     yield target, what, Confidence.CERTAIN
             elif guessed and calls_elements(self.cls, attribute):
                 yield target, guessed, Confidence.LIKELY
