@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.static.conftest import Lint
+from tests.static.programs.networks import NET
 
 LIBRARY = """
     import torch
@@ -23,16 +24,8 @@ LIBRARY = """
                 return self.module(x).tolist(){mark}
 """
 USE = """
-    from torch import nn
+    from net import Net
     from river.regressor import Regressor
-
-    class Net(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.fc = nn.Sequential(nn.Linear(3, 1), {layer})
-
-        def forward(self, x):
-            return self.fc(x)
 
     net = Net()
     {ready}
@@ -44,7 +37,7 @@ USE = """
     ("place", "layer", "ready", "mark"),
     [
         ("river/app.py", "nn.ReLU()", "pass", ""),  # the library is for this program, whose network has no mode
-        ("examples/app.py", "nn.Dropout()", "net.eval()", ""),  # it shows how: the caller readies the network
+        ("examples/app.py", "nn.Dropout(0.1)", "net.eval()", ""),  # it shows how: the caller readies the network
         ("examples/app.py", "nn.ReLU()", "pass", "  # ML101"),
         ("docs/tutorials/app.py", "nn.ReLU()", "pass", "  # ML101"),
         ("tests/test_app.py", "nn.ReLU()", "pass", "  # ML101"),
@@ -54,6 +47,7 @@ def test_an_example_with_a_network_without_a_mode(lint: Lint, place: str, layer:
     files = {
         "river/__init__.py": "",
         "river/regressor.py": LIBRARY.format(mark=mark),
-        place: USE.format(layer=layer, ready=ready),
+        "net.py": NET.replace("nn.Dropout(0.1)", layer),
+        place: USE.format(ready=ready),
     }
     lint(files, check=["river/regressor.py"], rules=["ML101"])
