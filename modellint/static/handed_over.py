@@ -70,13 +70,11 @@ def _arguments(call: ast.Call) -> list[ast.expr]:
 
 
 _STARTERS = re.compile(
-    r"^(gradio|streamlit|fastapi|flask|starlette|aiohttp|tornado|sanic|bottle|discord|telegram|multiprocessing|threading|"
-    r"concurrent|asyncio|absl|fire|typer|torch_xla|optuna|hyperopt|ray|pyspark|dask|joblib|pandas|datasets|rospy|rclpy|"
-    r"tkinter|PyQt\d|PySide\d)\.|"
+    r"^(gradio|streamlit|fastapi|flask|starlette|multiprocessing|threading|concurrent|absl|fire|typer|torch_xla|optuna|hyperopt|ray|"
+    r"pyspark|rospy|rclpy)\.|"
     r"^torch\.(multiprocessing|distributed\.(launcher|run|elastic))\."
 )
-"""What calls a function for each request, message or row, in each process or for each trial, and knows nothing of
-gradients."""
+"""What calls a function for each request or message, in each process or for each trial, and knows no gradients."""
 _STARTS = frozenset({"launch", "notebook_launcher", "spawn", "start_processes"})
 """Methods of anything, and functions, that start what they are given: `fabric.launch(main)`."""
 

@@ -58,7 +58,7 @@ def leaves_it_to_others(event: Event, snapshot: Snapshot, context: FileContext) 
 
 def is_held_by_something(event: Event, snapshot: Snapshot) -> bool:
     """Tell whether a model is an attribute of an object of which nothing is known: a trainer sees to its mode."""
-    owners = event.text.removesuffix(".forward").split(".")[:-1]
+    owners = event.text.split(".")[:-1]
     known = not owners or owners == [event.function.self_name] or any(map(MODEL_NAME.match, owners))
     return open_mode(snapshot) and not known
 
@@ -141,10 +141,22 @@ def is_fitted_by_a_trainer(event: Event, context: FileContext) -> bool:
     cls = event.root.cls
     family = context.project.ancestry(cls)[0] if cls is not None else []
     methods = [method for owner in family for method in owner.methods.values()]
-    if any(_SWITCHES.search(name) for method in methods for name in method.callees):
-        return False
     model = event.text.removesuffix(f".{event.key.detail}")
+    if any("eval" in scope.words for scope in (event.root.module.body, *event.root.module.functions)):
+        return False
+    if any(_may_switch(method, model, context) for method in methods):
+        return False
     return any(model in _fitted(method, call, context) for method in methods for call in method.calls_of("fit"))
+
+
+def _may_switch(method: FunctionInfo, model: str, context: FileContext) -> bool:
+    """Tell whether a method switches a mode, by a flag too, or gives the model to somebody else than a trainer."""
+    if "training" in method.words or any(_SWITCHES.search(name) for name in method.callees):
+        return True
+    if any(call.args or call.keywords for call in method.calls_of("train")):
+        return True
+    given = (call for call in method.calls if any(ast.unparse(argument) == model for argument in call.args))
+    return any(model not in _fitted(method, call, context) for call in given)
 
 
 def _fitted(method: FunctionInfo, call: ast.Call, context: FileContext) -> Iterator[str]:

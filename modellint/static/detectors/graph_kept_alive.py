@@ -162,8 +162,9 @@ def _is_reset_by_steps(event: Event) -> bool:
     assert event.source is not None
     added = own(event.function, ast.AugAssign, ast.Assign, ast.Expr)
     loops = [loops_around(event.function, node)[-1:] for node in added if node.lineno == event.site.row]
-    inside = (node for around in loops for loop in around for node in walk(loop))
-    return event.source.training and any(_resets(node, event.text) for node in inside)
+    inside = [node for around in loops for loop in around for node in walk(loop)]
+    failing = {id(n) for handler in inside if isinstance(handler, ast.ExceptHandler) for n in walk(handler)}
+    return event.source.training and any(_resets(n, event.text) for n in inside if id(n) not in failing)
 
 
 def _resets(node: ast.AST, text: str) -> bool:

@@ -188,8 +188,8 @@ def _put_into(method: FunctionInfo, place: ast.AST) -> list[ast.expr]:
     """Return what a method assigns to a variable, or to an element that is written alike: `stds[t] = softplus(x)`."""
     if isinstance(place, ast.Name):
         return values_bound(method, place.id)
-    if not isinstance(place, ast.Subscript):  # equivalent: nothing else that is read is assigned to
-        return []
+    if not isinstance(place, ast.Subscript) or _SPREAD.search(last_name(place.value) or "") is None:
+        return []  # an activation in a list, which noise is multiplied with, is no spread
     text = ast.unparse(place)
     return [n.value for n in own(method, ast.Assign) if any(ast.unparse(target) == text for target in n.targets)]
 

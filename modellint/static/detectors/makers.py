@@ -35,8 +35,8 @@ _MODELS = re.compile(
     r"(^|_)(models|modules|networks|nets|encoders|decoders|generators|discriminators|experts|backbones)$"
 )
 """Names of arguments that hold several models."""
-_ROWS = re.compile(rf"{_MODELS.pattern}|(^|_)(branches|layers|blocks|heads|stages|submodules|sublayers)$")
-"""Names of arguments that take any number of layers: `*branches`."""
+_ROWS = re.compile(rf"{_MODELS.pattern}|(^|_)branches$")
+"""Names of arguments that take any number of networks: `*branches`. Functions may be `*layers`, too."""
 _MAKER = re.compile(rf"(^|_)({'|'.join(_LAYERS)}|classifier|discriminator|generator)(_cls|_class|_type|_fn)?$")
 """Names of arguments that make layers."""
 _LISTS = frozenset({"List", "list", "Tuple", "tuple", "Sequence", "Iterable", "Collection"})
@@ -153,22 +153,24 @@ class Makers:
             if is_named(source, argument.arg) and id(source) not in self.proven:
                 told = (
                     argument.annotation is not None
-                    and PREPARES_DATA.search(argument.arg) is None  # transforms of data have no weights
-                    and self._lists_modules(method, argument.annotation)
+                    and self._lists_modules(method, argument.arg, argument.annotation)
                     # `Union[list[nn.Module], nn.ModuleList]`: which of the two it is has been asked
                     and not (kept and "ModuleList" in ast.unparse(argument.annotation))
                 )
                 if method.node is not None and argument is method.node.args.vararg:
                     what = "a tuple" if kept else what
-                    return what if _ROWS.search(argument.arg) is not None else ""
+                    return what if argument.annotation is None and _ROWS.search(argument.arg) is not None else ""
                 named = argument.annotation is None and _MODELS.search(argument.arg) is not None
                 return what if told or (not kept and named) else ""
         return ""
 
-    def _lists_modules(self, method: FunctionInfo, annotation: ast.expr) -> bool:
-        """Tell whether an annotation says that an argument is a list of modules: of torch, a library or the project."""
+    def _lists_modules(self, method: FunctionInfo, name: str, annotation: ast.expr) -> bool:
+        """Tell whether an annotation says that an argument is a list of modules: of torch, a library or the project.
+
+        Modules of any kind that are called transforms may be transforms of data, which have no weights.
+        """
         if _LIST_OF_MODULES.search(ast.unparse(annotation)):
-            return True
+            return PREPARES_DATA.search(name) is None
         if not isinstance(annotation, ast.Subscript) or last_name(annotation.value) not in _LISTS:
             return False
         symbol = self.context.project.resolve_in(method, annotation.slice)

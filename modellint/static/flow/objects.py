@@ -44,9 +44,10 @@ from modellint.static.flow.values import (
     kinds,
     only_constant,
 )
-from modellint.static.flow.vocabulary import HELD_MODEL, NOT_MODELS
+from modellint.static.flow.vocabulary import HELD_MODEL
 from modellint.static.guards import own
 from modellint.static.project import FunctionInfo
+from modellint.static.project.names import last_name
 
 
 def call_object(machine: Machine, oid: int, args: Args, node: ast.Call, state: State) -> Value:
@@ -106,7 +107,7 @@ def call_method(machine: Machine, receiver: Value, name: str, args: Args, node: 
             results.append(receiver)  # `p.data.mul_(0.9)` is `p.data`
     for oid in receiver.refs:
         results.append(call_on(machine, oid, name, args, node, state))
-    if not results and (fact := _loader_of_any_class(machine, name)) is not None:
+    if not results and (fact := _loader_of_any_class(machine, node)) is not None:
         return libraries.load(machine, written(node), fact, args, node, state)
     if not results:
         return data.method(machine, receiver, name, args, node, state)
@@ -165,16 +166,13 @@ def call_on(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, s
     result = builtin(machine, oid, name, args, node, state)
     if result is not None:
         return result
-    fact = _loader_of_any_class(machine, name) if obj.kind == OPAQUE and not looks_like_model(obj) else None
-    if fact is not None and NOT_MODELS.search(obj.name) is None:
+    fact = _loader_of_any_class(machine, node) if obj.kind == OPAQUE and not looks_like_model(obj) else None
+    if fact is not None:
         return libraries.load(machine, written(node), fact, args, node, state)
     if obj.cls is None and obj.kind in (MODEL, OPAQUE) and HELD_MODEL.match(name) and args.every():
         refs = part_of(machine, oid, name, state).refs
         return join_all(forward(machine, part, args, node, state) for part in refs)
-    forwards = name == "forward" and obj.cls is None and bool(args.every()) and NOT_MODELS.search(obj.name) is None
-    if obj.kind == MODEL or (
-        obj.kind == OPAQUE and (looks_like_model(obj) or is_given_volatile(obj, args) or forwards)
-    ):
+    if obj.kind == MODEL or (obj.kind == OPAQUE and (looks_like_model(obj) or is_given_volatile(obj, args))):
         return model_method(machine, oid, name, args, node, state)
     readied = _readied_part(obj, state) if obj.kind == OPAQUE and _SCORES.match(name) and args.every() else None
     if readied is not None:
@@ -187,11 +185,19 @@ def call_on(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, s
     return opaque_method(machine, oid, name, args, node, state)
 
 
-def _loader_of_any_class(machine: Machine, name: str) -> Fact | None:
-    """Return what is known of a loader by its name alone: `REGISTRY[kind].load_from_checkpoint(path)`."""
-    return machine.knowledge.loaders.get(f"{_ANY}.{name}")
+def _loader_of_any_class(machine: Machine, node: ast.Call) -> Fact | None:
+    """Return what is known of a loader by its name alone, of a class that a table, or a parameter, says:
+    `REGISTRY[kind].load_from_checkpoint(path)`. Any object may have a method of that name."""
+    if not isinstance(node.func, ast.Attribute):
+        return None
+    owner = node.func.value
+    named = isinstance(owner, (ast.Name, ast.Attribute)) and _CLASS.search(last_name(owner) or "") is not None
+    is_class = named or isinstance(owner, ast.Subscript)
+    return machine.knowledge.loaders.get(f"{_ANY}.{node.func.attr}") if is_class else None
 
 
+_CLASS = re.compile(r"(^|_)(cls|class|klass)(_|$)|^[A-Z]\w*[a-z]")
+"""How variables and attributes are called that hold a class."""
 _ANY = "<any>"
 """Stands for a class out of sight in the name of its method."""
 

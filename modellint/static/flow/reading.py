@@ -15,8 +15,8 @@ from modellint.static.project.facts import parameters
 from modellint.static.project.names import asked_of_super, dotted_name, last_name
 
 _METHODS = frozenset(
-    "forward eval train parameters named_parameters modules named_modules children named_children apply "
-    "register_module register_parameter".split()
+    "eval train parameters named_parameters modules named_modules children named_children apply register_module "
+    "register_parameter".split()
 )
 """Methods that show that an object is a module, or change its mode."""
 _TORCH_TOOLS = tuple(

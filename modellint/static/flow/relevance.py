@@ -19,7 +19,7 @@ _SWITCHES = frozenset(
     "eval train no_grad inference_mode enable_grad set_grad_enabled requires_grad_ requires_grad load_state_dict "
     "from_pretrained set_training_mode create_model jit hub backward".split()
 )
-_EVIDENCE = _SWITCHES | frozenset("volatile onnx export convert argmax topk item tolist numpy detach load".split())
+_EVIDENCE = _SWITCHES | frozenset("volatile onnx export convert argmax topk item tolist numpy load".split())
 """Words without which nothing that happens in a function can end in a finding about modes or gradients."""
 
 _SWITCHES_OFF = frozenset({"no_grad", "inference_mode"})

@@ -355,7 +355,7 @@ def element(machine: Machine, value: Value, key: str, state: State, node: ast.AS
             parts.append(_entry(machine, oid, key, "", state))
         elif obj.kind == OPAQUE and not obj.proven and HELD_MODEL.match(key):
             parts.append(_entry(machine, oid, key, key, state))  # `kwargs["model"]`
-        elif _holds_several(obj):
+        elif _holds_several(obj) and (key == ELEMENT or key.lstrip("-").isdigit()):
             parts.append(_one_of(machine, oid, state))  # what a loop over it gets, too
         elif obj.kind in (MODEL, OPAQUE):
             parts.append(part_of(machine, oid, f"[{key}]", state))
@@ -452,15 +452,23 @@ def iterate(machine: Machine, value: Value, state: State, node: ast.AST) -> Valu
 def assign_each(machine: Machine, target: ast.expr, iterable: Value, state: State, node: ast.expr) -> None:
     """Bind `target` to what one turn of a loop over `iterable` gets.
 
-    Of something that is unknown a variable gets a model of unknown origin where it is called like one.
+    Of something that is kept and unknown a variable gets a model of unknown origin where it is called like one. What a
+    call hands out, actors of a game say, may be anything.
     """
     value = iterate(machine, iterable, state, node)
     assign(machine, target, value, state)
-    if value == NOTHING:
+    if value == NOTHING and _is_kept(node):
         for name in target.elts if isinstance(target, ast.Tuple) else [target]:
             if isinstance(name, ast.Name) and MODEL_NAME.match(name.id):
                 found = machine.opaque(state, ("turn", machine.site(node), name.id), name.id, UNKNOWN_MODES)
                 assign(machine, name, found, state)
+
+
+def _is_kept(node: ast.expr) -> bool:
+    """Tell whether a loop runs over a variable, an attribute or an element, or over the values of one."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("items", "values"):
+        node = node.func.value
+    return isinstance(node, (ast.Name, ast.Attribute, ast.Subscript))
 
 
 def _holds_several(obj: Obj) -> bool:

@@ -15,7 +15,7 @@ from modellint.static.project.trees import FUNCTIONS, FunctionNode
 WORDS = frozenset(
     "eval train training no_grad inference_mode enable_grad set_grad_enabled requires_grad_ requires_grad "
     "load_state_dict from_pretrained volatile set_training_mode create_model jit hub onnx export convert argmax "
-    "topk item tolist numpy detach backward load register add_module setattr nn NotImplementedError".split()
+    "topk item tolist numpy backward load register add_module setattr nn NotImplementedError".split()
 )
 """The words that the analysis asks functions for; all others are forgotten with the tree."""
 

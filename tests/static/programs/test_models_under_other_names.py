@@ -43,31 +43,6 @@ def test_what_nobody_calls_a_model_is_none(lint: Lint, keep: str, name: str) -> 
     lint(KEPT.format(given="parts, config", keep=keep, name=name, mark=""), rules=["ML101"])
 
 
-RUN = """
-    import torch
-
-    class Voice:
-        def __init__(self):
-            self.{name} = {{}}
-
-        def load(self, path):
-            self.{name}["vocoder"] = torch.jit.load(path).eval()
-
-        def infer(self, mel):
-            {switch}
-                wave = self.{name}["vocoder"](mel){mark}
-            return wave.detach().cpu().numpy()
-"""
-
-
-@pytest.mark.parametrize(
-    ("name", "switch", "mark"),
-    [("nets", "with torch.no_grad():", ""), ("hooks", "if True:", ""), ("nets", "if True:", "  # ML201")],
-)
-def test_a_dict_of_models_that_another_method_fills(lint: Lint, name: str, switch: str, mark: str) -> None:
-    lint(RUN.format(name=name, switch=switch, mark=mark), rules=["ML201"], possible=True)
-
-
 ENSEMBLE = """
     import torch
 
@@ -92,32 +67,10 @@ LOOPS = [
 def test_turns_of_a_loop_over_something_unknown(lint: Lint, loop: str) -> None:
     off = ENSEMBLE.format(switch="with torch.no_grad():", loop=loop.format(mark=""))
     lint(off, rules=["ML201"], possible=True)
-    other = ENSEMBLE.format(switch="if True:", loop=loop.format(mark="")).replace("net", "rule")
-    lint(other, rules=["ML201"], possible=True)
+    silent = ENSEMBLE.format(switch="if True:", loop=loop.format(mark=""))
+    lint(silent.replace("net", "rule"), rules=["ML201"], possible=True)
+    lint(silent.replace("in self.members", "in self.members()"), rules=["ML201"], possible=True)  # what is handed out
     lint(ENSEMBLE.format(switch="if True:", loop=loop.format(mark="  # ML201")), rules=["ML201"])
-
-
-FORWARD = """
-    import torch
-
-    def show({name}, points):
-        {switch}
-            field = {name}.forward(points).cpu().detach().reshape(8, 8){mark}
-        print(field)
-"""
-
-
-@pytest.mark.parametrize(
-    ("name", "switch", "mark"),
-    [
-        ("pinn", "with torch.no_grad():", ""),
-        ("mse_loss", "if True:", ""),
-        ("lr_scheduler", "if True:", ""),
-        ("pinn", "if True:", "  # ML201"),
-    ],
-)
-def test_what_has_a_forward_is_a_module(lint: Lint, name: str, switch: str, mark: str) -> None:
-    lint(FORWARD.format(name=name, switch=switch, mark=mark), rules=["ML201"])
 
 
 REGISTRY = """
@@ -138,9 +91,25 @@ REGISTRY = """
     [
         ("REGISTRY[config.name]", "model.eval()", ""),
         ("trainer", "pass", ""),  # whatever that returns
+        ("find(config.name)", "pass", ""),  # an object or a class, of whatever kind
         ("REGISTRY[config.name]", "pass", "  # ML101"),
-        ("find(config.name)", "pass", "  # ML101"),
+        ("trainer.model_class", "pass", "  # ML101"),
     ],
 )
 def test_a_class_out_of_sight_loads_as_any_does(lint: Lint, found: str, switch: str, mark: str) -> None:
     lint(REGISTRY.format(found=found, switch=switch, mark=mark), rules=["ML101"])
+
+
+APART = """
+    import torch
+
+    def label(models, loader):
+        models["teacher"].eval()
+        models["student"].train()
+        with torch.no_grad():
+            return [models["teacher"](x).argmax(1).cpu() for x in loader]
+"""
+
+
+def test_elements_of_one_table_are_kept_apart(lint: Lint) -> None:
+    lint(APART, rules=["ML101"])
