@@ -44,7 +44,7 @@ from modellint.static.flow.values import (
     kinds,
     only_constant,
 )
-from modellint.static.flow.vocabulary import HELD_MODEL
+from modellint.static.flow.vocabulary import HELD_MODEL, MODEL_NAME
 from modellint.static.guards import own
 from modellint.static.project import FunctionInfo
 from modellint.static.project.names import last_name
@@ -186,14 +186,15 @@ def call_on(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, s
 
 
 def _loader_of_any_class(machine: Machine, node: ast.Call) -> Fact | None:
-    """Return what is known of a loader by its name alone, of a class that a table, or a parameter, says:
-    `REGISTRY[kind].load_from_checkpoint(path)`. Any object may have a method of that name."""
+    """Return what is known of a loader by its name alone, of a model or of a class that a table or a variable holds:
+    `REGISTRY[kind].load_from_checkpoint(path)`. Any other object may have a method of that name."""
     if not isinstance(node.func, ast.Attribute):
         return None
     owner = node.func.value
-    named = isinstance(owner, (ast.Name, ast.Attribute)) and _CLASS.search(last_name(owner) or "") is not None
-    is_class = named or isinstance(owner, ast.Subscript)
-    return machine.knowledge.loaders.get(f"{_ANY}.{node.func.attr}") if is_class else None
+    name = (last_name(owner) if isinstance(owner, (ast.Name, ast.Attribute)) else None) or ""
+    if not isinstance(owner, ast.Subscript) and _CLASS.search(name) is None and MODEL_NAME.match(name) is None:
+        return None
+    return machine.knowledge.loaders.get(f"{_ANY}.{node.func.attr}")
 
 
 _CLASS = re.compile(r"(^|_)(cls|class|klass)(_|$)|^[A-Z]\w*[a-z]")

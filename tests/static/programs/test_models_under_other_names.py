@@ -94,6 +94,7 @@ REGISTRY = """
         ("find(config.name)", "pass", ""),  # an object or a class, of whatever kind
         ("REGISTRY[config.name]", "pass", "  # ML101"),
         ("trainer.model_class", "pass", "  # ML101"),
+        ("REGISTRY[config.name]; model = model", "pass", "  # ML101"),
     ],
 )
 def test_a_class_out_of_sight_loads_as_any_does(lint: Lint, found: str, switch: str, mark: str) -> None:
