@@ -142,11 +142,11 @@ def is_fitted_by_a_trainer(event: Event, context: FileContext) -> bool:
     family = context.project.ancestry(cls)[0] if cls is not None else []
     methods = [method for owner in family for method in owner.methods.values()]
     model = event.text.removesuffix(f".{event.key.detail}")
+    if not any(model in _fitted(method, call, context) for method in methods for call in method.calls_of("fit")):
+        return False
     if any("eval" in scope.words for scope in (event.root.module.body, *event.root.module.functions)):
         return False
-    if any(_may_switch(method, model, context) for method in methods):
-        return False
-    return any(model in _fitted(method, call, context) for method in methods for call in method.calls_of("fit"))
+    return not any(_may_switch(method, model, context) for method in methods)
 
 
 def _may_switch(method: FunctionInfo, model: str, context: FileContext) -> bool:
@@ -161,12 +161,15 @@ def _may_switch(method: FunctionInfo, model: str, context: FileContext) -> bool:
 
 def _fitted(method: FunctionInfo, call: ast.Call, context: FileContext) -> Iterator[str]:
     """Yield how the model is written that a call gives to a library's trainer: `trainer.fit(self.net, loader)`."""
-    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    if not isinstance(call.func, ast.Attribute):
+        return
+    owner = call.func.value
+    kept = attribute_of(owner, method.self_name or "")
     makers = [(method, owner)]
     if isinstance(owner, ast.Name):
         makers = [(method, value) for value in values_bound(method, owner.id)]
-    elif method.cls is not None and (kept := attribute_of(owner, method.self_name or "") if owner else None):
-        makers = list(context.classes.kept_in(method.cls, kept))
+    elif kept is not None and method.cls is not None:
+        makers = context.classes.kept_in(method.cls, kept)
     for maker, value in makers:
         made = context.project.resolve_in(maker, value.func) if isinstance(value, ast.Call) else None
         fact = context.knowledge.entry_points.get(f"{made.dotted}.fit") if made is not None else None

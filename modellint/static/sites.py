@@ -187,9 +187,10 @@ def judged_at_callers(events: Iterable[Event]) -> Iterator[Event]:
     listed = list(events)
     leads = {(event.root, step.callee) for event in listed for step in event.key.chain}
     called = {callee for root, callee in leads if (callee, root) not in leads}
+    told = {function for function in called if not _is_shown_by_examples(function, listed)}
     for event in listed:
         root = event.root
-        if not root.is_body and root in called and not _is_shown_by_examples(event, listed):
+        if not root.is_body and root in told:
             if left_to_callers(event):
                 continue
             if left_by_constructor(event) and any(_is_led_to(other, event) for other in listed):
@@ -199,13 +200,13 @@ def judged_at_callers(events: Iterable[Event]) -> Iterator[Event]:
         yield event
 
 
-def _is_shown_by_examples(event: Event, listed: Iterable[Event]) -> bool:
+def _is_shown_by_examples(function: FunctionInfo, listed: Iterable[Event]) -> bool:
     """Tell whether the only callers in sight are examples that run networks without a mode: a library is for others."""
-    callers = [other for other in listed if any(step.callee is event.root for step in other.key.chain)]
-    mine = event.root.module.path
+    callers = (event for event in listed if any(step.callee is function for step in event.key.chain))
     return all(
-        _is_example(other.root.module.path, mine) and all(s.obj.depends == NO for s in other.snapshots)
-        for other in callers
+        all(snapshot.obj.depends == NO for snapshot in caller.snapshots)
+        and _is_example(caller.root.module.path, function.module.path)
+        for caller in callers
     )
 
 

@@ -160,11 +160,13 @@ def _is_reset_by_steps(event: Event) -> bool:
     The backward of each turn has freed what the graphs hold.
     """
     assert event.source is not None
+    if not event.source.training:
+        return False
     added = own(event.function, ast.AugAssign, ast.Assign, ast.Expr)
     loops = [loops_around(event.function, node)[-1:] for node in added if node.lineno == event.site.row]
     inside = [node for around in loops for loop in around for node in walk(loop)]
     failing = {id(n) for handler in inside if isinstance(handler, ast.ExceptHandler) for n in walk(handler)}
-    return event.source.training and any(_resets(n, event.text) for n in inside if id(n) not in failing)
+    return any(_resets(node, event.text) for node in inside if id(node) not in failing)
 
 
 def _resets(node: ast.AST, text: str) -> bool:

@@ -146,12 +146,11 @@ def christen(name: str, value: Value, state: State) -> None:
     So does what nobody would take for a model by its name where a variable calls it one: `self.model = nets["a"]`. It
     stands by itself then. What it is as an attribute, the attribute says: `policy = built.eval_mode`.
     """
-    called_a_model = MODEL_NAME.match(name) is not None
     for oid in value.refs:
         obj = state.heap[oid]
         is_place = obj.name.startswith("[")
-        unseen = obj.kind == OPAQUE and obj.cls is None and MODEL_NAME.match(obj.name) is None
-        if called_a_model and unseen and (is_place or not obj.part):
+        unseen = obj.kind == OPAQUE and obj.cls is None and (is_place or not obj.part)
+        if unseen and MODEL_NAME.match(name) and not MODEL_NAME.match(obj.name):
             state.heap[oid] = obj._replace(name=name, part=False)
         elif not obj.name or is_place:
             state.heap[oid] = obj._replace(name=name)
