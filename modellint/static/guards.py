@@ -97,6 +97,15 @@ def choices(value: ast.expr) -> Iterator[ast.expr]:
         yield value
 
 
+def entered(manager: ast.expr) -> tuple[ast.expr, list[ast.expr]]:
+    """Return what a `with` enters, and what it passes over: of `a() and b()` the last, as context managers are true."""
+    if isinstance(manager, ast.BoolOp) and isinstance(manager.op, ast.And):
+        *left, last = manager.values
+        if all(isinstance(value, ast.Call) for value in left):
+            return last, left
+    return manager, []
+
+
 def never_reached(function: FunctionInfo, target: ast.AST) -> bool:
     """Tell whether an earlier statement of a block around `target` always leaves it."""
     leaves = (ast.Return, ast.Raise, ast.Continue, ast.Break)

@@ -16,6 +16,7 @@ from modellint.static.guards import values_bound
 from modellint.static.handed_over import is_handed_over
 from modellint.static.naming import is_test_file, is_test_module
 from modellint.static.narrowing import attribute_of
+from modellint.static.overriding import calls_plainly
 from modellint.static.project import FunctionInfo
 from modellint.static.project.callers import MAX_FILES, files_calling, scopes_mentioning
 from modellint.static.project.facts import BODY, argument_given, parameters
@@ -115,21 +116,25 @@ def _trained_alike(event: Event, context: FileContext) -> bool:
         trains = any(e.training and e.root.cls is cls and e.key.oid == event.key.oid for e in context.flow.events)
         if not trains or any(base not in _MODULE for base in outside):
             return False
-    elif any(base not in ("object", "abc.ABC") for base in outside):
+    elif any(_NO_TRAINER.match(base) is None for base in outside):
         return False
     return not any(_SWITCHES.search(name) for c in family for method in c.methods.values() for name in method.callees)
 
 
 def is_never_switched(event: Event, context: FileContext) -> bool:
-    """Tell whether a class trains a model and predicts with it, and nothing in the project ever calls eval().
+    """Tell whether a class trains a model and predicts with it, and nothing in the project ever calls eval() of it.
 
-    Whatever mode the model is in, it is wrong for one of the two, and no caller is there who changes it in between.
+    Whatever mode the model is in, it is wrong for one of the two, and no caller is there who changes it in between: no
+    file that calls eval() names the class, or calls it of an attribute of that name.
     """
     cls = event.root.cls
     if cls is None or context.classes.is_module(cls) or not _trained_alike(event, context):
         return False
-    mine = context.module.path
-    return all(is_test_file(path) for path in context.project.mentioning(".eval(", mine, "calls"))
+    mine, project = context.module.path, context.project
+    attribute = event.text.removesuffix(".forward").rpartition(".")[2]
+    switching = [path for path in project.mentioning(".eval(", mine, "calls") if not is_test_file(path)]
+    names = (f".{attribute}.eval(", *(owner.name for owner in project.ancestry(cls)[0]))
+    return not any(path in switching for name in names for path in project.mentioning(name, mine, "calls"))
 
 
 def is_fitted_by_a_trainer(event: Event, context: FileContext) -> bool:
@@ -214,6 +219,9 @@ def _asks_another(scope: FunctionInfo, name: str) -> bool:
     return any(isinstance(func, ast.Attribute) and attribute_of(func, scope.self_name or "") is None for func in called)
 
 
+_NO_TRAINER = re.compile(r"^(object|abc\.ABC|typing\.\w+|sklearn\.base\.\w+)$")
+"""Bases outside the project that neither train nor switch anything."""
+
 _MODULE = frozenset({"torch.nn.Module", "object", "abc.ABC"})
 """Bases from which a class has no method that trains or evaluates it."""
 
@@ -262,6 +270,30 @@ def readies_another(event: Event, snapshot: Snapshot, context: FileContext) -> b
         if readied and all(f.site is not None and any(holds(m, f.site) for m in methods) for f in readied):
             return True
     return False
+
+
+def readies_the_wrong_one(event: Event, snapshot: Snapshot, context: FileContext) -> bool:
+    """Tell whether a method calls eval() of another model than it runs, and that one is trained by the class.
+
+    `self.model.eval()`, `self.personal(x)`: another method that runs this one calls its eval(), or none does at all.
+    """
+    function, cls = event.function, event.function.cls
+    if cls is None or function is not event.root or event.training or context.classes.is_module(cls):
+        return False
+    readied = {ast.unparse(call.func).removesuffix(".eval") for call in function.calls_of("eval") if not call.args}
+    model = event.text.removesuffix(".forward")
+    if not readied or model in readied or not _TRAINS.isdisjoint(function.callees):
+        return False
+    if snapshot.grad.state != OFF and ("number" not in event.uses or event.kept or event.goes_on_with_graph):
+        return False
+    methods = [method for owner in context.project.ancestry(cls)[0] for method in owner.methods.values()]
+    if not any(calls_plainly(method, f"{model}.train") for method in methods):
+        return False
+    readying = [method for method in methods if calls_plainly(method, f"{model}.eval")]
+    return not readying or sibling_sets_eval(event, context)
+
+
+_TRAINS = frozenset({"train", "backward", "zero_grad"})
 
 
 def sibling_sets_eval(event: Event, context: FileContext) -> bool:

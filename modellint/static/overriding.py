@@ -19,10 +19,11 @@ def forgets_eval(event: Event, context: FileContext) -> bool:
     cls, name = event.root.cls, event.root.name
     family = context.project.ancestry(cls)[0] if cls is not None else []
     overridden = next((method for base in family[1:] if (method := base.methods.get(name))), None)
-    if overridden is None or not _calls(overridden, f"{event.text}.eval"):
+    if overridden is None or not calls_plainly(overridden, f"{event.text}.eval"):
         return False
-    return any(_calls(method, f"{event.text}.train") for base in family for method in base.methods.values())
+    return any(calls_plainly(method, f"{event.text}.train") for base in family for method in base.methods.values())
 
 
-def _calls(method: FunctionInfo, name: str) -> bool:
+def calls_plainly(method: FunctionInfo, name: str) -> bool:
+    """Tell whether a method calls the dotted `name` without arguments: `self.net.eval()`."""
     return any(not call.args and dotted_name(call.func) == name for call in own(method, ast.Call))

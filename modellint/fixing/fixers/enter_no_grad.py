@@ -23,6 +23,8 @@ def fix(document: Document, finding: Diagnostic, rule: Rule) -> Change | None:
     if node is None:
         return None
     parent = document.parent(node)
+    if isinstance(parent, cst.BooleanOperation):
+        return _one_after_the_other(document, parent)
     if isinstance(parent, cst.WithItem):
         written = document.module.code_for_node(node)
         return Change(document.replaced(node, cst.Call(node)), f"Call it: `with {written}()`", safe=True)
@@ -33,6 +35,8 @@ def fix(document: Document, finding: Diagnostic, rule: Rule) -> Change | None:
         or len(line.body) > 1
     ):
         return None
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Call):
+        return _around_argument(document, node, line)
     if document.block(line) is document.module and document.cell(line) is None:
         return _for_the_program(document, node, line)
     rest = rest_of_block(document, line)
@@ -45,6 +49,33 @@ def fix(document: Document, finding: Diagnostic, rule: Rule) -> Change | None:
     if module is None:
         return None
     return Change(module, f"Make it a block: `with {document.module.code_for_node(manager)}:`")
+
+
+def _one_after_the_other(document: Document, joined: cst.BooleanOperation) -> Change | None:
+    """Enter both: `with torch.no_grad() and other() as x:` becomes `with torch.no_grad(), other() as x:`."""
+    item = document.parent(joined)
+    block = document.parent(item) if isinstance(item, cst.WithItem) else None
+    if not isinstance(item, cst.WithItem) or not isinstance(block, cst.With):
+        return None
+    number = block.items.index(item)
+    both = [cst.WithItem(joined.left), item.with_changes(item=joined.right)]
+    module = document.replaced(
+        block, block.with_changes(items=[*block.items[:number], *both, *block.items[number + 1 :]])
+    )
+    return Change(
+        module, f"Enter both: `with {', '.join(map(document.module.code_for_node, (joined.left, joined.right)))}`"
+    )
+
+
+def _around_argument(document: Document, node: cst.Call, line: cst.SimpleStatementLine) -> Change | None:
+    """Make a block over what is given: `torch.no_grad()(model(x))` becomes `with torch.no_grad(): model(x)`."""
+    if len(node.args) != 1 or node.args[0].keyword is not None or node.args[0].star:
+        return None
+    body = cst.IndentedBlock([cst.SimpleStatementLine([cst.Expr(node.args[0].value)])])
+    block = cst.With([cst.WithItem(node.func)], body, leading_lines=line.leading_lines)
+    return Change(
+        document.replaced(line, block), f"Make it a block: `with {document.module.code_for_node(node.func)}:`"
+    )
 
 
 def _frozen(document: Document, assignment: cst.Assign) -> Change | None:

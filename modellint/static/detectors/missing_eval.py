@@ -30,6 +30,7 @@ from modellint.static.left_open import (
     is_never_switched,
     leaves_it_to_others,
     readies_another,
+    readies_the_wrong_one,
     shows_what_is_meant,
     sibling_sets_eval,
 )
@@ -426,6 +427,8 @@ def _is_right_elsewhere(event: Event, snapshot: Snapshot, context: FileContext) 
     Or that nobody readies it, and it cannot be right for this method and for the one that trains.
     """
     inference = is_inference(event, snapshot)
+    if readies_the_wrong_one(event, snapshot, context):
+        return True
     if not named_for_inference(event):
         return inference and _gives_numbers(event) and sibling_sets_eval(event, context)
     return (

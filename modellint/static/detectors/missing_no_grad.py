@@ -305,7 +305,9 @@ def _is_measured_beside_training(event: Event, context: FileContext) -> bool:
     if "number" not in event.uses or not event.model_trained or event.root_trains:
         return False
     cls = event.function.cls
-    if cls is None or context.classes.is_module(cls) or speaks_of_inference(event.function.name) is False:
+    if cls is None or context.classes.is_module(cls):
+        return False
+    if speaks_of_inference(event.function.name) is False and "eval" not in event.function.callees:
         return False
     beside = (other for other in context.flow.events if other.function.cls is cls)
     return any(snapshot.grad.state == OFF for other in beside for snapshot in other.snapshots)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import TypeGuard
 
 from modellint.catalog import ActiveRule
 from modellint.static.attributes import stored
 from modellint.static.context import FileContext, Finding
 from modellint.static.flow.decorators import bare_decorator
-from modellint.static.guards import alone, assignments, conditions, own, path_to
+from modellint.static.guards import alone, assignments, conditions, entered, own, path_to
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import FunctionInfo
 from modellint.static.project.names import last_name
@@ -19,13 +20,16 @@ from modellint.static.project.trees import walk
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     """Report autograd switches as bare statements or unread variables, and `with` blocks that name the class.
 
-    So are assignments that look like freezing: a module has no `requires_grad` that anything reads; and decorators of
-    coroutine functions.
+    So are assignments that look like freezing: a module has no `requires_grad` that anything reads; decorators of
+    coroutine functions, and of what was computed before they were asked; and `with no_grad() and other():`.
     """
     for scope in context.scopes:
         for statement in scope.statements:
             if isinstance(statement, ast.Expr):
                 for node in alone(statement):
+                    if _decorates_a_result(node, context, scope):
+                        yield Finding(context.site(node), {"written": f"{ast.unparse(node.func)}(...)"})
+                        continue
                     bare = node.func if isinstance(node, ast.Call) else node
                     if isinstance(node, ast.Call) and node.args and not isinstance(node.args[0], ast.Constant):
                         continue  # `torch.no_grad(f)` decorates f
@@ -36,11 +40,21 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                     node = item.context_expr
                     if isinstance(node, (ast.Attribute, ast.Name)) and _switches(context, scope, node):
                         yield Finding(context.site(node), {"written": f"with {ast.unparse(node)}"})
+                    for left in entered(node)[1]:
+                        if isinstance(left, ast.Call) and _switches(context, scope, left.func):
+                            yield Finding(context.site(left), {"written": f"{ast.unparse(left)} and ..."})
         yield from _frozen_by_name(context, scope)
         yield from _around_coroutine(context, scope)
         calls = [(name, value) for name, value in assignments(scope) if isinstance(value, ast.Call) and not value.args]
         for name, value in _never_read(scope, [call for call in calls if _switches(context, scope, call[1].func)]):
             yield Finding(context.site(value), {"written": f"{name} = {ast.unparse(value)}"})
+
+
+def _decorates_a_result(node: ast.expr, context: FileContext, scope: FunctionInfo) -> TypeGuard[ast.Call]:
+    """Tell whether a switch is given what a call has computed before it: `torch.no_grad()(model(x))`."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Call):
+        return False
+    return any(isinstance(given, ast.Call) for given in node.args) and _switches(context, scope, node.func.func)
 
 
 def _around_coroutine(context: FileContext, scope: FunctionInfo) -> Iterator[Finding]:

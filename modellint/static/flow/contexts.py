@@ -29,6 +29,7 @@ from modellint.static.flow.values import (
     Value,
 )
 from modellint.static.flow.vocabulary import MODEL_NAME
+from modellint.static.guards import entered
 from modellint.static.project import ClassInfo
 from modellint.static.project.names import last_name
 
@@ -51,20 +52,23 @@ def run_with(machine: Machine, items: list[ast.withitem], body: list[ast.stmt], 
     saved = state.grad
     frame = machine.frame
     returned, broken, continued = len(frame.returns), len(frame.breaks), len(frame.continues)
-    value = machine.eval(item.context_expr, state)
+    expression, passed_over = entered(item.context_expr)
+    for part in passed_over:
+        machine.eval(part, state)
+    value = machine.eval(expression, state)
     switched = {oid for s in value.symbols if isinstance(s, GradContext) for oid in s.models}
     modes = {oid: state.heap[oid].modes for oid in switched}
     manager = next((s for s in value.symbols if isinstance(s, Manager)), None)
     if manager is not None:
         after = _run_manager(machine, manager, item, rest, body, state)
     else:
-        _note_mode_entered(machine, value, item.context_expr, state)
-        leave = enter_context(machine, value, item.context_expr, state)
+        _note_mode_entered(machine, value, expression, state)
+        leave = enter_context(machine, value, expression, state)
         if item.optional_vars is not None:
             assign(machine, item.optional_vars, leave[0], state)
         after = run_with(machine, rest, body, state)
         for current in after:
-            _exit(machine, leave[1], item.context_expr, current)
+            _exit(machine, leave[1], expression, current)
     left = [end for _, end in frame.returns[returned:]] + frame.breaks[broken:] + frame.continues[continued:]
     for current in after + left:
         current.grad = saved

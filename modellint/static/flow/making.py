@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator
 
 from modellint.static.flow.vocabulary import KEEPS
-from modellint.static.guards import assignments, own, walk_own
+from modellint.static.guards import assignments, own, returned, values_of, walk_own
 from modellint.static.knowledge import Knowledge
 from modellint.static.project import ClassInfo, FunctionInfo, Project
 from modellint.static.project.facts import parameters
-from modellint.static.project.names import last_name
+from modellint.static.project.names import dotted_name, last_name
 
 
 def makes_something(project: Project, knowledge: Knowledge, function: FunctionInfo) -> bool:
@@ -22,6 +22,7 @@ def makes_something(project: Project, knowledge: Knowledge, function: FunctionIn
         any(_makes(project, knowledge, function, call) for call in function.calls)
         or _hands_on(function)
         or _calls_what_it_picks(function)
+        or _hands_out_code(project, knowledge, function)
     )
 
 
@@ -30,8 +31,37 @@ def _makes(project: Project, knowledge: Knowledge, function: FunctionInfo, call:
     symbol = project.resolve_in(function, call.func)
     if symbol is None:
         return _loads_as_its_base(project, knowledge, function, call)
+    return isinstance(symbol.target, ClassInfo) or _makes_modules(knowledge, symbol.dotted)
+
+
+def _hands_out_code(project: Project, knowledge: Knowledge, function: FunctionInfo) -> bool:
+    """Tell whether a function returns a class or a function for others to call: `return {"unet": UNet}[name]`."""
+    home = function.module.body
+    for value in returned(function):
+        tables = [value for name in _names_outside_calls(value) for value in values_of(home, name)]
+        for part in (part for table in (value, *tables) for part in _outside_calls(table)):
+            symbol = project.resolve_in(function, part)
+            if symbol is None:
+                continue
+            if isinstance(symbol.target, (ClassInfo, FunctionInfo)) or _makes_modules(knowledge, symbol.dotted):
+                return True
+    return False
+
+
+def _outside_calls(value: ast.expr) -> Iterator[ast.Name | ast.Attribute]:
+    """Yield the names, dotted ones too, whose objects an expression may be or hold: none of a call in it."""
+    if isinstance(value, (ast.Name, ast.Attribute)) and dotted_name(value) is not None:
+        yield value
+    elif not isinstance(value, (ast.Call, ast.BinOp, ast.Compare, ast.JoinedStr)):
+        for child in ast.iter_child_nodes(value):
+            if isinstance(child, ast.expr):
+                yield from _outside_calls(child)
+
+
+def _makes_modules(knowledge: Knowledge, dotted: str) -> bool:
+    """Tell whether a name of a library is that of a loader, a wrapper or a class of modules."""
     tables = (knowledge.loaders, knowledge.wrappers, knowledge.module_bases)
-    return isinstance(symbol.target, ClassInfo) or any(table.get(symbol.dotted) for table in tables)
+    return any(table.get(dotted) for table in tables)
 
 
 def _loads_as_its_base(project: Project, knowledge: Knowledge, function: FunctionInfo, call: ast.Call) -> bool:
@@ -138,13 +168,5 @@ def _puts_away(node: ast.AST, given: set[str]) -> bool:
 
 def _names_outside_calls(value: ast.expr) -> set[str]:
     """Return the names whose objects `value` may be or hold; what a call makes of its arguments is another thing."""
-    if isinstance(value, ast.Name):
-        return {value.id}
-    if isinstance(value, (ast.Call, ast.BinOp, ast.Compare, ast.JoinedStr)):
-        return set()
-    return {
-        name
-        for child in ast.iter_child_nodes(value)
-        if isinstance(child, ast.expr)
-        for name in _names_outside_calls(child)
-    }
+    parts = (node for part in _outside_calls(value) for node in ast.walk(part))
+    return {node.id for node in parts if isinstance(node, ast.Name)}
