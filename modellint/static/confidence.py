@@ -269,10 +269,12 @@ def _may_be_volatile(case: Case) -> bool:
     """Tell whether the functions that lead to a forward switch autograd off by `volatile=`, as torch 0.3 had it.
 
     Or a file that is read, which may make the data. Of inputs that are known to be marked so the rule says that this
-    has no effect any more.
+    has no effect any more; and what is written for torch 0.4 runs where it has none.
     """
     event, context = case.event, case.context
     if "volatile" in event.uses:
+        return False
+    if any(not _SINCE_VOLATILE.isdisjoint(scope.callees) for scope in functions_around(event)):
         return False
     calls = (call for function in functions_around(event) for call in function.calls)
     if any(keyword.arg == "volatile" for call in calls for keyword in call.keywords):
@@ -280,6 +282,10 @@ def _may_be_volatile(case: Case) -> bool:
     mine = context.module.path
     others = [path for path in context.project.mentioning("volatile=", mine, "calls") if path != mine]
     return bool(others) and not _read_by(context).isdisjoint(others)
+
+
+_SINCE_VOLATILE = frozenset({"to", "item", "no_grad", "set_grad_enabled", "enable_grad"})
+"""Methods and functions that came with torch 0.4, which ignores `volatile=`."""
 
 
 def _is_second_try(case: Case) -> bool:

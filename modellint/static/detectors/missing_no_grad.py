@@ -162,7 +162,7 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
     if sets_eval and named and keeps_its_numbers(event):
         return Confidence.LIKELY  # `model.evaluation_step(batch)`: the numbers stay in the model
     if sets_eval and named and {"returned", "passed"} & event.uses:
-        for_callers = _for_callers(event) and not _goes_through_data(event, snapshot)
+        for_callers = _for_callers(event) and not (_goes_through_data(event, snapshot) or _is_asked_in_turn(event))
         return Confidence.POSSIBLE if for_callers else Confidence.LIKELY
     # a script, from its first line to its last: nothing differentiates the result
     shown_by_a_script = event.root.is_body and numbers_only and _trains_nothing(event.root.module)
@@ -458,6 +458,19 @@ def _for_callers(event: Event) -> bool:
 def _goes_through_data(event: Event, snapshot: Snapshot) -> bool:
     """Tell whether a function loads a model itself and runs it over all that there is: its callers get mere data."""
     return bool(event.loops) and has_loaded_weights(snapshot)
+
+
+def _is_asked_in_turn(event: Event) -> bool:
+    """Tell whether a loop over batches runs a model by another function, which a function around it has readied.
+
+    `eval()` of the whole, `for batch in self.dataloader: self.logits = self.forward()`: each turn drops the last one.
+    """
+    around = functions_around(event)[1:]
+    readied = any(holds(f, fact.site) for s in event.snapshots for fact in s.modes if fact.by_eval for f in around)
+    return readied and any(_BATCHES.search(name) for loop in event.loops for name in loop.over)
+
+
+_BATCHES = re.compile(r"loader|batch", re.I)
 
 
 def _readies_itself(event: Event) -> bool:
