@@ -142,7 +142,7 @@ def _leaves_weights_out(keyword: ast.keyword) -> bool:
 
 
 def _has_weights(context: FileContext, cls: ClassInfo, parametrised: set[str], seen: set[ClassInfo]) -> bool:
-    """Tell whether a module of the project builds a layer with weights, itself or in a part."""
+    """Tell whether a module of the project builds a layer with weights, itself or in a part, or weights of its own."""
     seen.add(cls)
     init = context.project.method(cls, "__init__")
     for call in init.calls if init is not None else ():
@@ -152,9 +152,19 @@ def _has_weights(context: FileContext, cls: ClassInfo, parametrised: set[str], s
         if isinstance(symbol.target, ClassInfo):
             if symbol.target not in seen and _has_weights(context, symbol.target, parametrised, seen):
                 return True
-        elif symbol.dotted in parametrised:
+        elif symbol.dotted in parametrised or (
+            symbol.dotted in _PARAMETERS and not any(map(_is_constant, call.keywords))
+        ):
             return True
     return False
+
+
+_PARAMETERS = frozenset({"torch.nn.Parameter", "torch.nn.parameter.Parameter"})
+
+
+def _is_constant(keyword: ast.keyword) -> bool:
+    """Tell whether an argument asks for a parameter that is not trained."""
+    return keyword.arg == "requires_grad" and isinstance(keyword.value, ast.Constant) and keyword.value.value is False
 
 
 def _kept(method: FunctionInfo, call: ast.Call) -> bool:

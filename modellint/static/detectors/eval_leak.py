@@ -224,9 +224,29 @@ def _put_back(fact: ModeFact, context: FileContext) -> bool:
         return (
             untrained
             or _is_behind_backward(function, call)
+            or _puts_the_name_back(function, call)
             or any(_restores(function, branch, call) for branch in branches)
         )
     return False
+
+
+def _puts_the_name_back(function: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether the variable that eval() is called of is bound anew, and gets the mode back that was kept before.
+
+    `mode = net.training; net.eval(); if part: net = net.part; ...; net.train(mode)`: to the author it is one model.
+    """
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    if not isinstance(owner, ast.Name):
+        return False
+    name = owner.id
+    kept = {other for other, value in assignments(function) if ast.unparse(value) == f"{name}.training"}
+    bound = [value for other, value in assignments(function) if other == name and value.lineno > call.lineno]
+    return bool(bound) and any(
+        ast.unparse(other.func) == f"{name}.train"
+        and other.lineno > call.lineno
+        and not kept.isdisjoint(names_in(other))
+        for other in function.calls_of("train")
+    )
 
 
 def _is_behind_backward(function: FunctionInfo, call: ast.Call) -> bool:

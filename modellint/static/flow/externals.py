@@ -383,7 +383,8 @@ def _nothing(machine: Machine, args: Args, node: ast.Call, state: State) -> Valu
 
 
 def _isinstance(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
-    """Return whether what is for certain a model is an `nn.Module`, and that it is no dict or list.
+    """Return whether what is for certain a model is an `nn.Module`, and that it is no dict or list; of a dict, that it
+    is one.
 
     What is called like a model, and is none, has no mode that could be wrong.
     """
@@ -391,6 +392,8 @@ def _isinstance(machine: Machine, args: Args, node: ast.Call, state: State) -> V
         return NOTHING
     asked, classes = args.positional
     objects = [state.heap[oid] for oid in asked.refs]
+    if objects and all(obj.how == "dict" for obj in objects) and last_name(node.args[1]) == "dict":
+        return constant(True)
     known = bool(objects) and all(obj.kind == MODEL and obj.proven and obj.how for obj in objects)
     module = {symbol.dotted for symbol in classes.symbols if isinstance(symbol, External)} == {"torch.nn.Module"}
     alike = bool(objects) and all(obj.kind in (MODEL, OPAQUE) and looks_like_model(obj) for obj in objects)

@@ -55,7 +55,9 @@ def scopes_mentioning(project: Project, word: str, mine: Path, most: int | None 
 def heirs_nearby(project: Project, cls: ClassInfo) -> Iterator[ClassInfo]:
     """Yield classes that inherit from `cls` directly, of `MAX_FILES` files, those of its folder first."""
     mine = cls.module.path
-    paths = [path for path in project.mentioning(f"({cls.name}", mine, "values") if not is_test_file(path)]
+    written = (f"({cls.name}", f".{cls.name}", f", {cls.name}")
+    mentioned = dict.fromkeys(path for word in written for path in project.mentioning(word, mine, "values"))
+    paths = [path for path in mentioned if not is_test_file(path)]
     for path in sorted(paths, key=lambda path: path.parent != mine.parent)[:MAX_FILES]:
         module = project.load(path, mine, "values")
         for other in module.classes if module is not None else ():
