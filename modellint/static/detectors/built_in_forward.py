@@ -29,19 +29,20 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     parametrised = set(rule.rule.detector_options["parametrised"])
     found: dict[Site, Finding] = {}
 
-    def note(call: ast.Call, why: str) -> None:
+    def note(call: ast.Call, why: str, by: ast.Call | None = None) -> None:
         site = context.site(call)
-        found.setdefault(site, Finding(site, {"built": ast.unparse(call.func), "why": why}))
+        related = ((context.site(by), "called by a forward here"),) if by is not None else ()
+        found.setdefault(site, Finding(site, {"built": ast.unparse(call.func), "why": why}, related=related))
 
     for cls in context.module_classes():
-        for method, kept in _run_by_forward(context, cls).items():
+        for method, (kept, by) in _run_by_forward(context, cls).items():
             for call in method.calls:
                 why = _built(context, method, call, parametrised)
                 meant = _in_eval(method, call) or tied_to_mode(method, call) or _measures_spread(method, call)
                 if why and not meant and not _kept(method, call):
                     if kept and _is_returned(method, call):
                         continue
-                    note(call, why)
+                    note(call, why, by)
         for method, call in _run_by_lambdas(cls):
             if why := _built(context, method, call, parametrised):
                 note(call, why)
@@ -58,9 +59,12 @@ def _run_by_lambdas(cls: ClassInfo) -> Iterator[tuple[FunctionInfo, ast.Call]]:
                         yield method, call.func
 
 
-def _run_by_forward(context: FileContext, cls: ClassInfo) -> dict[FunctionInfo, bool]:
-    """Return the forwards of a class, what they call in turn in any mode, and whether every call keeps the result."""
-    found = {method: False for name, method in cls.methods.items() if _RUNS.match(name)}
+def _run_by_forward(context: FileContext, cls: ClassInfo) -> dict[FunctionInfo, tuple[bool, ast.Call | None]]:
+    """Return the forwards of a class and what they call in turn in any mode, with whether every call keeps the result
+    and the first call of those that are no forwards."""
+    found: dict[FunctionInfo, tuple[bool, ast.Call | None]] = {
+        method: (False, None) for name, method in cls.methods.items() if _RUNS.match(name)
+    }
     queue = list(found)
     for method in queue:
         for call in method.calls:
@@ -71,7 +75,8 @@ def _run_by_forward(context: FileContext, cls: ClassInfo) -> dict[FunctionInfo, 
                 continue
             if other not in found:  # equivalent: but without it, a method that calls itself never ends
                 queue.append(other)
-            found[other] = found.get(other, True) and _kept(method, call)
+            kept, first = found.get(other, (True, call))
+            found[other] = kept and _kept(method, call), first
     return found
 
 

@@ -59,9 +59,12 @@ class Layer(dict[Key, Item]):
 
 
 class State:
-    """A mutable state. Values and objects in it are immutable and shared between copies."""
+    """A mutable state. Values and objects in it are immutable and shared between copies.
 
-    __slots__ = ("grad", "heap", "path", "variables")
+    `is_blurred`: branches that left different modes were joined on the way here, as there were too many.
+    """
+
+    __slots__ = ("grad", "heap", "is_blurred", "path", "variables")
 
     def __init__(
         self,
@@ -69,11 +72,13 @@ class State:
         heap: Layer[int, Obj],
         grad: Grad,
         path: dict[ConditionKey, bool],
+        is_blurred: bool = False,
     ) -> None:
         self.variables = variables
         self.heap = heap
         self.grad = grad
         self.path = path
+        self.is_blurred = is_blurred
 
     @classmethod
     def empty(cls, grad: Grad) -> State:
@@ -82,11 +87,11 @@ class State:
 
     def copy(self) -> State:
         """Return a state that can change on its own."""
-        return State(self.variables.fork(), self.heap.fork(), self.grad, dict(self.path))
+        return State(self.variables.fork(), self.heap.fork(), self.grad, dict(self.path), self.is_blurred)
 
     def over(self) -> State:
         """Return a state above this one, which must not change while the new one is in use."""
-        return State(Layer((), self.variables), Layer((), self.heap), self.grad, dict(self.path))
+        return State(Layer((), self.variables), Layer((), self.heap), self.grad, dict(self.path), self.is_blurred)
 
     def onto(self, below: State) -> State:
         """Put what this state changed into the one below it, or into a copy of that, and return that."""
@@ -94,6 +99,7 @@ class State:
         below.heap.update(self.heap)
         below.grad = self.grad
         below.path = self.path
+        below.is_blurred = self.is_blurred
         return below
 
     def keep(self, refs: Iterable[int], then: State) -> None:
@@ -139,6 +145,7 @@ def join_states(states: Sequence[State]) -> State:
             same = first.grad.state == other.grad.state
             first.grad = first.grad if same else Grad(UNKNOWN, first.grad.site or other.grad.site)
         first.path = {key: value for key, value in first.path.items() if other.path.get(key) is value}
+        first.is_blurred |= other.is_blurred
     return first
 
 
@@ -207,4 +214,8 @@ def settle(states: list[State], limit: int = MAX_SPLIT) -> list[State]:
                 break
         else:
             kept.append(state)
-    return [join_states(kept)] if len(kept) > limit else kept
+    if len(kept) <= limit:
+        return kept
+    joined = join_states(kept)
+    joined.is_blurred = True
+    return [joined]
