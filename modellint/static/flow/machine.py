@@ -48,6 +48,7 @@ from modellint.static.flow.values import (
     CALLED,
     CONTAINER,
     ELEMENT,
+    ENTRY,
     FIRST_LEAF,
     MODEL,
     NONE,
@@ -67,6 +68,7 @@ from modellint.static.flow.values import (
     Site,
     Value,
     join_all,
+    kinds,
 )
 from modellint.static.flow.vocabulary import METRIC
 from modellint.static.knowledge import Knowledge
@@ -304,7 +306,7 @@ class Machine:
         number = self.recorder.note(key, function, text, Snapshot(obj.modes, state.grad, obj, lap))
         if number is not None:
             event = self.recorder.events[number]
-            event.in_haste |= state.is_blurred
+            event.in_haste |= state.is_blurred and ENTRY in kinds(obj.modes)
             event.loops = tuple(loop for f in self.frames for loop in f.loops)
             if len(event.snapshots) == 1 and isinstance(node, ast.Call):
                 event.inputs, event.asks_evaluation = input_names(node), asks_for_evaluation(node)
