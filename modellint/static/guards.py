@@ -201,6 +201,9 @@ def speaks_of_mode(function: FunctionInfo, test: ast.expr) -> bool:
         elif isinstance(node, ast.Name) and (MODE_NAME.search(node.id) or "training" in node.id):
             return True
     bare = test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else test
+    match bare:
+        case ast.Compare(left=ast.Name() as asked, comparators=[ast.Constant(value=True | False)]):
+            bare = asked  # `test == True`
     return isinstance(bare, ast.Name) and bare.id in own
 
 

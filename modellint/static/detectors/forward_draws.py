@@ -88,14 +88,29 @@ def _hands_out_noise(method: FunctionInfo) -> bool:
     return any(isinstance(part, ast.Name) and _NOISE.search(part.id) for value in returned for part in value.elts)
 
 
-_LOSS = re.compile(r"(^|_)loss(es)?$")
+_LOSS = re.compile(r"(^|_)(loss(es)?|mse|nll|elbo)$")
 
 
 def _returns_loss(forward: FunctionInfo) -> bool:
-    """Tell whether a loss, by its name, is what a forward returns, or the first of its results."""
+    """Tell whether a loss, by its name or as the mean of squares, is what a forward returns, or its first result."""
     values = [node.value for node in own(forward, ast.Return)]
     firsts = [value.elts[0] if isinstance(value, ast.Tuple) and value.elts else value for value in values if value]
-    return any(_LOSS.search(node.id) for first in firsts for node in walk(first) if isinstance(node, ast.Name))
+    names = {node.id for first in firsts for node in walk(first) if isinstance(node, ast.Name)}
+    made = [*firsts, *(value for name, value in assignments(forward) if name in names)]
+    return any(map(_LOSS.search, names)) or any(map(_is_mean_of_squares, made))
+
+
+def _is_mean_of_squares(value: ast.expr) -> bool:
+    """Tell whether differences are squared and averaged: `((noise - self.net(x)) ** 2).mean()`."""
+    match value:
+        case ast.Call(
+            func=ast.Attribute(
+                value=ast.BinOp(left=ast.BinOp(op=ast.Sub()), op=ast.Pow(), right=ast.Constant(value=2)),
+                attr="mean" | "sum",
+            )
+        ):
+            return True
+    return False
 
 
 def _computes_loss(forward: FunctionInfo) -> bool:

@@ -167,7 +167,11 @@ def _judge(context: FileContext, scope: FunctionInfo, call: ast.Call, entry: Map
         return
     training = argument_given(call, (entry.get("keyword", "training"),), entry.get("training"))
     written = ast.unparse(call.func)
-    if _called_in_training_only(scope) or (chance is not None and _callers_tie(context, scope, chance)):
+    if (
+        scope.callees >= _TRAINS
+        or _called_in_training_only(context, scope)
+        or (chance is not None and _callers_tie(context, scope, chance))
+    ):
         return
     if tied_to_mode(scope, call):
         if entry["default"] and training is None and runs_in_eval_only(scope, call):
@@ -259,17 +263,23 @@ def _is_called(context: FileContext, scope: FunctionInfo) -> bool:
     return any(scope.name in caller.callees for caller in callers)
 
 
-def _called_in_training_only(scope: FunctionInfo) -> bool:
-    """Tell whether the methods of the class call this one under `self.training` only."""
-    if scope.cls is None or scope.name in ("forward", "__call__"):
+_TRAINS = frozenset({"backward", "step"})
+"""What a function calls that trains: what it drops, it drops for that."""
+
+
+def _called_in_training_only(context: FileContext, scope: FunctionInfo) -> bool:
+    """Tell whether a function, or a method by its class, is called under a condition on the mode only."""
+    if scope.name in ("forward", "__call__"):
         return False
+    if scope.cls is not None:
+        callers = [*scope.cls.methods.values()]
+    else:
+        callers = [*scopes_mentioning(context.project, f"{scope.name}(", context.module.path)]
+    by_name = scope.cls is None
     calls = [
-        (method, call)
-        for method in scope.cls.methods.values()
-        for call in method.calls_of(scope.name)
-        if isinstance(call.func, ast.Attribute)
+        (c, call) for c in callers for call in c.calls_of(scope.name) if isinstance(call.func, ast.Name) is by_name
     ]
-    return bool(calls) and all(tied_to_mode(method, call) for method, call in calls)
+    return bool(calls) and all(tied_to_mode(caller, call) for caller, call in calls)
 
 
 def _callers_tie(context: FileContext, scope: FunctionInfo, chance: ast.expr) -> bool:

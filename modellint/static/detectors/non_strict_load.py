@@ -126,9 +126,28 @@ def _thrown_away(scope: FunctionInfo, call: ast.Call) -> bool:
     )
 
 
+def _comes_with_an_account(scope: FunctionInfo, state: str) -> bool:
+    """Tell whether a function that was given the model's own keys hands back a state and what it says of it.
+
+    `matched, report = match(net.state_dict(), saved)`, and the report is read.
+    """
+    for node in own(scope, ast.Assign):
+        names = names_in(node.targets[0]) if isinstance(node.targets[0], ast.Tuple) else set[str]()
+        given = node.value.args if isinstance(node.value, ast.Call) else []
+        if state in names and any(last_name(argument) == "state_dict" for argument in given):
+            others = names - {state}
+            return any(
+                isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load) and inner.id in others
+                for inner in walk_own(scope)
+            )
+    return False
+
+
 def _handled(scope: FunctionInfo, call: ast.Call) -> bool:
     """Tell whether the author knows what does not fit: keys were compared or picked, or the fallback is told."""
     state = call.args[0] if call.args else None
+    if isinstance(state, ast.Name) and _comes_with_an_account(scope, state.id):
+        return True
     owner = scope.cls.name if scope.cls is not None else ""
     words = [
         scope.name,

@@ -59,10 +59,40 @@ def grad_within(machine: Machine, method: FunctionInfo, outside: Grad) -> Grad:
     switched = decorated_grad(machine, method)
     if switched is not None:
         return switched
+    if (delegated := _leaves_all_to(machine, method)) is not None:
+        return delegated
     if GRAD_SWITCHES.isdisjoint(method.words) or _has_layer_that_records(machine, method):
         return outside
     off = outside.state == OFF or _returns_under_switch(method)
     return outside._replace(state=OFF if off else UNKNOWN)
+
+
+def _leaves_all_to(machine: Machine, method: FunctionInfo) -> Grad | None:
+    """Return the switch of the methods by which alone `method` runs layers of its object; None without one.
+
+    `forward` prepares its inputs, and calls `self.forward_with_tokens(ids)`, which is decorated.
+    """
+    if method.cls is None:
+        return None
+    switches: list[Grad] = []
+    for name in _called_of_self(method):
+        helper = machine.project.method(method.cls, name)
+        switched = decorated_grad(machine, helper) if helper is not None else None
+        if switched is not None:
+            switches.append(switched)
+            continue
+        inner = [name] if helper is None else [*_called_of_self(helper)]
+        if any(_is_layer(machine, method.cls, part) for part in inner):
+            return None
+    return switches[0] if switches else None
+
+
+def _called_of_self(method: FunctionInfo) -> Iterator[str]:
+    """Yield the attributes of its object that a method calls."""
+    for call in method.calls:
+        name = attribute_of(call.func, method.self_name or "")
+        if name is not None:
+            yield name
 
 
 def _returns_under_switch(method: FunctionInfo) -> bool:
