@@ -12,7 +12,7 @@ from modellint.static.flow.events import Event, Snapshot
 from modellint.static.flow.frames import holds
 from modellint.static.flow.values import EVAL, OFF, TRAIN
 from modellint.static.flow.vocabulary import MODEL_NAME
-from modellint.static.guards import assignments, values_bound
+from modellint.static.guards import values_bound
 from modellint.static.handed_over import is_handed_over
 from modellint.static.naming import is_test_file, is_test_module
 from modellint.static.narrowing import attribute_of
@@ -20,7 +20,6 @@ from modellint.static.overriding import calls_plainly
 from modellint.static.project import FunctionInfo
 from modellint.static.project.callers import MAX_FILES, files_calling, scopes_mentioning
 from modellint.static.project.facts import BODY, argument_given, parameters
-from modellint.static.project.names import last_name
 from modellint.static.purpose import functions_around, named_for_inference
 from modellint.static.snapshots import has_loaded_weights, in_eval, open_mode, put_into_training
 
@@ -256,35 +255,6 @@ def _is_loaded_in_eval(event: Event, context: FileContext) -> bool:
 
 _LOADS = frozenset({"load", "load_state_dict", "from_pretrained", "load_from_checkpoint"})
 """What a function calls that readies a trained model."""
-
-
-def is_readied_by_others(event: Event, context: FileContext) -> bool:
-    """Tell whether a script makes a model by a function whose result other files call eval() of, and this one does not.
-
-    `model = instantiate(config.model)`, `model.load_state_dict(state)`: they know that it comes in training mode.
-    """
-    root = event.root
-    if any("eval" in scope.words for scope in (root.module.body, *root.module.functions)):
-        return False
-    made = [value for value in values_bound(root, event.text.split(".")[0]) if isinstance(value, ast.Call)]
-    makers = {last_name(value.func) for value in made if isinstance(value.func, ast.Name)}
-    for maker in makers - {None}:
-        symbol = context.project.lookup(root.module, str(maker))
-        if symbol is None or (symbol.target is not None and not _is_silent_about_modes(symbol.target)):
-            continue
-        for scope in scopes_mentioning(context.project, f"{maker}(", context.module.path, MAX_FILES):
-            names = [name for name, value in assignments(scope) if _is_call_of(value, str(maker))]
-            if any(calls_plainly(scope, f"{name}.eval") for name in names):
-                return True
-    return False
-
-
-def _is_silent_about_modes(target: object) -> bool:
-    return isinstance(target, FunctionInfo) and "eval" not in target.words
-
-
-def _is_call_of(value: ast.expr, name: str) -> bool:
-    return isinstance(value, ast.Call) and last_name(value.func) == name
 
 
 def readies_another(event: Event, snapshot: Snapshot, context: FileContext) -> bool:

@@ -19,6 +19,7 @@ from modellint.static.guards import (
     speaks_of_mode,
     tied_to_mode,
     unnegated,
+    values_of,
 )
 from modellint.static.naming import is_test_file
 from modellint.static.narrowing import attribute_of
@@ -96,8 +97,9 @@ def _returns_loss(forward: FunctionInfo) -> bool:
     values = [node.value for node in own(forward, ast.Return)]
     firsts = [value.elts[0] if isinstance(value, ast.Tuple) and value.elts else value for value in values if value]
     names = {node.id for first in firsts for node in walk(first) if isinstance(node, ast.Name)}
-    made = [*firsts, *(value for name, value in assignments(forward) if name in names)]
-    return any(map(_LOSS.search, names)) or any(map(_is_mean_of_squares, made))
+    return any(map(_LOSS.search, names)) or any(
+        _is_mean_of_squares(v) for name in names for v in values_of(forward, name)
+    )
 
 
 def _is_mean_of_squares(value: ast.expr) -> bool:

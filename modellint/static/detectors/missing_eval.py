@@ -28,7 +28,6 @@ from modellint.static.left_open import (
     is_fitted_by_a_trainer,
     is_never_readied,
     is_never_switched,
-    is_readied_by_others,
     leaves_it_to_others,
     readies_another,
     readies_the_wrong_one,
@@ -429,8 +428,6 @@ def _is_right_elsewhere(event: Event, snapshot: Snapshot, context: FileContext) 
     """
     inference = is_inference(event, snapshot)
     if readies_the_wrong_one(event, snapshot, context):
-        return True
-    if inference and has_loaded_weights(snapshot) and is_readied_by_others(event, context):
         return True
     if not named_for_inference(event):
         return inference and _gives_numbers(event) and sibling_sets_eval(event, context)

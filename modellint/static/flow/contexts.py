@@ -33,7 +33,7 @@ from modellint.static.guards import entered
 from modellint.static.project import ClassInfo
 from modellint.static.project.names import last_name
 
-_SPEAKS_OF_MODE = re.compile(r"eval|infer|train|mode|grad|frozen|freeze", re.I)
+_SPEAKS_OF_MODE = re.compile(r"eval|infer|train|mode(?!l)|grad|frozen|freeze", re.I)
 
 _DATA = re.compile(r"\w*(data(set)?s?|sets?|loaders?|batch(es|er)?|iter(ator)?s?|samples?)\b", re.I)
 """Names of what a model is trained on or evaluated with."""
