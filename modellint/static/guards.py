@@ -202,8 +202,8 @@ def speaks_of_mode(function: FunctionInfo, test: ast.expr) -> bool:
             return True
     bare = test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else test
     match bare:
-        case ast.Compare(left=ast.Name() as asked, comparators=[ast.Constant(value=True | False)]):
-            bare = asked  # `test == True`
+        case ast.Compare(ast.Name() as asked, [ast.Eq() | ast.Is()], [ast.Constant(True | False)]):
+            bare = asked if _STAGE.search(asked.id) else bare  # `test == True`
     return isinstance(bare, ast.Name) and bare.id in own
 
 

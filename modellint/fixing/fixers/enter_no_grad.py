@@ -55,8 +55,10 @@ def _one_after_the_other(document: Document, joined: cst.BooleanOperation) -> Ch
     """Enter both: `with torch.no_grad() and other() as x:` becomes `with torch.no_grad(), other() as x:`."""
     item = document.parent(joined)
     block = document.parent(item) if isinstance(item, cst.WithItem) else None
-    if not isinstance(item, cst.WithItem) or not isinstance(block, cst.With):
+    if not isinstance(item, cst.WithItem) or not isinstance(block, cst.With) or block.asynchronous is not None:
         return None
+    if "#" in document.module.code_for_node(joined):
+        return None  # a comment between the two
     number = block.items.index(item)
     both = [cst.WithItem(joined.left), item.with_changes(item=joined.right)]
     module = document.replaced(
@@ -71,7 +73,7 @@ def _around_argument(document: Document, node: cst.Call, line: cst.SimpleStateme
     """Make a block over what is given: `torch.no_grad()(model(x))` becomes `with torch.no_grad(): model(x)`."""
     if len(node.args) != 1 or node.args[0].keyword is not None or node.args[0].star:
         return None
-    body = cst.IndentedBlock([cst.SimpleStatementLine([cst.Expr(node.args[0].value)])])
+    body = cst.IndentedBlock([line.with_changes(body=[cst.Expr(node.args[0].value)], leading_lines=[])])
     block = cst.With([cst.WithItem(node.func)], body, leading_lines=line.leading_lines)
     return Change(
         document.replaced(line, block), f"Make it a block: `with {document.module.code_for_node(node.func)}:`"

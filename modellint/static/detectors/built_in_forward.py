@@ -31,7 +31,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
 
     def note(call: ast.Call, why: str, by: ast.Call | None = None) -> None:
         site = context.site(call)
-        related = ((context.site(by), "called by a forward here"),) if by is not None else ()
+        related = ((context.site(by), "called here"),) if by is not None else ()
         found.setdefault(site, Finding(site, {"built": ast.unparse(call.func), "why": why}, related=related))
 
     for cls in context.module_classes():
@@ -147,7 +147,7 @@ def _leaves_weights_out(keyword: ast.keyword) -> bool:
 
 
 def _has_weights(context: FileContext, cls: ClassInfo, parametrised: set[str], seen: set[ClassInfo]) -> bool:
-    """Tell whether a module of the project builds a layer with weights, itself or in a part, or weights of its own."""
+    """Tell whether a module of the project builds a layer with weights, itself or in a part, or draws its own."""
     seen.add(cls)
     init = context.project.method(cls, "__init__")
     for call in init.calls if init is not None else ():
@@ -157,19 +157,25 @@ def _has_weights(context: FileContext, cls: ClassInfo, parametrised: set[str], s
         if isinstance(symbol.target, ClassInfo):
             if symbol.target not in seen and _has_weights(context, symbol.target, parametrised, seen):
                 return True
-        elif symbol.dotted in parametrised or (
-            symbol.dotted in _PARAMETERS and not any(map(_is_constant, call.keywords))
-        ):
-            return True
+        elif symbol.dotted in parametrised or (symbol.dotted in _PARAMETERS and _is_drawn(call)):
+            return init is not None and _FREEZES.isdisjoint(init.words)
     return False
 
 
 _PARAMETERS = frozenset({"torch.nn.Parameter", "torch.nn.parameter.Parameter"})
+_FREEZES = frozenset({"requires_grad", "requires_grad_"})
 
 
-def _is_constant(keyword: ast.keyword) -> bool:
-    """Tell whether an argument asks for a parameter that is not trained."""
-    return keyword.arg == "requires_grad" and isinstance(keyword.value, ast.Constant) and keyword.value.value is False
+def _is_drawn(call: ast.Call) -> bool:
+    """Tell whether a parameter begins with random numbers, and nothing is said of its gradient.
+
+    What is computed, or given, may be meant to stay as it is.
+    """
+    only = call.args[0] if len(call.args) == 1 and not call.keywords else None
+    return isinstance(only, ast.Call) and last_name(only.func) in _RANDOM
+
+
+_RANDOM = frozenset({"rand", "randn", "rand_like", "randn_like", "normal"})
 
 
 def _kept(method: FunctionInfo, call: ast.Call) -> bool:

@@ -93,25 +93,34 @@ _LOSS = re.compile(r"(^|_)(loss(es)?|mse|nll|elbo)$")
 
 
 def _returns_loss(forward: FunctionInfo) -> bool:
-    """Tell whether a loss, by its name or as the mean of squares, is what a forward returns, or its first result."""
+    """Tell whether a loss, by its name or by how it is made, is what a forward returns, or the first of its results."""
     values = [node.value for node in own(forward, ast.Return)]
     firsts = [value.elts[0] if isinstance(value, ast.Tuple) and value.elts else value for value in values if value]
-    names = {node.id for first in firsts for node in walk(first) if isinstance(node, ast.Name)}
-    return any(map(_LOSS.search, names)) or any(
-        _is_mean_of_squares(v) for name in names for v in values_of(forward, name)
-    )
+    if any(_LOSS.search(node.id) for first in firsts for node in walk(first) if isinstance(node, ast.Name)):
+        return True
+    drawn = {name for name, value in assignments(forward) if (last_name(value) or "").startswith("rand")}
+    return any(_is_error(forward, first, drawn) for first in firsts)
 
 
-def _is_mean_of_squares(value: ast.expr) -> bool:
-    """Tell whether differences are squared and averaged: `((noise - self.net(x)) ** 2).mean()`."""
+def _is_error(forward: FunctionInfo, value: ast.expr, drawn: set[str]) -> bool:
+    """Tell whether a number is the mean of what a network made of noise that was `drawn`, less that, squared.
+
+    `((noise - self.net(x + noise)) ** 2).mean()`, by a variable for the errors of each sample as well.
+    """
+    match value:
+        case ast.Call(ast.Attribute(ast.Name(name), "mean" | "sum"), [], []):
+            return any(_is_reduced_square(made, drawn) for made in values_of(forward, name))
+        case ast.Call(_, [], []):
+            return _is_reduced_square(value, drawn)
+    return False
+
+
+def _is_reduced_square(value: ast.expr, drawn: set[str]) -> bool:
     match value:
         case ast.Call(
-            func=ast.Attribute(
-                value=ast.BinOp(left=ast.BinOp(op=ast.Sub()), op=ast.Pow(), right=ast.Constant(value=2)),
-                attr="mean" | "sum",
-            )
+            ast.Attribute(ast.BinOp(ast.BinOp(op=ast.Sub()) as less, ast.Pow(), ast.Constant(2)), "mean" | "sum")
         ):
-            return True
+            return not drawn.isdisjoint(names_in(less))
     return False
 
 

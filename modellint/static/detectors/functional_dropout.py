@@ -16,6 +16,7 @@ from modellint.static.guards import (
     assignments,
     conditions,
     own,
+    path_to,
     runs_in_eval_only,
     speaks_of_mode,
     tied_to_mode,
@@ -168,7 +169,7 @@ def _judge(context: FileContext, scope: FunctionInfo, call: ast.Call, entry: Map
     training = argument_given(call, (entry.get("keyword", "training"),), entry.get("training"))
     written = ast.unparse(call.func)
     if (
-        scope.callees >= _TRAINS
+        _is_beside_a_backward(scope, call)
         or _called_in_training_only(context, scope)
         or (chance is not None and _callers_tie(context, scope, chance))
     ):
@@ -263,8 +264,14 @@ def _is_called(context: FileContext, scope: FunctionInfo) -> bool:
     return any(scope.name in caller.callees for caller in callers)
 
 
-_TRAINS = frozenset({"backward", "step"})
-"""What a function calls that trains: what it drops, it drops for that."""
+def _is_beside_a_backward(scope: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether the innermost loop around a call trains: what it drops, it drops for that."""
+    loop = _loop_around(scope, call)
+    return loop is not None and any(_loop_around(scope, other) is loop for other in scope.calls_of("backward"))
+
+
+def _loop_around(scope: FunctionInfo, call: ast.Call) -> ast.AST | None:
+    return next((node for node in reversed(path_to(scope, call)) if isinstance(node, (ast.For, ast.While))), None)
 
 
 def _called_in_training_only(context: FileContext, scope: FunctionInfo) -> bool:
@@ -272,14 +279,20 @@ def _called_in_training_only(context: FileContext, scope: FunctionInfo) -> bool:
     if scope.name in ("forward", "__call__"):
         return False
     if scope.cls is not None:
-        callers = [*scope.cls.methods.values()]
+        calls = [
+            (method, call)
+            for method in scope.cls.methods.values()
+            for call in method.calls_of(scope.name)
+            if isinstance(call.func, ast.Attribute)
+        ]
     else:
-        callers = [*scopes_mentioning(context.project, f"{scope.name}(", context.module.path)]
-    by_name = scope.cls is None
-    calls = [
-        (c, call) for c in callers for call in c.calls_of(scope.name) if isinstance(call.func, ast.Name) is by_name
-    ]
-    return bool(calls) and all(tied_to_mode(caller, call) for caller, call in calls)
+        calls = [
+            (caller, call)
+            for caller in scopes_mentioning(context.project, f"{scope.name}(", context.module.path)
+            for call in caller.calls_of(scope.name)
+            if (symbol := context.project.resolve_in(caller, call.func)) is not None and symbol.target is scope
+        ]
+    return bool(calls) and all(tied_to_mode(c, call) and not runs_in_eval_only(c, call) for c, call in calls)
 
 
 def _callers_tie(context: FileContext, scope: FunctionInfo, chance: ast.expr) -> bool:

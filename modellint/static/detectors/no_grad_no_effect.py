@@ -40,7 +40,10 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                     node = item.context_expr
                     if isinstance(node, (ast.Attribute, ast.Name)) and _switches(context, scope, node):
                         yield Finding(context.site(node), {"written": f"with {ast.unparse(node)}"})
-                    for left in entered(node)[1]:
+                    last, passed_over = entered(node)
+                    if isinstance(last, ast.Call) and _switches(context, scope, last.func):
+                        continue  # which decides on autograd in any case
+                    for left in passed_over:
                         if isinstance(left, ast.Call) and _switches(context, scope, left.func):
                             yield Finding(context.site(left), {"written": f"{ast.unparse(left)} and ..."})
         yield from _frozen_by_name(context, scope)

@@ -127,19 +127,16 @@ def _thrown_away(scope: FunctionInfo, call: ast.Call) -> bool:
 
 
 def _comes_with_an_account(scope: FunctionInfo, state: str) -> bool:
-    """Tell whether a function that was given the model's own keys hands back a state and what it says of it.
+    """Tell whether a function that was given the model's own keys hands back a state and a report, which is told.
 
-    `matched, report = match(net.state_dict(), saved)`, and the report is read.
+    `matched, report = match(net.state_dict(), saved)`, and `print(report)`.
     """
     for node in own(scope, ast.Assign):
         names = names_in(node.targets[0]) if isinstance(node.targets[0], ast.Tuple) else set[str]()
         given = node.value.args if isinstance(node.value, ast.Call) else []
-        if state in names and any(last_name(argument) == "state_dict" for argument in given):
-            others = names - {state}
-            return any(
-                isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load) and inner.id in others
-                for inner in walk_own(scope)
-            )
+        if state in names and any(isinstance(a, ast.Call) and last_name(a.func) == "state_dict" for a in given):
+            told = {name for call in scope.calls_of(*_TELLS) for name in names_in(call)}
+            return not told.isdisjoint(names - {state})
     return False
 
 

@@ -392,7 +392,7 @@ def _isinstance(machine: Machine, args: Args, node: ast.Call, state: State) -> V
         return NOTHING
     asked, classes = args.positional
     objects = [state.heap[oid] for oid in asked.refs]
-    if objects and all(obj.how == "dict" for obj in objects) and last_name(node.args[1]) == "dict":
+    if objects and all(obj.how == "dict" and obj.attrs for obj in objects) and last_name(node.args[1]) == "dict":
         return constant(True)
     known = bool(objects) and all(obj.kind == MODEL and obj.proven and obj.how for obj in objects)
     module = {symbol.dotted for symbol in classes.symbols if isinstance(symbol, External)} == {"torch.nn.Module"}
