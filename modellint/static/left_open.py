@@ -121,20 +121,41 @@ def _trained_alike(event: Event, context: FileContext) -> bool:
     return not any(_SWITCHES.search(name) for c in family for method in c.methods.values() for name in method.callees)
 
 
+def _model_of(event: Event) -> str:
+    """Return how the model of a forward is written: `self.net` of `self.net.predict(x)`."""
+    return event.text.removesuffix(f".{event.key.detail}").removesuffix(".forward")
+
+
 def is_never_switched(event: Event, context: FileContext) -> bool:
     """Tell whether a class trains a model and predicts with it, and nothing in the project ever calls eval() of it.
 
     Whatever mode the model is in, it is wrong for one of the two, and no caller is there who changes it in between: no
-    file that calls eval() names the class, or calls it of an attribute of that name.
+    file that calls eval() names the class, calls it of an attribute of that name, or of whatever it is given.
     """
     cls = event.root.cls
     if cls is None or context.classes.is_module(cls) or not _trained_alike(event, context):
         return False
     mine, project = context.module.path, context.project
-    attribute = event.text.removesuffix(".forward").rpartition(".")[2]
-    switching = [path for path in project.mentioning(".eval(", mine, "calls") if not is_test_file(path)]
-    names = (f".{attribute}.eval(", *(owner.name for owner in project.ancestry(cls)[0]))
-    return not any(path in switching for name in names for path in project.mentioning(name, mine, "calls"))
+    attribute = _model_of(event).rpartition(".")[2]
+    names = {owner.name for owner in project.ancestry(cls)[0]}
+    named = {path for name in names for path in project.mentioning(name, mine, "calls")}
+    readying = [path for path in project.mentioning(".eval(", mine, "calls") if not is_test_file(path)]
+    if not named.isdisjoint(readying):
+        return False
+    modules = (project.load(path, mine, "calls") for path in readying)
+    scopes = (scope for module in modules if module is not None for scope in (module.body, *module.functions))
+    return not any(_may_be_switched(scope, call, attribute) for scope in scopes for call in scope.calls_of("eval"))
+
+
+def _may_be_switched(scope: FunctionInfo, call: ast.Call, attribute: str) -> bool:
+    """Tell whether an `eval()` may be of what some object keeps as `attribute`: as that, or handed to a helper."""
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    if isinstance(owner, ast.Attribute):
+        return owner.attr == attribute
+    if not isinstance(owner, ast.Name):
+        return True
+    values = values_bound(scope, owner.id)
+    return not values or any(isinstance(value, ast.Attribute) and value.attr == attribute for value in values)
 
 
 def is_fitted_by_a_trainer(event: Event, context: FileContext) -> bool:
@@ -146,7 +167,7 @@ def is_fitted_by_a_trainer(event: Event, context: FileContext) -> bool:
     cls = event.root.cls
     family = context.project.ancestry(cls)[0] if cls is not None else []
     methods = [method for owner in family for method in owner.methods.values()]
-    model = event.text.removesuffix(f".{event.key.detail}")
+    model = _model_of(event)
     if not any(model in _fitted(method, call, context) for method in methods for call in method.calls_of("fit")):
         return False
     if any("eval" in scope.words for scope in (event.root.module.body, *event.root.module.functions)):
@@ -273,27 +294,43 @@ def readies_another(event: Event, snapshot: Snapshot, context: FileContext) -> b
 
 
 def readies_the_wrong_one(event: Event, snapshot: Snapshot, context: FileContext) -> bool:
-    """Tell whether a method calls eval() of another model than it runs, and that one is trained by the class.
+    """Tell whether a method calls eval() of another model than it measures, and that one is trained by the class.
 
-    `self.model.eval()`, `self.personal(x)`: another method that runs this one calls its eval(), or none does at all.
+    `self.model.eval()`, `self.personal(x)`: another method that runs this one calls its eval(), or none switches it.
     """
     function, cls = event.function, event.function.cls
     if cls is None or function is not event.root or event.training or context.classes.is_module(cls):
         return False
+    if event.result_dropped or _GATHERS.search(function.name) or not _TRAINS.isdisjoint(function.callees):
+        return False
+    counted = (
+        {"number", "prediction", "reported"} & event.uses if snapshot.grad.state == OFF else {"number"} & event.uses
+    )
+    if not counted or (snapshot.grad.state != OFF and (event.kept or event.goes_on_with_graph)):
+        return False
+    family, outside = context.project.ancestry(cls)
+    methods = [method for owner in family for method in owner.methods.values()]
+    if any(_NO_TRAINER.match(base) is None for base in outside) or any(map(_switches_by_a_flag, methods)):
+        return False
+    model, run = _model_of(event), {_model_of(other) for other in context.flow.events if other.root.cls is cls}
     readied = {ast.unparse(call.func).removesuffix(".eval") for call in function.calls_of("eval") if not call.args}
-    model = event.text.removesuffix(".forward")
-    if not readied or model in readied or not _TRAINS.isdisjoint(function.callees):
+    if model in readied or readied.isdisjoint(run):
         return False
-    if snapshot.grad.state != OFF and ("number" not in event.uses or event.kept or event.goes_on_with_graph):
-        return False
-    methods = [method for owner in context.project.ancestry(cls)[0] for method in owner.methods.values()]
     if not any(calls_plainly(method, f"{model}.train") for method in methods):
         return False
-    readying = [method for method in methods if calls_plainly(method, f"{model}.eval")]
-    return not readying or sibling_sets_eval(event, context)
+    return not any(calls_plainly(method, f"{model}.eval") for method in methods) or sibling_sets_eval(event, context)
 
 
 _TRAINS = frozenset({"train", "backward", "zero_grad"})
+_GATHERS = re.compile(r"statist|_bn(_|$)|rollout|collect|sampl|explor|(^|_)act(_|$)|generat")
+"""Functions that gather statistics or experience: the model runs there as it trains."""
+
+
+def _switches_by_a_flag(method: FunctionInfo) -> bool:
+    """Tell whether a method switches models by other means than `eval()` and `train()`."""
+    if any(call.args or call.keywords for call in method.calls_of("train")):
+        return True
+    return any(name != "eval" and _SWITCHES.search(name) for name in method.callees)
 
 
 def sibling_sets_eval(event: Event, context: FileContext) -> bool:

@@ -241,7 +241,7 @@ def _puts_the_name_back(function: FunctionInfo, call: ast.Call) -> bool:
     name = owner.id
     kept = {other for other, value in assignments(function) if ast.unparse(value) == f"{name}.training"}
     bound = [value for other, value in assignments(function) if other == name and value.lineno > call.lineno]
-    return bool(bound) and any(
+    return any(name in names_in(value) for value in bound) and any(
         ast.unparse(other.func) == f"{name}.train"
         and other.lineno > call.lineno
         and not kept.isdisjoint(names_in(other))

@@ -231,7 +231,7 @@ def _is_of_old_days(context: FileContext) -> bool:
 
 
 def _is_written_for_old_torch(module: ModuleInfo) -> bool:
-    """Tell whether a file takes numbers by `loss.data[0]`, an error since torch 0.5, and has nothing of torch 0.4.
+    """Tell whether a file takes numbers by `loss.data[0]`, an error since torch 1.0, and has nothing of torch 0.4.
 
     It runs with releases alone that nobody has any more, most of which heed `volatile=True`.
     """
@@ -241,11 +241,16 @@ def _is_written_for_old_torch(module: ModuleInfo) -> bool:
     return any(
         isinstance(node.value, ast.Attribute)
         and node.value.attr == "data"
+        and isinstance(node.value.value, ast.Name)
+        and _A_NUMBER.search(node.value.value.id)
         and isinstance(node.slice, ast.Constant)
         and node.slice.value == 0
         for scope in scopes
         for node in own(scope, ast.Subscript)
     )
+
+
+_A_NUMBER = re.compile(r"loss|err|cost", re.I)
 
 
 def _is_evaluated_apart(event: Event, snapshot: Snapshot, context: FileContext) -> bool:
@@ -484,6 +489,9 @@ def _is_asked_in_turn(event: Event) -> bool:
     `eval()` of the whole, `for batch in self.dataloader: self.logits = self.forward()`: each turn drops the last one.
     """
     around = functions_around(event)[1:]
+    call = call_at(event.key.chain[-1].caller, event.key.chain[-1].site) if around else None
+    if call is None or not any(node.value is call for node in own(event.key.chain[-1].caller, ast.Assign)):
+        return False
     readied = any(holds(f, fact.site) for s in event.snapshots for fact in s.modes if fact.by_eval for f in around)
     return readied and any(_BATCHES.search(name) for loop in event.loops for name in loop.over)
 

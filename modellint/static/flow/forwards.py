@@ -37,10 +37,11 @@ from modellint.static.flow.values import (
     kinds,
 )
 from modellint.static.flow.vocabulary import GRAD_SWITCHES, MODEL_NAME, NO_MODEL_NAME
-from modellint.static.guards import own, path_to, walk_own
+from modellint.static.guards import bindings, own, path_to, walk_own
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo
-from modellint.static.project.names import last_name
+from modellint.static.project.facts import parameters
+from modellint.static.project.names import last_name, names_in
 from modellint.static.project.trees import walk
 
 
@@ -68,23 +69,40 @@ def grad_within(machine: Machine, method: FunctionInfo, outside: Grad) -> Grad:
 
 
 def _leaves_all_to(machine: Machine, method: FunctionInfo) -> Grad | None:
-    """Return the switch of the methods by which alone `method` runs layers of its object; None without one.
+    """Return the switch of the method by which alone `method` runs layers of its object; None without one.
 
-    `forward` prepares its inputs, and calls `self.forward_with_tokens(ids)`, which is decorated.
+    `forward` prepares its inputs, calls `self.forward_with_tokens(ids)`, which is decorated, and returns what came of
+    it. A helper that is decorated may as well just count beside the layers.
     """
-    if method.cls is None:
+    if method.cls is None or own(method, *_REPEATS) or any(_runs_something_else(method, call) for call in method.calls):
         return None
-    switches: list[Grad] = []
+    switch: Grad | None = None
+    helpers: set[str] = set()
     for name in _called_of_self(method):
         helper = machine.project.method(method.cls, name)
-        switched = decorated_grad(machine, helper) if helper is not None else None
-        if switched is not None:
-            switches.append(switched)
-            continue
         inner = [name] if helper is None else [*_called_of_self(helper)]
-        if any(_is_layer(machine, method.cls, part) for part in inner):
+        if not any(_is_layer(machine, method.cls, part) for part in inner):
+            continue
+        found = decorated_grad(machine, helper) if helper is not None else None
+        if found is None or found.state != OFF:
             return None
-    return switches[0] if switches else None
+        switch = found
+        helpers.add(name)
+    return switch if switch is not None and _returns_what_came_of(method, helpers) else None
+
+
+_REPEATS = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)
+
+
+def _runs_something_else(method: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether a call may run a layer that is not written as an attribute: `super().forward(x)`, `blocks[0](x)`."""
+    func = call.func
+    while isinstance(func, ast.Attribute):
+        func = func.value
+    if isinstance(func, ast.Name):
+        given = any(argument.arg == func.id for argument, _ in parameters(method))
+        return func is call.func and (given or func.id in method.stores)
+    return isinstance(func, ast.Subscript) or (isinstance(func, ast.Call) and last_name(func) == "super")
 
 
 def _called_of_self(method: FunctionInfo) -> Iterator[str]:
@@ -93,6 +111,18 @@ def _called_of_self(method: FunctionInfo) -> Iterator[str]:
         name = attribute_of(call.func, method.self_name or "")
         if name is not None:
             yield name
+
+
+def _returns_what_came_of(method: FunctionInfo, helpers: set[str]) -> bool:
+    """Tell whether all that a method returns is made of what its `helpers` gave."""
+
+    def asks(value: ast.expr) -> bool:
+        called = (node.func for node in walk(value) if isinstance(node, ast.Call))
+        return any(attribute_of(func, method.self_name or "") in helpers for func in called)
+
+    made = {name for name, value in bindings(method) if asks(value)}
+    returned = [node.value for node in own(method, ast.Return) if node.value is not None]
+    return bool(returned) and all(asks(value) or not made.isdisjoint(names_in(value)) for value in returned)
 
 
 def _returns_under_switch(method: FunctionInfo) -> bool:

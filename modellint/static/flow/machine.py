@@ -306,7 +306,7 @@ class Machine:
         number = self.recorder.note(key, function, text, Snapshot(obj.modes, state.grad, obj, lap))
         if number is not None:
             event = self.recorder.events[number]
-            event.in_haste |= state.is_blurred and ENTRY in kinds(obj.modes)
+            event.in_haste |= oid in state.blurred and ENTRY in kinds(obj.modes)
             event.loops = tuple(loop for f in self.frames for loop in f.loops)
             if len(event.snapshots) == 1 and isinstance(node, ast.Call):
                 event.inputs, event.asks_evaluation = input_names(node), asks_for_evaluation(node)

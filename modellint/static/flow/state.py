@@ -61,10 +61,10 @@ class Layer(dict[Key, Item]):
 class State:
     """A mutable state. Values and objects in it are immutable and shared between copies.
 
-    `is_blurred`: branches that left different modes were joined on the way here, as there were too many.
+    `blurred` are the objects that branches had left in different modes when they were joined, as there were too many.
     """
 
-    __slots__ = ("grad", "heap", "is_blurred", "path", "variables")
+    __slots__ = ("blurred", "grad", "heap", "path", "variables")
 
     def __init__(
         self,
@@ -72,13 +72,13 @@ class State:
         heap: Layer[int, Obj],
         grad: Grad,
         path: dict[ConditionKey, bool],
-        is_blurred: bool = False,
+        blurred: frozenset[int] = frozenset(),
     ) -> None:
         self.variables = variables
         self.heap = heap
         self.grad = grad
         self.path = path
-        self.is_blurred = is_blurred
+        self.blurred = blurred
 
     @classmethod
     def empty(cls, grad: Grad) -> State:
@@ -87,11 +87,11 @@ class State:
 
     def copy(self) -> State:
         """Return a state that can change on its own."""
-        return State(self.variables.fork(), self.heap.fork(), self.grad, dict(self.path), self.is_blurred)
+        return State(self.variables.fork(), self.heap.fork(), self.grad, dict(self.path), self.blurred)
 
     def over(self) -> State:
         """Return a state above this one, which must not change while the new one is in use."""
-        return State(Layer((), self.variables), Layer((), self.heap), self.grad, dict(self.path), self.is_blurred)
+        return State(Layer((), self.variables), Layer((), self.heap), self.grad, dict(self.path), self.blurred)
 
     def onto(self, below: State) -> State:
         """Put what this state changed into the one below it, or into a copy of that, and return that."""
@@ -99,7 +99,7 @@ class State:
         below.heap.update(self.heap)
         below.grad = self.grad
         below.path = self.path
-        below.is_blurred = self.is_blurred
+        below.blurred = self.blurred
         return below
 
     def keep(self, refs: Iterable[int], then: State) -> None:
@@ -145,7 +145,7 @@ def join_states(states: Sequence[State]) -> State:
             same = first.grad.state == other.grad.state
             first.grad = first.grad if same else Grad(UNKNOWN, first.grad.site or other.grad.site)
         first.path = {key: value for key, value in first.path.items() if other.path.get(key) is value}
-        first.is_blurred |= other.is_blurred
+        first.blurred |= other.blurred
     return first
 
 
@@ -216,6 +216,8 @@ def settle(states: list[State], limit: int = MAX_SPLIT) -> list[State]:
             kept.append(state)
     if len(kept) <= limit:
         return kept
+    changed = {oid for state in kept for oid in state.heap}
+    modes = {oid: {obj.modes for state in kept if (obj := state.heap.find(oid)) is not None} for oid in changed}
     joined = join_states(kept)
-    joined.is_blurred = True
+    joined.blurred |= {oid for oid, found in modes.items() if len(found) > 1}
     return [joined]
