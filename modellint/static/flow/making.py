@@ -22,7 +22,7 @@ def makes_something(project: Project, knowledge: Knowledge, function: FunctionIn
         any(_makes(project, knowledge, function, call) for call in function.calls)
         or _hands_on(function)
         or _calls_what_it_picks(function)
-        or _hands_out_code(project, knowledge, function)
+        or hands_out_code(project, knowledge, function)
     )
 
 
@@ -34,7 +34,7 @@ def _makes(project: Project, knowledge: Knowledge, function: FunctionInfo, call:
     return isinstance(symbol.target, ClassInfo) or _makes_modules(knowledge, symbol.dotted)
 
 
-def _hands_out_code(project: Project, knowledge: Knowledge, function: FunctionInfo) -> bool:
+def hands_out_code(project: Project, knowledge: Knowledge, function: FunctionInfo) -> bool:
     """Tell whether a function returns a class or a function for others to call: `return {"unet": UNet}[name]`."""
     home = function.module.body
     for value in returned(function):

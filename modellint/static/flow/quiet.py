@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from modellint.static.classes import Classes
 from modellint.static.dependence import NO
+from modellint.static.flow.making import hands_out_code
 from modellint.static.flow.reading import Loud, Reading, is_loud
 from modellint.static.flow.summaries import Result, Summary
 from modellint.static.flow.values import (
@@ -134,6 +135,7 @@ class Quiet:
             or function.classes
             or not _WORDS.isdisjoint(function.words)
             or (outer is not None and not outer.is_body)
+            or hands_out_code(self._project, self._knowledge, function)
         ):
             raise Loud
         reading = Reading(self, self._project, self._knowledge, function, cls)
