@@ -121,37 +121,69 @@ def test_what_a_base_leaves_to_heirs_is_found_in_them_however_the_base_is_writte
     lint({**init, **files}, check=[f"{folder}base.py"], rules=["ML201"])
 
 
-JOINED = """
+WRAP = """
+from torch.nn.parallel import DistributedDataParallel
+
+world_size = 1
+
+def wrap(model):
+    if world_size == 1:
+        return model
+    return DistributedDataParallel(model)
+"""
+
+APPLY = """
 import torch
 
-def apply(model, x):
+def apply_model(model, mix):
     model.eval()
     with torch.no_grad():
-        return model(x)
+        return model(mix)
+"""
 
-class Runner:
-    def run_epoch(self, loader, teacher_off, critic_off, embedder_off, train=True):
-        if teacher_off:
-            self.teacher.eval()
-        if critic_off:
-            self.critic.eval()
-        if embedder_off:
-            self.embedder.eval()
-        for x, y in loader:
-            if not train and self.options.whole:
-                y_hat = apply(self.model, x)
+SOLVER = """
+import torch
+import distrib
+from apply import apply_model
+
+class Solver:
+    def __init__(self, model, quantizer, options):
+        self.model = model
+        self.wrapped = distrib.wrap(model)
+
+    def train(self, loader, held_out):
+        for epoch in range(9):
+            self.model.train()
+            self.run_epoch(loader)
+            self.model.eval()
+            with torch.no_grad():
+                self.run_epoch(held_out, train=False)
+
+    def run_epoch(self, loader, train=True):
+        for idx, sources in enumerate(loader):
+            if train:
+                sources = sources[:, 1:]
+            if not train and self.args.valid:
+                estimate = apply_model(self.model, sources)
             else:
-                y_hat = self.model(x)
-            loss = (y_hat - y).abs().mean()
+                estimate = self.wrapped(sources)
+            loss = (estimate - sources).abs().mean()
+            size = 0
+            if self.quantizer is not None:
+                size = self.quantizer.model_size()
+            if self.options.quant:
+                loss += self.options.quant * size
             if train:
                 loss.backward()
-                self.optimizer.step()
-            self.log(loss.item())
+            if self.options.most == idx:
+                break
 """
 
 
 def test_joined_branches_are_no_proof_that_a_model_trains_as_another_branch_left_it(lint: Lint) -> None:
-    lint(JOINED, rules=["ML103"])
+    files = {"distrib.py": WRAP, "apply.py": APPLY, "solver.py": SOLVER}
+    lint(files, check=["apply.py"], rules=["ML103"])
+    lint(files, rules=["ML103"])
 
 
 def test_joined_branches_that_agree_about_a_model_are_proof(lint: Lint) -> None:
@@ -173,7 +205,8 @@ def test_joined_branches_that_agree_about_a_model_are_proof(lint: Lint) -> None:
                 embedder.eval()
             for epoch in range(9):
                 for x, y in loader:
-                    loss = (model(x) - y).abs().mean() + teacher(x).mean() + critic(x).mean() + embedder(x).mean()  # ML103
+                    target = teacher(x) + critic(x) + embedder(x)
+                    loss = (model(x) - target - y).abs().mean()  # ML103
                     loss.backward()
                     optimizer.step()
                 print(evaluate(model, held_out))
