@@ -240,13 +240,10 @@ def _puts_the_name_back(function: FunctionInfo, call: ast.Call) -> bool:
         return False
     name = owner.id
     kept = {other for other, value in assignments(function) if ast.unparse(value) == f"{name}.training"}
-    bound = [value for other, value in assignments(function) if other == name and value.lineno > call.lineno]
-    return any(name in names_in(value) for value in bound) and any(
-        ast.unparse(other.func) == f"{name}.train"
-        and other.lineno > call.lineno
-        and not kept.isdisjoint(names_in(other))
-        for other in function.calls_of("train")
-    )
+    if not any(other == name and name in names_in(value) for other, value in assignments(function)):
+        return False
+    put_back = (other for other in function.calls_of("train") if ast.unparse(other.func) == f"{name}.train")
+    return any(not kept.isdisjoint(names_in(other)) for other in put_back)
 
 
 def _is_behind_backward(function: FunctionInfo, call: ast.Call) -> bool:

@@ -194,8 +194,7 @@ def _switched_on(
         if given is None:
             continue
         if resolver.truth(given) is True or _is_where_no_sampler_is(given, view) or _is_on_at_first(resolver, given):
-            values = (origin for origin in resolver.origins(given) if resolver.truth(origin) is True)
-            return _Decided(decided_at(view, given, readers), value=next(values, None))
+            return _Decided(decided_at(view, given, readers), value=next(iter(resolver.origins(given)), None))
     for name, makers in through.items():
         given = view.argument(name)
         for origin in resolver.origins(given) if given is not None else ():
@@ -248,10 +247,6 @@ def _is_where_no_sampler_is(given: Origin, view: CallView) -> bool:
     return ast.unparse(node) == f"{ast.unparse(sampler.node)} is None"
 
 
-def _holds(call: ast.Call, node: ast.AST) -> bool:
-    return any(inner is node for inner in ast.walk(call))
-
-
 def _finding(decided: _Decided, uses: list[Consumption]) -> Finding:
     """Return the finding at the call that makes a loader, or that tells the project's function which one to make."""
     call, through, value = decided
@@ -261,7 +256,7 @@ def _finding(decided: _Decided, uses: list[Consumption]) -> Finding:
     related = arrival(site, site_of(use.scope.module, use.place), "evaluated over here")
     if through is not None and through.node is not None:
         related += arrival(site, site_of(through.scope.module, through.node), "by what is made here")
-    if value is not None and value.node is not None and not _holds(call.node, value.node):
+    if value is not None and value.node is not None:
         related += arrival(site, site_of(value.scope.module, value.node), "set here")
     confidence = Confidence.CERTAIN if use.sure else Confidence.LIKELY
     return Finding(site, {"loader": ast.unparse(call.node.func)}, confidence, related=related)
