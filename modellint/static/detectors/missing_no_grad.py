@@ -489,10 +489,11 @@ def _is_asked_in_turn(event: Event) -> bool:
     `eval()` of the whole, `for batch in self.dataloader: self.logits = self.forward()`: each turn drops the last one.
     """
     around = functions_around(event)[1:]
-    call = call_at(event.key.chain[-1].caller, event.key.chain[-1].site) if around else None
-    if call is None or not any(node.value is call for node in own(event.key.chain[-1].caller, ast.Assign)):
+    steps = event.key.chain[-1:]  # how the method is called that runs the model
+    calls = [call_at(step.caller, step.site) for step in steps]
+    if not any(node.value in calls for step in steps for node in own(step.caller, ast.Assign)):
         return False
-    readied = any(holds(f, fact.site) for s in event.snapshots for fact in s.modes if fact.by_eval for f in around)
+    readied = any(holds(function, fact.site) for s in event.snapshots for fact in s.modes for function in around)
     return readied and any(_BATCHES.search(name) for loop in event.loops for name in loop.over)
 
 
