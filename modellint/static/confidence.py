@@ -274,7 +274,7 @@ def _may_be_volatile(case: Case) -> bool:
     event, context = case.event, case.context
     if "volatile" in event.uses:
         return False
-    if any(not SINCE_VOLATILE.isdisjoint(scope.callees) for scope in functions_around(event)):
+    if any(not _SINCE_VOLATILE.isdisjoint(scope.callees) for scope in functions_around(event)):
         return False
     calls = (call for function in functions_around(event) for call in function.calls)
     if any(keyword.arg == "volatile" for call in calls for keyword in call.keywords):
@@ -284,7 +284,7 @@ def _may_be_volatile(case: Case) -> bool:
     return bool(others) and not _read_by(context).isdisjoint(others)
 
 
-SINCE_VOLATILE = frozenset({"to", "item", "no_grad", "set_grad_enabled", "enable_grad"})
+_SINCE_VOLATILE = frozenset({"to", "item", "no_grad", "set_grad_enabled", "enable_grad"})
 """Methods and functions that came with torch 0.4, which ignores `volatile=`."""
 
 

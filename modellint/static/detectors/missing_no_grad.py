@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.attributes import stored
-from modellint.static.confidence import SINCE_VOLATILE, Case, weighed
+from modellint.static.confidence import Case, weighed
 from modellint.static.context import FileContext, Finding
 from modellint.static.cutting import is_only_detached
 from modellint.static.evidence import (
@@ -144,7 +144,7 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
     if isinstance(snapshot.obj.cls, ClassInfo) and context.weights.is_function(snapshot.obj.cls):
         return None
     if volatile:
-        return Confidence.POSSIBLE if _is_written_for_old_torch(event.function.module) else Confidence.CERTAIN
+        return Confidence.CERTAIN
     numbers_only = not event.kept and not event.goes_on_with_graph
     if timed and numbers_only:
         return Confidence.LIKELY
@@ -228,29 +228,6 @@ def _is_of_old_days(context: FileContext) -> bool:
     for readme in readmes(root, path.parent):
         context.project.trails.load(readme, path, "report")
     return is_held_below(root, path.parent, "torch", _VOLATILE_UNTIL)
-
-
-def _is_written_for_old_torch(module: ModuleInfo) -> bool:
-    """Tell whether a file takes numbers by `loss.data[0]`, an error since torch 1.0, and has nothing of torch 0.4.
-
-    It runs with releases alone that nobody has any more, most of which heed `volatile=True`.
-    """
-    scopes = (module.body, *module.functions)
-    if any(not SINCE_VOLATILE.isdisjoint(scope.callees) for scope in scopes):
-        return False
-    return any(
-        isinstance(node.value, ast.Attribute)
-        and node.value.attr == "data"
-        and isinstance(node.value.value, ast.Name)
-        and _A_NUMBER.search(node.value.value.id)
-        and isinstance(node.slice, ast.Constant)
-        and node.slice.value == 0
-        for scope in scopes
-        for node in own(scope, ast.Subscript)
-    )
-
-
-_A_NUMBER = re.compile(r"loss|err|cost", re.I)
 
 
 def _is_evaluated_apart(event: Event, snapshot: Snapshot, context: FileContext) -> bool:
