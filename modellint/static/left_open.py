@@ -14,7 +14,7 @@ from modellint.static.flow.values import EVAL, OFF, TRAIN
 from modellint.static.flow.vocabulary import MODEL_NAME
 from modellint.static.guards import values_bound
 from modellint.static.handed_over import is_handed_over
-from modellint.static.naming import is_test_file, is_test_module
+from modellint.static.naming import is_test_module
 from modellint.static.narrowing import attribute_of
 from modellint.static.overriding import calls_plainly
 from modellint.static.project import FunctionInfo
@@ -139,12 +139,10 @@ def is_never_switched(event: Event, context: FileContext) -> bool:
     attribute = _model_of(event).rpartition(".")[2]
     names = {owner.name for owner in project.ancestry(cls)[0]}
     named = {path for name in names for path in project.mentioning(name, mine, "calls")}
-    readying = [path for path in project.mentioning(".eval(", mine, "calls") if not is_test_file(path)]
-    if not named.isdisjoint(readying):
-        return False
-    modules = (project.load(path, mine, "calls") for path in readying)
-    scopes = (scope for module in modules if module is not None for scope in (module.body, *module.functions))
-    return not any(_may_be_switched(scope, call, attribute) for scope in scopes for call in scope.calls_of("eval"))
+    return not any(
+        scope.module.path in named or any(_may_be_switched(scope, call, attribute) for call in scope.calls_of("eval"))
+        for scope in scopes_mentioning(project, ".eval(", mine)
+    )
 
 
 def _may_be_switched(scope: FunctionInfo, call: ast.Call, attribute: str) -> bool:
@@ -303,10 +301,10 @@ def readies_the_wrong_one(event: Event, snapshot: Snapshot, context: FileContext
         return False
     if event.result_dropped or _GATHERS.search(function.name) or not _TRAINS.isdisjoint(function.callees):
         return False
-    counted = (
-        {"number", "prediction", "reported"} & event.uses if snapshot.grad.state == OFF else {"number"} & event.uses
-    )
-    if not counted or (snapshot.grad.state != OFF and (event.kept or event.goes_on_with_graph)):
+    if snapshot.grad.state == OFF:
+        if _COUNTED.isdisjoint(event.uses):
+            return False
+    elif "number" not in event.uses or event.kept or event.goes_on_with_graph:
         return False
     family, outside = context.project.ancestry(cls)
     methods = [method for owner in family for method in owner.methods.values()]
@@ -322,6 +320,7 @@ def readies_the_wrong_one(event: Event, snapshot: Snapshot, context: FileContext
 
 
 _TRAINS = frozenset({"train", "backward", "zero_grad"})
+_COUNTED = frozenset({"number", "prediction", "reported"})
 _GATHERS = re.compile(r"statist|_bn(_|$)|rollout|collect|sampl|explor|(^|_)act(_|$)|generat")
 """Functions that gather statistics or experience: the model runs there as it trains."""
 

@@ -150,15 +150,17 @@ def _has_weights(context: FileContext, cls: ClassInfo, parametrised: set[str], s
     """Tell whether a module of the project builds a layer with weights, itself or in a part, or draws its own."""
     seen.add(cls)
     init = context.project.method(cls, "__init__")
-    for call in init.calls if init is not None else ():
-        symbol = context.project.resolve_in(init, call.func) if init is not None else None
+    if init is None:
+        return False
+    for call in init.calls:
+        symbol = context.project.resolve_in(init, call.func)
         if symbol is None:
             continue
         if isinstance(symbol.target, ClassInfo):
             if symbol.target not in seen and _has_weights(context, symbol.target, parametrised, seen):
                 return True
-        elif symbol.dotted in parametrised or (symbol.dotted in _PARAMETERS and _is_drawn(call)):
-            return init is not None and _FREEZES.isdisjoint(init.words)
+        elif symbol.dotted in parametrised or (symbol.dotted in _PARAMETERS and _is_drawn(init, call)):
+            return True
     return False
 
 
@@ -166,13 +168,13 @@ _PARAMETERS = frozenset({"torch.nn.Parameter", "torch.nn.parameter.Parameter"})
 _FREEZES = frozenset({"requires_grad", "requires_grad_"})
 
 
-def _is_drawn(call: ast.Call) -> bool:
-    """Tell whether a parameter begins with random numbers, and nothing is said of its gradient.
+def _is_drawn(init: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether a parameter begins with random numbers, and nothing is said of gradients where it is made.
 
     What is computed, or given, may be meant to stay as it is.
     """
     only = call.args[0] if len(call.args) == 1 and not call.keywords else None
-    return isinstance(only, ast.Call) and last_name(only.func) in _RANDOM
+    return isinstance(only, ast.Call) and last_name(only.func) in _RANDOM and _FREEZES.isdisjoint(init.words)
 
 
 _RANDOM = frozenset({"rand", "randn", "rand_like", "randn_like", "normal"})
