@@ -24,7 +24,7 @@ from modellint.static.attributes import (
     taken_of,
 )
 from modellint.static.dependence import NO, OF_LIBRARY, UNKNOWN, YES, Dependence, is_named_for_an_architecture
-from modellint.static.guards import choices, values_of, walk_own
+from modellint.static.guards import choices, unmoved, values_of, walk_own
 from modellint.static.knowledge import Knowledge
 from modellint.static.naming import PREPARES_DATA
 from modellint.static.narrowing import attribute_of
@@ -144,7 +144,8 @@ class Classes:
     def _built_in(self, method: FunctionInfo) -> Iterator[str]:
         """Yield the attributes in which a method stores modules that it builds."""
         for name, value in stored(method):
-            if isinstance(value, ast.Call) and self.names_module(method, value.func):
+            made = unmoved(value)
+            if isinstance(made, ast.Call) and self.names_module(method, made.func):
                 yield name
 
     def loads_child(self, cls: ClassInfo, attribute: str) -> bool:

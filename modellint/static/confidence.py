@@ -151,7 +151,7 @@ def _is_of_a_class_out_of_sight(case: Case) -> bool:
     """Tell whether all that is known of a model is that it was built, of one class (a factory may build any), whose
     name is none of a network with a mode."""
     obj, modes = case.snapshot.obj, case.snapshot.modes
-    if obj.depends != UNKNOWN or obj.born is None:
+    if obj.depends != UNKNOWN or obj.born is None or isinstance(obj.cls, ClassInfo):
         return False
     built = modes == UNKNOWN_MODES or all(fact.how == JUST_BUILT for fact in modes)
     classes = _classes_named(case.context, obj.born) if built else []

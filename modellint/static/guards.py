@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import Any
 
+from modellint.static.naming import MOVES
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import parameters
 from modellint.static.project.names import names_in
@@ -233,6 +234,13 @@ def value_tied_to_mode(function: FunctionInfo, value: ast.expr) -> bool:
 
 def _is_conditional(function: FunctionInfo, value: ast.expr) -> bool:
     return tied_to_mode(function, value)
+
+
+def unmoved(value: ast.expr | None, hand_back: Container[str] = MOVES) -> ast.expr | None:
+    """Return what is moved, or else given back by its own methods, in the same expression: `Net()` of `Net().to(x)`."""
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in hand_back:
+        value = value.func.value
+    return value
 
 
 def values_of(function: FunctionInfo, name: str) -> list[ast.expr]:

@@ -6,10 +6,12 @@ import ast
 from typing import Any
 
 from modellint.static.flow.machine import Machine, Statements
+from modellint.static.flow.names import symbol_value
 from modellint.static.flow.state import State
 from modellint.static.flow.targets import christen, class_home
-from modellint.static.flow.values import NONE, Args, ClassValue, FunctionValue, Value
+from modellint.static.flow.values import NONE, NOTHING, Args, ClassValue, FunctionValue, Value
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo
+from modellint.static.project.facts import imported_by
 from modellint.static.project.names import last_name
 from modellint.static.project.trees import rows_of
 
@@ -116,8 +118,12 @@ def _imports_by_name(module: ModuleInfo) -> bool:
 
 
 def _import(machine: Machine, node: ast.Import | ast.ImportFrom, state: State) -> list[State]:
-    """An import runs the module; that matters where it fills a registry."""
+    """An import runs the module; that matters where it fills a registry, or where branches import different things."""
     frame = machine.frame
+    for local, imported in imported_by(node):
+        if local in frame.function.stores:
+            symbol = machine.project.bound_by(frame.module, imported)
+            state.variables[frame.id, local] = NOTHING if symbol is None else symbol_value(machine, symbol, state)
     if frame.function.is_body:
         names = [a.name for a in node.names] if isinstance(node, ast.Import) else [node.module or ""]
         level = 0 if isinstance(node, ast.Import) else node.level

@@ -43,6 +43,9 @@ def name_value(machine: Machine, node: ast.Name, state: State) -> Value:
             return Value(symbols=(FunctionValue(inner, frame.parent, name),))
         if name in scope.classes:
             return Value(symbols=(ClassValue(scope.classes[name], name),))
+        if name in scope.imports:
+            symbol = machine.project.imported_in(scope, name)
+            return symbol_value(machine, symbol, state) if symbol is not None else NOTHING
         scope = scope.parent
     module = frame.module
     if name in module.body.stores and module is not machine.main and name not in module.imports:

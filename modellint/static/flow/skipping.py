@@ -22,8 +22,7 @@ from modellint.static.flow.values import (
     perhaps_cut_off,
 )
 from modellint.static.flow.vocabulary import KEEPS, KEEPS_GRAPH
-from modellint.static.guards import assignments, own, values_of
-from modellint.static.naming import MOVES
+from modellint.static.guards import assignments, own, unmoved, values_of
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import is_none, parameters
 from modellint.static.project.names import holder, last_name
@@ -147,8 +146,7 @@ def _parameter_given_back(function: FunctionInfo) -> str:
         value = node.value
         if isinstance(value, (ast.List, ast.ListComp, ast.Tuple, ast.Dict, ast.DictComp)):
             continue  # of each of several
-        while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in MOVES:
-            value = value.func.value
+        value = unmoved(value)
         found.add(value.id if isinstance(value, ast.Name) and value.id not in stored else "")
     return found.pop() if len(found) == 1 else ""
 

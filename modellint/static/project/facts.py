@@ -44,6 +44,7 @@ class FunctionInfo:
         "_decorators",
         "_extent",
         "_functions",
+        "_imports",
         "_memo",
         "_nested",
         "_node",
@@ -75,6 +76,7 @@ class FunctionInfo:
         self._nested: list[FunctionInfo] | None = None
         self._classes: dict[str, ClassInfo] | None = None
         self._functions: dict[str, FunctionInfo] | None = None
+        self._imports: dict[str, Import] | None = None
         self._memo: dict[object, Any] | None = None
         self._node = node
         self._extent = extent_of(node) if node is not None else Extent(0, 0, 0, 0)
@@ -104,6 +106,11 @@ class FunctionInfo:
         return self._functions or {}
 
     @property
+    def imports(self) -> Mapping[str, Import]:
+        """What its own `import` statements bind, by local name; those of a module are in `ModuleInfo.imports`."""
+        return self._imports or {}
+
+    @property
     def memo(self) -> dict[object, Any]:
         """What others worked out from its nodes."""
         if self._memo is None:
@@ -118,6 +125,11 @@ class FunctionInfo:
         else:
             self._functions = self._functions or {}
             self._functions[inner.name] = inner
+
+    def bring_in(self, local: str, imported: Import) -> None:
+        """Add what an `import` statement binds here."""
+        self._imports = self._imports or {}
+        self._imports[local] = imported
 
     def contain(self, inner: FunctionInfo) -> None:
         """Add a function that stands inside."""
@@ -373,6 +385,18 @@ def _digest(text: str) -> str:
 BODY = "<module>"
 _NO_NAMES: frozenset[str] = frozenset()
 _MAX_REGISTERED = 12
+
+
+def imported_by(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Import]]:
+    """Yield the names that a statement binds, `*` for all of a module, and what each stands for."""
+    for alias in node.names:
+        if isinstance(node, ast.ImportFrom):
+            yield alias.asname or alias.name, Import(node.module or "", node.level, alias.name)
+        elif alias.asname:
+            yield alias.asname, Import(alias.name, 0, None)
+        else:
+            root = alias.name.split(".")[0]
+            yield root, Import(root, 0, None)
 
 
 def called_name(module: ModuleInfo, call: ast.Call) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -64,6 +64,7 @@ class Project:
         self._names: dict[ModuleInfo, dict[str, Symbol | None]] = {}
         self._aliasing: set[tuple[ModuleInfo, str]] = set()
         self._resolved: dict[ModuleInfo, dict[str, Symbol | None]] = {}
+        self._imported: dict[FunctionInfo, dict[str, Symbol | None]] = {}
         self.paths = ImportPaths(root)
         self.files = ParsedFiles(root, read, self._forget)
         self.trails = Trails()
@@ -71,6 +72,7 @@ class Project:
     def _forget(self) -> None:
         self._names.clear()
         self._resolved.clear()
+        self._imported.clear()
 
     def load(self, path: Path, reader: Path, purpose: Purpose) -> ModuleInfo | None:
         """Return the file `path`, which is read on behalf of the file `reader`; None if it cannot be parsed."""
@@ -242,8 +244,10 @@ class Project:
         if text is None:
             return None
         first, *rest = text.split(".")
-        symbol = self.lookup(module, first)
-        for name in rest:
+        return self._members(self.lookup(module, first), rest, module)
+
+    def _members(self, symbol: Symbol | None, names: Iterable[str], module: ModuleInfo) -> Symbol | None:
+        for name in names:
             if symbol is None:
                 return None
             symbol = self.member(symbol, name, module.path)
@@ -279,23 +283,42 @@ class Project:
         return next((owner.setters.get(name) for owner in self.ancestry(cls)[0] if name in owner.methods), None)
 
     def resolve_in(self, scope: FunctionInfo, node: object) -> Symbol | None:
-        """Like `resolve`, with the classes and functions defined in the functions around `scope` first."""
+        """Like `resolve`, with what is defined or imported in the functions around `scope` first."""
         text = node if isinstance(node, str) else dotted_name(node)  # type: ignore[arg-type]
         if text is None:
             return None
-        if "." not in text:
-            inner: FunctionInfo | None = scope
-            while inner is not None and inner.parent is not None:
-                own = inner.classes.get(text) or inner.functions.get(text)
-                if own is not None:
-                    return Symbol(text, own)
-                inner = inner.parent
+        first, _, rest = text.partition(".")
+        inner: FunctionInfo | None = scope
+        while inner is not None and inner.parent is not None:
+            own = inner.classes.get(first) or inner.functions.get(first)
+            if own is not None and not rest:
+                return Symbol(text, own)
+            if first in inner.imports:
+                return self.imported_in(inner, text)
+            inner = inner.parent
         known = self._resolved.get(scope.module)
         if known is None:
             known = self._resolved[scope.module] = {}
         if text not in known:
             known[text] = self.resolve(scope.module, text)
         return known[text]
+
+    def imported_in(self, function: FunctionInfo, text: str) -> Symbol | None:
+        """Return what a name, or one with attributes behind it, stands for whose first part `function` imports."""
+        known = self._imported.get(function)
+        if known is None:
+            known = self._imported[function] = {}
+        if text not in known:
+            first, *rest = text.split(".")
+            known[text] = self._members(self.bound_by(function.module, function.imports[first]), rest, function.module)
+        return known[text]
+
+    def bound_by(self, module: ModuleInfo, imported: Import) -> Symbol | None:
+        """Return what an import in `module` binds."""
+        found = self._follow(module, imported, 0)
+        if found is not None and found.target is not None:
+            self.trails.read(module.path, _home(found.target))
+        return found
 
     def method(self, cls: ClassInfo, name: str) -> FunctionInfo | None:
         """Return the method `name` of `cls` or of the nearest project class it inherits it from."""

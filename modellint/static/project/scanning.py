@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from modellint.static.project.facts import ClassInfo, FunctionInfo, Import, ModuleInfo
+from modellint.static.project.facts import ClassInfo, FunctionInfo, Import, ModuleInfo, imported_by
 from modellint.static.project.names import dotted_name, imported_by_text, last_name
 from modellint.static.project.trees import FUNCTIONS, FunctionNode
 
@@ -119,13 +119,8 @@ def _scan(gathered: _Pass, nodes: list[ast.stmt], scope: FunctionInfo, cls: Clas
             _enter_class(gathered, node, scope)  # type: ignore[arg-type]
             stack.extend(reversed(node.decorator_list + node.bases))  # type: ignore[attr-defined]
             continue
-        elif kind is ast.Import:
-            for alias in node.names:  # type: ignore[attr-defined]
-                root = alias.name.split(".")[0]
-                module.imports[alias.asname or root] = Import(alias.name if alias.asname else root, 0, None)
-            continue
-        elif kind is ast.ImportFrom:
-            _import_from(module, node, node in gathered.stand_ins)  # type: ignore[arg-type]
+        elif kind is ast.Import or kind is ast.ImportFrom:
+            _import(gathered, node, scope)  # type: ignore[arg-type]
             continue
         elif kind is ast.Expr or kind is ast.With or kind is ast.AsyncWith:
             statements.append(node)  # type: ignore[arg-type]
@@ -180,13 +175,25 @@ def _enter_class(gathered: _Pass, node: ast.ClassDef, scope: FunctionInfo) -> No
     _scan(gathered, node.body, scope, cls)
 
 
-def _import_from(module: ModuleInfo, node: ast.ImportFrom, stands_in: bool) -> None:
-    for alias in node.names:
-        target, local = Import(node.module or "", node.level, alias.name), alias.asname or alias.name
-        if alias.name == "*":
+def _import(gathered: _Pass, node: ast.Import | ast.ImportFrom, scope: FunctionInfo) -> None:
+    """Note what an import binds: in its scope, and for the file where that has nothing else of the name.
+
+    Two imports of one name in a scope stand in branches: what it means is a question of flow, as for a variable.
+    """
+    module, stands_in = gathered.module, node in gathered.stand_ins
+    for local, target in imported_by(node):
+        before = module.imports.get(local) if scope.is_body else scope.imports.get(local)
+        if local == "*":
             module.stars.append(target)
-        elif not (stands_in and _replaces_library(module.imports.get(local), target)):
+        elif stands_in and _replaces_library(module.imports.get(local), target):
+            continue
+        elif scope.is_body:
             module.imports[local] = target
+        else:
+            scope.bring_in(local, target)
+            module.imports.setdefault(local, target)
+        if before not in (None, target) and not stands_in:
+            gathered.names(scope).stores.add(local)
 
 
 def _stand_ins(node: ast.Try) -> Iterator[ast.stmt]:
