@@ -83,8 +83,23 @@ class CallFacts:
                     if not is_module or (method.name in function.callees and method.name != "forward"):
                         found.append(method)
             else:
+                found += self._methods_of_classes(function, func)
                 found += self._methods_of_globals(function, func)
         return found + [inner for inner in function.nested if inner.cls is None]
+
+    def _methods_of_classes(self, function: FunctionInfo, called: ast.expr) -> Iterator[FunctionInfo]:
+        """Yield the method that a call means which names its class: `Net.build(path)`, `super().build(path)`."""
+        if not isinstance(called, ast.Attribute):
+            return
+        owner, families = called.value, list[ClassInfo]()
+        if isinstance(owner, ast.Call) and last_name(owner) == "super" and function.cls is not None:
+            families = self._project.ancestry(function.cls)[0][1:]
+        else:
+            symbol = self._project.resolve_in(function, owner)
+            if symbol is not None and isinstance(symbol.target, ClassInfo):
+                families = [symbol.target]
+        methods = (self._project.method(cls, called.attr) for cls in families)
+        yield from (method for method in methods if method is not None)
 
     def _methods_of_globals(self, function: FunctionInfo, called: ast.expr) -> Iterator[FunctionInfo]:
         """Yield the methods that a call means of what a file makes at its top.
