@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from modellint.static.context import FileContext
+from modellint.static.fitting import fitted
 from modellint.static.flow.events import Event, Snapshot
 from modellint.static.flow.frames import holds
 from modellint.static.flow.values import EVAL, OFF, TRAIN
@@ -19,7 +20,7 @@ from modellint.static.narrowing import attribute_of
 from modellint.static.overriding import calls_plainly
 from modellint.static.project import FunctionInfo
 from modellint.static.project.callers import MAX_FILES, files_calling, scopes_mentioning
-from modellint.static.project.facts import BODY, argument_given, parameters
+from modellint.static.project.facts import BODY, parameters
 from modellint.static.purpose import functions_around, named_for_inference
 from modellint.static.snapshots import has_loaded_weights, in_eval, open_mode, put_into_training
 
@@ -166,7 +167,11 @@ def is_fitted_by_a_trainer(event: Event, context: FileContext) -> bool:
     family = context.project.ancestry(cls)[0] if cls is not None else []
     methods = [method for owner in family for method in owner.methods.values()]
     model = _model_of(event)
-    if not any(model in _fitted(method, call, context) for method in methods for call in method.calls_of("fit")):
+    if not any(
+        model in fitted(method, call, context.project, context.classes, context.knowledge)
+        for method in methods
+        for call in method.calls_of("fit")
+    ):
         return False
     if any("eval" in scope.words for scope in (event.root.module.body, *event.root.module.functions)):
         return False
@@ -180,27 +185,7 @@ def _may_switch(method: FunctionInfo, model: str, context: FileContext) -> bool:
     if any(call.args or call.keywords for call in method.calls_of("train")):
         return True
     given = (call for call in method.calls if any(ast.unparse(argument) == model for argument in call.args))
-    return any(model not in _fitted(method, call, context) for call in given)
-
-
-def _fitted(method: FunctionInfo, call: ast.Call, context: FileContext) -> Iterator[str]:
-    """Yield how the model is written that a call gives to a library's trainer: `trainer.fit(self.net, loader)`."""
-    if not isinstance(call.func, ast.Attribute):
-        return
-    owner = call.func.value
-    kept = attribute_of(owner, method.self_name or "")
-    makers = [(method, owner)]
-    if isinstance(owner, ast.Name):
-        makers = [(method, value) for value in values_bound(method, owner.id)]
-    elif kept is not None and method.cls is not None:
-        makers = context.classes.kept_in(method.cls, kept)
-    for maker, value in makers:
-        made = context.project.resolve_in(maker, value.func) if isinstance(value, ast.Call) else None
-        fact = context.knowledge.entry_points.get(f"{made.dotted}.fit") if made is not None else None
-        if fact is not None and fact.model is not None and fact.effect.runs == "training":
-            given = argument_given(call, fact.model.names, fact.model.position)
-            if given is not None:
-                yield ast.unparse(given)
+    return any(model not in fitted(method, call, context.project, context.classes, context.knowledge) for call in given)
 
 
 def is_never_readied(event: Event, snapshot: Snapshot, context: FileContext) -> bool:

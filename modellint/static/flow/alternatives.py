@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from modellint.static.flow.binding import unknown_arguments
 from modellint.static.flow.decorators import begun_with
 from modellint.static.flow.frames import Frame
+from modellint.static.flow.libraries import SAVED_WHOLE
 from modellint.static.flow.machine import Exhausted, Machine
 from modellint.static.flow.startup import methods_of
 from modellint.static.flow.state import State
@@ -41,9 +42,10 @@ def alternative_constructors(cls: ClassInfo, project: Project) -> Iterator[Funct
 
 
 def constructors_beside(cls: ClassInfo) -> Iterator[FunctionInfo]:
-    """Yield the functions of the file of `cls` that return a new instance of it."""
-    for function in cls.module.body.functions.values():
-        if _hands_out(function, {cls.name}):
+    """Yield the functions of the file of `cls`, and the methods of its other classes, that return a new instance."""
+    for function in cls.module.functions:
+        is_nested = function.cls is None and function.parent is not cls.module.body
+        if function.cls is not cls and not is_nested and _hands_out(function, {cls.name}):
             yield function
 
 
@@ -108,13 +110,18 @@ def _attributes(machine: Machine, cls: ClassInfo, maker: FunctionInfo, state: St
 def _is_open(before: Value | None, value: Value, state: State, after: State) -> bool:
     """Tell whether an attribute that is `before` after `__init__` is better described by `value`."""
     held = [obj for oid in value.refs if (obj := after.heap.find(oid)) is not None]
-    if not any(obj.kind == MODEL and has_been_given_weights(obj) for obj in held):
+    if not any((obj.kind == MODEL or _was_saved_whole(obj)) and has_been_given_weights(obj) for obj in held):
         return False  # nothing that could be used as it is
     if before in (None, NONE, NOTHING):
         return True
     assert before is not None
     earlier = [state.heap[oid] for oid in before.refs]
     return all(map(_is_given, earlier)) or not any(map(has_been_given_weights, earlier))
+
+
+def _was_saved_whole(obj: Obj) -> bool:
+    """Tell whether torch.load brought an object back: a network, as it is never run otherwise."""
+    return bool(obj.modes) and all(fact.how == SAVED_WHOLE for fact in obj.modes)
 
 
 def _is_given(obj: Obj) -> bool:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from modellint.static.classes import Classes
+from modellint.static.fitting import fitted
 from modellint.static.flow.handed import CALLERS
 from modellint.static.flow.making import makes_something
 from modellint.static.flow.running import runs_something
@@ -26,6 +27,7 @@ class CallFacts:
         self._runs: dict[FunctionInfo, bool] = {}
         self._makes: dict[FunctionInfo, bool] = {}
         self._loads: dict[FunctionInfo, bool] = {}
+        self._fits: dict[FunctionInfo, bool] = {}
         self._callees: dict[FunctionInfo, list[FunctionInfo]] = {}
 
     def runs(self, function: FunctionInfo) -> bool:
@@ -49,6 +51,17 @@ class CallFacts:
             symbols = (self._project.resolve_in(function, call.func) for call in function.calls)
             found = (symbol is not None and self._knowledge.loaders.get(symbol.dotted) for symbol in symbols)
             known = self._loads[function] = any(found)
+        return known
+
+    def fits(self, function: FunctionInfo) -> bool:
+        """Tell whether `function` itself has a library's trainer train a model."""
+        known = self._fits.get(function)
+        if known is None:
+            facts = (
+                fitted(function, call, self._project, self._classes, self._knowledge)
+                for call in function.calls_of("fit")
+            )
+            known = self._fits[function] = any(model for given in facts for model in given)
         return known
 
     def callees(self, function: FunctionInfo) -> list[FunctionInfo]:

@@ -68,11 +68,27 @@ def narrow(machine: Machine, test: ast.expr, holds: bool, state: State) -> None:
         for oid in machine.eval(absent, state).refs:
             if state.heap[oid].kind in absents:
                 state.heap[oid] = state.heap[oid]._replace(modes=frozenset())
+    elif not holds and (asked := _asked_for_batch_norm(test)) is not None:
+        # likewise where there are such layers
+        for oid in machine.eval(asked, state).refs:
+            obj = state.heap[oid]
+            if obj.kind in (MODEL, OPAQUE) and (obj.depends == UNKNOWN or "BatchNorm" in obj.detail):
+                state.heap[oid] = obj._replace(modes=frozenset())
     elif not holds and (name := _asked_for_tensor(test)) is not None:
         key = (variable_key(machine, name, state), name)
         value = state.variables.find(key)
         if value is not None and value.taint:  # what is no tensor was not computed by a forward
             state.variables[key] = value._replace(taint=frozenset())
+
+
+def _asked_for_batch_norm(test: ast.expr) -> ast.expr | None:
+    """Return the model of which a condition asks whether it has batch norms, as updates of their statistics begin."""
+    if not isinstance(test, ast.Call) or not test.args or _ASKS_FOR_BATCH_NORM.search(last_name(test) or "") is None:
+        return None
+    return test.args[0] if isinstance(test.args[0], (ast.Name, ast.Attribute)) else None
+
+
+_ASKS_FOR_BATCH_NORM = re.compile(r"^_?(check|has|have|contains?|is|any)_(bn|batch_?norms?)$")
 
 
 def _asked_for_tensor(test: ast.expr) -> str | None:

@@ -29,7 +29,7 @@ from modellint.static.project.names import holder, last_name
 from modellint.static.project.trees import walk
 
 FORWARD, EXPORT, ACCUMULATE, EVAL_AGAIN = "forward", "export", "accumulate", "eval-again"
-MODE_ENTERED, GRAPH_MADE = "mode-entered", "graph-made"
+MODE_ENTERED, GRAPH_MADE, FITTED = "mode-entered", "graph-made", "fitted"
 """`with model.eval():`, and `autograd.grad(..., create_graph=True)`."""
 
 
@@ -56,18 +56,31 @@ def loop_facts(loop: ast.For | ast.AsyncFor | ast.While | ast.comprehension) -> 
     iterated = () if isinstance(loop, ast.While) else walk(loop.iter)
     over = {name for node in iterated if (name := _spoken_of(node)) is not None}
     dropped = {id(n.value) for n in walk(loop) if isinstance(n, ast.Expr)}
-    calls = {last_name(n.func) for n in walk(loop) if isinstance(n, ast.Call) and not _is_own_step(n, id(n) in dropped)}
+    calls = {last_name(n.func) for n in walk(loop) if isinstance(n, ast.Call) and not _is_no_move(n, id(n) in dropped)}
     row = loop.target.lineno if isinstance(loop, ast.comprehension) else loop.lineno
     bound = () if isinstance(loop, ast.While) else walk(loop.target)
     given = frozenset(n.id for n in bound if isinstance(n, ast.Name))
     return Loop(row, frozenset(over), frozenset(name for name in calls if name), given)
 
 
-def _is_own_step(call: ast.Call, is_dropped: bool) -> bool:
-    """Tell whether a call is a step of the work itself, `self.step(batch)`: an environment answers."""
+def _is_no_move(call: ast.Call, is_dropped: bool) -> bool:
+    """Tell whether a call is a step of the work itself, `self.step(batch)`: an environment is given a move.
+
+    Profilers, schedules and optimizers are given none.
+    """
     func = call.func
-    own = isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == "self"
-    return is_dropped and own
+    if not isinstance(func, ast.Attribute):
+        return last_name(func) == "step"
+    if func.attr == "step":
+        is_given = bool(call.args or call.keywords)
+        if not is_given or _COUNTS_STEPS.search(last_name(func.value) or ""):
+            return True
+    return is_dropped and isinstance(func.value, ast.Name) and func.value.id == "self"
+
+
+_COUNTS_STEPS = re.compile(
+    r"(^|_)(optim\w*|opt|\w*sched\w*|prof\w*|p?bar|progress|tracker|timer|scaler|logger)(_|$)", re.I
+)
 
 
 def _spoken_of(node: ast.AST) -> str | None:

@@ -11,7 +11,7 @@ from typing import Any
 from modellint.catalog.framework import Argument, Effect, Fact
 from modellint.static import dependence
 from modellint.static.flow import data
-from modellint.static.flow.events import FORWARD
+from modellint.static.flow.events import FITTED, FORWARD
 from modellint.static.flow.machine import Machine
 from modellint.static.flow.modes import set_mode
 from modellint.static.flow.state import State
@@ -328,6 +328,8 @@ def act(
                 state.heap[oid] = obj._replace(modes=_modes(machine, effect.mode, name, node))
             number = machine.note(FORWARD, node, oid, state, _text(fact, node)[:60], name)
             state.grad, state.heap[oid] = saved, obj
+        elif effect.runs == "training":
+            _note_training(machine, oid, fact, name, node, state)
         weights = LOADED if effect.runs == "training" else effect.weights
         _leave(machine, oid, effect.leaves, weights, name, node, state)
         if effect.runs == "nothing" and effect.grad != "same":  # what it leaves the parameters in
@@ -338,6 +340,15 @@ def act(
     if effect == Effect():
         return results  # it only looks at the model
     return machine.out_of_sight(node, args, state)
+
+
+def _note_training(machine: Machine, oid: int, fact: Fact, name: str, node: ast.Call, state: State) -> None:
+    """Record that a library trains a model, and the models that this one holds: `fit(Task(self.net))`."""
+    held = {ref for value in state.heap[oid].attrs.values() for ref in value.refs if state.heap[ref].kind == MODEL}
+    for each in (oid, *sorted(held)):
+        number = machine.note(FITTED, node, each, state, _text(fact, node)[:60], name)
+        if number is not None:
+            machine.recorder.events[number].training = True
 
 
 def _text(fact: Fact, node: ast.Call) -> str:

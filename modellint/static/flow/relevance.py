@@ -70,9 +70,11 @@ class Relevance:
         if cls is not None and function.name in ("forward", "__init__", "train", "eval"):
             if self._classes.is_module(cls):
                 return False
-        if not self.owes(function) or self._serves_evaluation(function):
+        if cls is not None and self.is_foreign(cls):
             return False
-        return self._has_evidence(function, 0) and not (cls is not None and self.is_foreign(cls))
+        if self._facts.fits(function):
+            return True  # for the other methods, which run what is trained here
+        return self.owes(function) and not self._serves_evaluation(function) and self._has_evidence(function, 0)
 
     def hook_of(self, function: FunctionInfo) -> Hook | None:
         """Return what a library does before it calls this method by itself, None if it does not call it."""

@@ -7,6 +7,7 @@ import builtins
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from modellint.static.flow.annotated import takes_modules
 from modellint.static.flow.state import State
 from modellint.static.flow.summaries import Result, given_values, havoc
 from modellint.static.flow.values import (
@@ -25,7 +26,7 @@ from modellint.static.flow.vocabulary import KEEPS, KEEPS_GRAPH
 from modellint.static.guards import assignments, own, unmoved, values_of
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import is_none, parameters
-from modellint.static.project.names import holder, last_name
+from modellint.static.project.names import dotted_name, holder, last_name
 
 if TYPE_CHECKING:
     from modellint.static.flow.machine import Machine
@@ -84,7 +85,7 @@ def without_running(
             return None
         cls = known
     summary = quiet.summary(function, cls)
-    if summary is None:
+    if summary is None or takes_modules(machine, function):
         return None
     if receiver is not None and not quiet.holds_nothing(oid, heap, seen):
         return None
@@ -183,9 +184,9 @@ def _is_computed_by(machine: Machine, function: FunctionInfo, call: ast.Call) ->
     symbol = machine.project.resolve_in(function, call.func)
     if symbol is None:
         func = call.func
-        return (
-            func.attr in _KEEP_NOTHING if isinstance(func, ast.Attribute) else hasattr(builtins, last_name(func) or "")
-        )
+        if not isinstance(func, ast.Attribute):
+            return hasattr(builtins, last_name(func) or "")
+        return func.attr in _KEEP_NOTHING or func.attr in KEEPS  # into what the function begins itself
     if isinstance(symbol.target, FunctionInfo):
         return only_computes(machine, symbol.target)
     return symbol.target is None and symbol.dotted.split(".")[0] in _COMPUTES
@@ -196,12 +197,23 @@ def _keeps_nothing(function: FunctionInfo) -> bool:
     if KEEPS_GRAPH.search(function.name) or "grad" in function.callees or own(function, ast.Global, ast.Nonlocal):
         return False
     made = {name for name, _ in assignments(function)}
-    begun = {name for name in made if all(_is_empty(value) for value in values_of(function, name))}
+    begun = {name for name in made if _is_begun(values_of(function, name))}
     if any(not _is_of(call, begun) for call in function.calls_of(*KEEPS)):
         return False
     stored = (node for node in own(function, ast.Attribute, ast.Subscript) if isinstance(node.ctx, ast.Store))
     held = (holder(node) for node in stored)
     return all(isinstance(place, ast.Name) and place.id in made for place in held)
+
+
+def _is_begun(values: list[ast.expr]) -> bool:
+    """Tell whether a variable holds a new container, or later what a function of torch or numpy makes of that."""
+    kept = [value for value in values if not _is_empty(value)]
+    return len(kept) < len(values) and all(
+        isinstance(value, ast.Call) and (dotted_name(value.func) or "").split(".")[0] in _MAKES_ANEW for value in kept
+    )
+
+
+_MAKES_ANEW = frozenset({"torch", "np", "numpy"})
 
 
 def _is_empty(node: ast.expr) -> bool:
@@ -215,11 +227,12 @@ def _is_of(call: ast.Call, names: set[str]) -> bool:
 
 
 _KEEP_NOTHING = frozenset(
-    "abs all any argmax argmin argsort bool clamp clone contiguous copy count cpu cuda detach dim double eq exp "
-    "expand flatten float format gather ge get gt half index index_select int item items join keys le log "
-    "log_softmax logical_and long lt masked_fill matmul max mean median min mul ne new_ones new_zeros norm numel "
-    "numpy permute pow remove repeat reshape round scatter sigmoid size softmax sort split sqrt squeeze std strip "
-    "sub sum t tanh to tolist topk transpose type unique unsqueeze values view view_as where".split()
+    "abs add all any argmax argmin argsort bmm bool chunk clamp clone contiguous copy count cpu cuda cumsum detach "
+    "diag diagonal dim div dot double eq exp expand expand_as flatten flip float format gather ge get gt half index "
+    "index_select int inverse item items join keys le log log_softmax logical_and logsumexp long lt masked_fill matmul "
+    "max mean median min mm mul mv ne neg new_ones new_zeros norm numel numpy permute pow prod reciprocal relu remove "
+    "repeat reshape roll round scatter sigmoid sign size softmax sort split sqrt square squeeze std strip sub sum "
+    "t tanh to tolist topk transpose type unbind unique unsqueeze values var view view_as where".split()
 )
 """Methods by which tensors compute, and by which containers give: nobody keeps what these are given."""
 _COMPUTES = frozenset({"torch", "numpy", "math", "einops"})
