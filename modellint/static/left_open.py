@@ -9,7 +9,7 @@ from pathlib import Path
 
 from modellint.static.context import FileContext
 from modellint.static.fitting import fitted
-from modellint.static.flow.events import Event, Snapshot
+from modellint.static.flow.events import FORWARD, Event, Snapshot
 from modellint.static.flow.frames import holds
 from modellint.static.flow.values import EVAL, OFF, TRAIN
 from modellint.static.flow.vocabulary import MODEL_NAME
@@ -137,8 +137,13 @@ def is_never_switched(event: Event, context: FileContext) -> bool:
     if cls is None or context.classes.is_module(cls) or not _trained_alike(event, context):
         return False
     mine, project = context.module.path, context.project
-    attribute = _model_of(event).rpartition(".")[2]
-    names = {owner.name for owner in project.ancestry(cls)[0]}
+    family, model = project.ancestry(cls)[0], _model_of(event)
+    if not _is_trained_by_hand(event, context) and any(
+        _may_switch(method, model, context) for owner in family for method in owner.methods.values()
+    ):
+        return False
+    attribute = model.rpartition(".")[2]
+    names = {owner.name for owner in family}
     named = {path for name in names for path in project.mentioning(name, mine, "calls")}
     return not any(
         scope.module.path in named or any(_may_be_switched(scope, call, attribute) for call in scope.calls_of("eval"))
@@ -157,25 +162,10 @@ def _may_be_switched(scope: FunctionInfo, call: ast.Call, attribute: str) -> boo
     return not values or any(isinstance(value, ast.Attribute) and value.attr == attribute for value in values)
 
 
-def is_fitted_by_a_trainer(event: Event, context: FileContext) -> bool:
-    """Tell whether a library's trainer trains the model in a method of the class, none of which calls eval().
-
-    `Trainer().fit(self.net, loader)` leaves it in the mode that it found, training mode for a new one
-    (rules/frameworks/lightning.yaml): what predicts by hand afterwards runs it so.
-    """
-    cls = event.root.cls
-    family = context.project.ancestry(cls)[0] if cls is not None else []
-    methods = [method for owner in family for method in owner.methods.values()]
-    model = _model_of(event)
-    if not any(
-        model in fitted(method, call, context.project, context.classes, context.knowledge)
-        for method in methods
-        for call in method.calls_of("fit")
-    ):
-        return False
-    if any("eval" in scope.words for scope in (event.root.module.body, *event.root.module.functions)):
-        return False
-    return not any(_may_switch(method, model, context) for method in methods)
+def _is_trained_by_hand(event: Event, context: FileContext) -> bool:
+    """Tell whether a loop in sight trains the model, and not a library's trainer alone."""
+    mine = event.key.oid
+    return any(e.training and e.key.kind == FORWARD and e.key.oid == mine for e in context.flow.events)
 
 
 def _may_switch(method: FunctionInfo, model: str, context: FileContext) -> bool:

@@ -25,7 +25,6 @@ from modellint.static.guards import assignments, conditions, names_mode, own
 from modellint.static.hidden import hides_children
 from modellint.static.left_open import (
     is_begun_elsewhere,
-    is_fitted_by_a_trainer,
     is_never_readied,
     is_never_switched,
     leaves_it_to_others,
@@ -435,7 +434,7 @@ def _is_right_elsewhere(event: Event, snapshot: Snapshot, context: FileContext) 
         (inference and sibling_sets_eval(event, context))
         or readies_another(event, snapshot, context)
         or forgets_eval(event, context)
-        or (inference and (is_never_switched(event, context) or is_fitted_by_a_trainer(event, context)))
+        or (inference and is_never_switched(event, context))
         or is_never_readied(event, snapshot, context)
     )
 

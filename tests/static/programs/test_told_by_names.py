@@ -214,13 +214,22 @@ STEPS = """
                             right.append((trainer.net(x).argmax(1) == y).sum().item()){MARK}
 
                     step(self)
+                    {ALSO}
                 return right
 """
 
 
 @pytest.mark.parametrize(
-    ("name", "ready", "mark"),
-    [("val_epoch", "self.net.eval()", ""), ("explore", "pass", ""), ("val_epoch", "pass", "  # ML101")],
+    ("name", "ready", "also", "mark"),
+    [
+        ("val_epoch", "self.net.eval()", "pass", ""),
+        ("explore", "pass", "self.game.step(right)", ""),
+        ("val_epoch", "pass", "pass", "  # ML101"),
+        ("walk_through", "pass", "self.profiler.step()", "  # ML101"),
+        ("walk_through", "pass", "self.scheduler.step(right)", "  # ML101"),
+    ],
 )
-def test_a_step_of_an_evaluation_is_none_through_an_environment(lint: Lint, name: str, ready: str, mark: str) -> None:
-    lint(STEPS.format(NAME=name, READY=ready, MARK=mark), rules=["ML101"])
+def test_a_step_of_an_evaluation_is_none_through_an_environment(
+    lint: Lint, name: str, ready: str, also: str, mark: str
+) -> None:
+    lint(STEPS.format(NAME=name, READY=ready, ALSO=also, MARK=mark), rules=["ML101"])
