@@ -42,7 +42,7 @@ from modellint.static.flow.values import (
 from modellint.static.flow.vocabulary import MODEL_NAME, OPTIONS
 from modellint.static.guards import own
 from modellint.static.narrowing import attribute_of
-from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project import ClassInfo, FunctionInfo, Project
 from modellint.static.project.facts import is_plain, parameters
 from modellint.static.project.names import last_name
 from modellint.static.weights import Weights
@@ -255,11 +255,13 @@ def initialise(
     """Run `__init__` on a new object, for a torch module only where that can matter, or where it is wanted `whole`."""
     init = machine.project.method(cls, "__init__")
     if init is None:
-        given = {name: args.get(name, index) for index, name in enumerate(cls.fields)}
+        family = reversed(machine.project.ancestry(cls)[0])
+        fields = dict.fromkeys(name for owner in family for name in owner.fields)
+        given = {name: args.get(name, index) for index, name in enumerate(fields)}
         for oid in value.refs:
             held = {name: item for name, item in given.items() if item is not None}
             state.heap[oid] = state.heap[oid]._replace(attrs={**state.heap[oid].attrs, **held})
-        init, args = machine.project.method(cls, "__post_init__"), Args()  # of a dataclass
+        init, args = after_record(machine.project, cls), Args()
         if init is None:
             return
     if machine.classes.is_module(cls) and not (_any_effective(machine, cls) or _gives_model(args, state) or whole):
@@ -269,6 +271,11 @@ def initialise(
         machine.call(FunctionValue(init, None, "__init__"), value, args, node, state)
     finally:
         machine.recorder.muted -= 1
+
+
+def after_record(project: Project, cls: ClassInfo) -> FunctionInfo | None:
+    """Return what runs behind the constructor that a dataclass, or a class of attrs, is given."""
+    return project.method(cls, "__post_init__") or project.method(cls, "__attrs_post_init__")
 
 
 def _gives_model(args: Args, state: State) -> bool:

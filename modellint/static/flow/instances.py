@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from modellint.static.flow.alternatives import adopt, built_by_alternatives
 from modellint.static.flow.binding import unknown_arguments
-from modellint.static.flow.construct import initialise
+from modellint.static.flow.construct import after_record, initialise
 from modellint.static.flow.decorators import begun_with
 from modellint.static.flow.frames import Frame
 from modellint.static.flow.heirs import left_empty
@@ -95,7 +95,7 @@ class Instances:
 
     def _construct(self, cls: ClassInfo, oid: int, state: State) -> None:
         machine, me = self._machine, Value(refs=frozenset({oid}))
-        init = machine.project.method(cls, "__init__") or machine.project.method(cls, "__post_init__")
+        init = machine.project.method(cls, "__init__") or after_record(machine.project, cls)
         if init is not None and init.node is not None:
             machine.frames.append(Frame(machine.module_frame(cls.module), cls.module.body, None, ()))
             initialise(machine, cls, me, unknown_arguments(machine, init, state, me), init.node, state)

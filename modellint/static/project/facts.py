@@ -250,7 +250,7 @@ class FunctionInfo:
         self.module = module
         self._memo = None
         self._extent, self.words, self.callees = fresh._extent, fresh.words, fresh.callees  # imports count for both
-        self._node, self._own = fresh._node, fresh._own
+        self._node, self._own, self._imports = fresh._node, fresh._own, fresh._imports
 
     @property
     def row(self) -> int:
@@ -301,15 +301,30 @@ class ClassInfo:
         self.methods: dict[str, FunctionInfo] = {}
         self.setters: dict[str, FunctionInfo] = {}
         self.decorators = tuple(last_name(d) for d in node.decorator_list)
-        records = "dataclass" in self.decorators or "NamedTuple" in self.bases
-        annotated = [s.target for s in node.body if isinstance(s, ast.AnnAssign)] if records else []
-        self.fields = tuple(target.id for target in annotated if isinstance(target, ast.Name))
+        bases = {(base or "").rpartition(".")[2] for base in self.bases}
+        records = not (_RECORDS.isdisjoint(self.decorators) and _RECORD_BASES.isdisjoint(bases))
+        self.fields = tuple(_fields_in(node)) if records else ()
 
     def move(self, module: ModuleInfo, fresh: ClassInfo) -> None:
         """Become a part of the next version of its file, in which `fresh` is the same class."""
         if self.scope is self.module.body:
             self.scope = module.body
         self.module, self.row = module, fresh.row
+
+
+_RECORDS = frozenset({"dataclass", "define", "frozen", "mutable", "attrs", "s"})
+_RECORD_BASES = frozenset({"NamedTuple", "BaseModel"})
+"""Decorators and bases that write a constructor: of dataclasses, attrs (`@attr.s`), pydantic, typing."""
+
+
+def _fields_in(node: ast.ClassDef) -> Iterator[str]:
+    """Yield what the constructor of a record takes, in order: `x: int = 1`, and attrs' `x = attr.ib()`."""
+    for statement in node.body:
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            yield statement.target.id
+        elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
+            targets = statement.targets if last_name(statement.value) in ("ib", "attrib") else []
+            yield from (target.id for target in targets if isinstance(target, ast.Name))
 
 
 class ModuleInfo:
