@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator
 
 from modellint.static.flow.vocabulary import MODEL_NAME
-from modellint.static.guards import assignments, conditions, own, path_to
+from modellint.static.guards import assignments, conditions, own, path_to, put_into
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import parameters
-from modellint.static.project.names import last_name
+from modellint.static.project.names import last_name, names_in
 from modellint.static.project.trees import walk
 
 
@@ -156,6 +156,21 @@ def kept_arguments(function: FunctionInfo, arguments: set[str]) -> Iterator[str]
     for name, value in stored(function):
         if isinstance(value, ast.Name) and value.id in arguments and name in called and not _WITHOUT_MODE.search(name):
             yield value.id
+        elif isinstance(value, ast.Call) and last_name(value) in _HOLDS_MODULES:
+            for part in put_into(function, f"{function.self_name}.{name}"):
+                yield from _taken_from(function, part, arguments)
+
+
+_HOLDS_MODULES = frozenset({"ModuleList", "ModuleDict", "Sequential"})
+
+
+def _taken_from(function: FunctionInfo, value: ast.expr, arguments: set[str]) -> Iterator[str]:
+    """Yield the argument that a value is, or whose elements a loop takes one by one: `for net in nets:`."""
+    if isinstance(value, ast.Name) and value.id in arguments:
+        yield value.id
+    elif isinstance(value, ast.Name):
+        loops = (loop for loop in own(function, ast.For) if value.id in names_in(loop.target))
+        yield from (name for loop in loops for name in names_in(loop.iter) if name in arguments)
 
 
 _WITHOUT_MODE = re.compile(

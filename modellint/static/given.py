@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from modellint.static.attributes import stored
 from modellint.static.dependence import NO, UNKNOWN, YES, Dependence, Option
-from modellint.static.guards import assignments, conditions, own, returned, unnegated
+from modellint.static.guards import assignments, conditions, own, put_into, returned, unnegated
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import parameters
@@ -497,6 +497,7 @@ def _of_name(classes: Classes, node: ast.expr, scope: FunctionInfo, depth: int) 
             return Dependence(UNKNOWN, "", hangs_on)
         values = [value for name, value in assignments(scope) if name == node.id]
         if values:
+            values += put_into(scope, node.id)
             return joined(of_value(classes, value, scope, depth + 1) for value in values)
     symbol = classes.project.resolve_in(scope, node)
     if symbol is None:
@@ -522,6 +523,9 @@ def _of_made(classes: Classes, call: ast.Call, scope: FunctionInfo, depth: int) 
         return of_call(classes, symbol.target, call, scope, depth + 1)
     if isinstance(symbol.target, FunctionInfo):
         return as_called(classes, classes.of_function(symbol.target), symbol.target, call, scope, depth + 1)
+    wrapper = classes.knowledge.wrappers.get(symbol.dotted)
+    if wrapper is not None and wrapper.effect.mode == "same" and call.args:  # `torch.compile(net)`
+        return of_value(classes, call.args[0], scope, depth + 1)
     return _of_outside(classes, symbol.dotted, call)
 
 

@@ -248,6 +248,36 @@ def values_of(function: FunctionInfo, name: str) -> list[ast.expr]:
     return _by_name(function, assignments).get(name, [])
 
 
+def put_into(function: FunctionInfo, container: str) -> list[ast.expr]:
+    """Return what a function puts into a container, as it is written: `nets`, `self.nets`.
+
+    By a subscript, by a method that adds one element, or where it is made of a display in a call.
+    """
+    return _by_name(function, _fillings).get(container, [])
+
+
+def _fillings(function: FunctionInfo) -> Iterator[tuple[str, ast.expr]]:
+    for call in function.calls_of(*_ADDS):
+        if (
+            isinstance(call.func, ast.Attribute)
+            and isinstance(call.func.value, (ast.Name, ast.Attribute))
+            and call.args
+        ):
+            yield ast.unparse(call.func.value), call.args[-1]
+    for node in own(function, ast.Assign):
+        for target in node.targets:
+            if isinstance(target, ast.Subscript) and isinstance(target.value, (ast.Name, ast.Attribute)):
+                yield ast.unparse(target.value), node.value
+            elif isinstance(target, (ast.Name, ast.Attribute)) and isinstance(node.value, ast.Call):
+                for display in node.value.args:
+                    if isinstance(display, (ast.Dict, ast.List, ast.Tuple)):
+                        parts = display.values if isinstance(display, ast.Dict) else display.elts
+                        yield from ((ast.unparse(target), part) for part in parts)
+
+
+_ADDS = ("append", "insert", "add_module", "register_module", "setdefault")
+
+
 def returned(function: FunctionInfo) -> Iterator[ast.expr]:
     """Yield what `function` returns; of a local variable, what is assigned to it."""
     for node in own(function, ast.Return):

@@ -12,6 +12,7 @@ from modellint.static.flow.making import makes_something
 from modellint.static.flow.running import runs_something
 from modellint.static.guards import values_of
 from modellint.static.knowledge import Knowledge
+from modellint.static.narrowing import attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo, Project
 from modellint.static.project.facts import parameters
 from modellint.static.project.names import last_name
@@ -96,9 +97,22 @@ class CallFacts:
                     if not is_module or (method.name in function.callees and method.name != "forward"):
                         found.append(method)
             else:
+                found += self._methods_of_parts(function, func)
                 found += self._methods_of_classes(function, func)
                 found += self._methods_of_globals(function, func)
         return found + [inner for inner in function.nested if inner.cls is None]
+
+    def _methods_of_parts(self, function: FunctionInfo, called: ast.expr) -> Iterator[FunctionInfo]:
+        """Yield the methods that a call means of what the object keeps: `self.job = Job(net)`, and `self.job.go(x)`."""
+        kept = attribute_of(called.value, function.self_name or "") if isinstance(called, ast.Attribute) else None
+        if kept is None or function.cls is None or not isinstance(called, ast.Attribute):
+            return
+        for method, value in self._classes.kept_in(function.cls, kept):
+            symbol = self._project.resolve_in(method, value.func) if isinstance(value, ast.Call) else None
+            if symbol is not None and isinstance(symbol.target, ClassInfo):
+                asked = self._project.method(symbol.target, called.attr)
+                if asked is not None and not self._classes.is_module(symbol.target):
+                    yield asked
 
     def _methods_of_classes(self, function: FunctionInfo, called: ast.expr) -> Iterator[FunctionInfo]:
         """Yield the method that a call means which names its class: `Net.build(path)`, `super().build(path)`."""

@@ -279,8 +279,11 @@ def after_record(project: Project, cls: ClassInfo) -> FunctionInfo | None:
 
 
 def _gives_model(args: Args, state: State) -> bool:
-    """Tell whether a constructor is given a model, which stays what it is wherever the constructor keeps it."""
-    return any(state.heap[oid].kind == MODEL for value in args.every() for oid in value.refs)
+    """Tell whether a constructor is given models, which stay what they are wherever the constructor keeps them."""
+    given = [state.heap[oid] for value in args.every() for oid in value.refs]
+    held = (value for obj in given if obj.kind == CONTAINER for value in obj.attrs.values())
+    given += [state.heap[oid] for value in held for oid in value.refs]
+    return any(obj.kind == MODEL for obj in given)
 
 
 def _any_effective(machine: Machine, cls: ClassInfo) -> bool:
