@@ -7,7 +7,7 @@ from collections.abc import Iterable
 _SPOKEN = (
     *(b".eval()", b".train()", b".zero_grad()", b".backward()", b".load_state_dict(", b"no_grad()"),
     *(b".to(device)", b".to(self.device)", b".cuda()", b".cpu()", b".detach()", b"volatile=True"),
-    *(b".softmax(", b".sigmoid()", b".argmax(", b".topk(", b".unsqueeze(", b".logits"),
+    *(b".softmax(", b".sigmoid()", b".argmax(", b".topk(", b".unsqueeze(", b".logits", b"drop_last"),
 )
 """What speaks of torch without its name: a trainer, or a service, may import only the modules of its own project."""
 

@@ -119,7 +119,15 @@ def _trained_alike(event: Event, context: FileContext) -> bool:
             return False
     elif any(_NO_TRAINER.match(base) is None for base in outside):
         return False
-    return not any(_SWITCHES.search(name) for c in family for method in c.methods.values() for name in method.callees)
+    attribute = _model_of(event).rpartition(".")[2]
+    return not any(_may_switch_it(method, attribute) for owner in family for method in owner.methods.values())
+
+
+def _may_switch_it(method: FunctionInfo, attribute: str) -> bool:
+    """Tell whether a method of an object may switch the mode of what that keeps as `attribute`."""
+    if any(name != "eval" and _SWITCHES.search(name) for name in method.callees):
+        return True
+    return any(_may_be_switched(method, call, attribute) for call in method.calls_of("eval"))
 
 
 def _model_of(event: Event) -> str:

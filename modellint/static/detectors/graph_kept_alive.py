@@ -46,7 +46,9 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 continue
             if event.key.detail == METERED and (not _is_given_a_loss(event) or _is_reset_in_each_turn(event)):
                 continue
-            if _begins_anew(event) or _counts(event) or _by_hand(source) or _is_step_of_module(event, context):
+            if event.key.detail != METERED and _counts(event):
+                continue  # a meter says by what it is given that it is a loss
+            if _begins_anew(event) or _by_hand(source) or _is_step_of_module(event, context):
                 continue
             if runs_without_gradients(event.root, context.project) or _is_called(event, context):
                 continue

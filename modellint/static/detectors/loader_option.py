@@ -48,7 +48,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     words = [*options["arguments"], *options.get("through", {})]
     if options.get("held-out-names"):
         yield from _by_default(context, options)
-    makers = {name for name in context.callees if name == "partial" or "oader" in name}  # equivalent: spares the search
+    makers = {name for name in context.callees if name == "partial" or "oader" in name} | _taking(context, options)
     names: set[str] = set()
     candidates = False
     for scope in context.scopes_calling(makers):
@@ -61,6 +61,16 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     if not candidates:  # equivalent: spares the search
         return
     yield from merged((finding.site, finding) for finding in _findings(context, makers, names, options))
+
+
+def _taking(context: FileContext, options: Mapping[str, Any]) -> set[str]:
+    """Return the names of the functions of the project that a file calls with one of the arguments."""
+    words = [word for word in options["arguments"] if word in context.module.text]
+    calls = (
+        (call for scope in (context.module.body, *context.module.functions) for call in scope.calls) if words else ()
+    )
+    given = (call for call in calls if any(keyword.arg in words for keyword in call.keywords))
+    return {name for call in given if (name := called_name(context.module, call)) is not None}
 
 
 def _findings(context: FileContext, makers: set[str], names: set[str], options: Mapping[str, Any]) -> Iterator[Finding]:

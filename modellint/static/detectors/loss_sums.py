@@ -16,6 +16,7 @@ from modellint.static.flow.vocabulary import OTHER_FRAMEWORKS
 from modellint.static.guards import conditions, loops_around, own, path_to, targets_of
 from modellint.static.naming import is_test_file
 from modellint.static.narrowing import attribute_of
+from modellint.static.origins import Origin
 from modellint.static.project import FunctionInfo
 from modellint.static.project.names import holder, last_name, names_in
 
@@ -204,7 +205,12 @@ def _callee(call: ast.Call, function: FunctionInfo, context: FileContext) -> Fun
     if own_method is not None:
         return context.project.method(function.cls, own_method) if function.cls is not None else None
     symbol = context.project.resolve_in(function, call.func)
-    return symbol.target if symbol is not None and isinstance(symbol.target, FunctionInfo) else None
+    if symbol is not None and isinstance(symbol.target, FunctionInfo):
+        return symbol.target
+    if not isinstance(call.func, ast.Attribute):
+        return None
+    methods = [method for method, _ in context.resolver.methods(Origin(call, function), call.func)]
+    return methods[0] if len(methods) == 1 else None
 
 
 def _is_a_loss_of(name: str, callee: FunctionInfo) -> bool:

@@ -18,16 +18,20 @@ from modellint.static.flow.startup import methods_of
 from modellint.static.flow.state import State
 from modellint.static.flow.touching import has_been_given_weights
 from modellint.static.flow.values import (
+    ENTRY,
     MODEL,
     NONE,
     NOTHING,
     OPAQUE,
+    UNKNOWN,
+    UNKNOWN_WEIGHTS,
     ClassValue,
     FunctionValue,
     Obj,
     Value,
     join,
     join_all,
+    kinds,
 )
 from modellint.static.guards import walk_own
 from modellint.static.project import ClassInfo, FunctionInfo, Project
@@ -125,5 +129,7 @@ def _was_saved_whole(obj: Obj) -> bool:
 
 
 def _is_given(obj: Obj) -> bool:
-    """Tell whether nothing is known of an object: a caller gives it."""
+    """Tell whether nothing is known of an object, or of what it wraps: a caller gives it."""
+    if kinds(obj.modes) <= {UNKNOWN, ENTRY} and obj.weights == UNKNOWN_WEIGHTS:
+        return True
     return obj.kind == OPAQUE and obj.cls is None and not obj.attrs

@@ -153,8 +153,10 @@ def _is_sum(machine: Machine, target: ast.expr, added: Value) -> bool:
     owner = target.value if isinstance(target, ast.Subscript) else target
     while isinstance(owner, ast.Attribute):
         owner = owner.value
-    trains = data.trains_in_each_turn(machine) or data.is_trained_around(machine, added)
-    return isinstance(owner, ast.Name) and trains
+    if not isinstance(owner, ast.Name):
+        return False
+    in_this_turn = data.trains_in_each_turn(machine) or data.is_trained_in_a_call(machine, added)
+    return in_this_turn or data.is_trained_around(machine, added)
 
 
 def _loaded(target: ast.expr) -> ast.expr:

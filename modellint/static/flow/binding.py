@@ -12,6 +12,7 @@ from modellint.static.flow.frames import Frame
 from modellint.static.flow.state import ConditionKey, State
 from modellint.static.flow.values import (
     CONTAINER,
+    ELEMENT,
     ENTRY_MODES,
     NOTHING,
     UNKNOWN_MODES,
@@ -51,7 +52,8 @@ def bind(machine: Machine, frame: Frame, args: Args, state: State) -> None:
             rest = given[len(names) :]
             variables[frame.id, name] = _collected(machine, frame, rest, state) if rest or spread is None else spread
         elif argument is node.kwarg:
-            variables[frame.id, name] = join_all(keywords.values()) if keywords else spread or NOTHING
+            given_by_name = _by_name(machine, frame, keywords, spread, state) if keywords else spread
+            variables[frame.id, name] = given_by_name or NOTHING
         elif name in keywords:
             variables[frame.id, name] = _taken(machine, frame, name, keywords.pop(name), state)
         elif name in names[: len(given)]:
@@ -80,6 +82,14 @@ def _collected(machine: Machine, frame: Frame, rest: list[Value], state: State) 
     attrs = {str(index): value for index, value in enumerate(rest)}
     state.heap[oid] = Obj(CONTAINER, None, "", None, "list", UNKNOWN_MODES, UNKNOWN_WEIGHTS, attrs)
     return Value(refs=frozenset({oid}), taint=join_all(rest).taint)
+
+
+def _by_name(machine: Machine, frame: Frame, rest: dict[str, Value], spread: Value | None, state: State) -> Value:
+    """Return the dictionary that `**kwargs` holds."""
+    oid = machine.number(("rest by name", frame.function, frame.chain))
+    attrs = dict(rest) if spread is None else {**rest, ELEMENT: spread}
+    state.heap[oid] = Obj(CONTAINER, None, "", None, "dict", UNKNOWN_MODES, UNKNOWN_WEIGHTS, attrs)
+    return Value(refs=frozenset({oid}), taint=join_all(rest.values()).taint)
 
 
 def _default(machine: Machine, frame: Frame, default: ast.expr, state: State) -> Value:

@@ -310,10 +310,16 @@ def trains_in_each_turn(machine: Machine) -> bool:
 
 
 def trains_in_each_call(machine: Machine, target: ast.expr) -> bool:
-    """Tell whether `target` is an attribute of the object whose method computes gradients, once in each call."""
+    """Tell whether `target` is an attribute of the object whose method computes gradients, once in each call.
+
+    Or the loop that calls it does.
+    """
     function = machine.frame.function
     mine = function.self_name is not None and attribute_of(target, function.self_name) is not None
-    return mine and not machine.frame.loops and "backward" in function.callees
+    if not mine or machine.frame.loops:
+        return False
+    around = (frame.loops[-1] for frame in machine.frames[:-1] if frame.loops)
+    return "backward" in function.callees or any("backward" in loop.calls for loop in around)
 
 
 def is_trained_around(machine: Machine, added: Value) -> bool:
@@ -321,6 +327,14 @@ def is_trained_around(machine: Machine, added: Value) -> bool:
     events, outer = machine.recorder.events, machine.frame.loops[-2:-1]
     trained = any(events[number].training for number in surely_live(added.taint))
     return trained and any("backward" in loop.calls for loop in outer)
+
+
+def is_trained_in_a_call(machine: Machine, added: Value) -> bool:
+    """Tell whether what a loop adds up comes of a call in the same turn that has computed its gradients by itself."""
+    chain, events = machine.frame.chain, [machine.recorder.events[number] for number in surely_live(added.taint)]
+    ways = [event.trained_from for event in events if event.training and event.trained_from is not None]
+    below = all(len(way) > len(chain) and way[: len(chain)] == chain for way in ways)
+    return bool(machine.frame.loops) and bool(events) and len(ways) == len(events) and below
 
 
 def keyed_by_turn(machine: Machine, target: ast.expr, state: State) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -185,15 +185,17 @@ class FileAnalysis:
         if not cls.bases or self._machine.classes.is_module(cls) or relevance.is_foreign(cls):
             return
         family = self._machine.project.ancestry(cls)[0]
+        nearer = {"__init__", *cls.methods}
         for base in family[1:]:
             for method in base.methods.values():
-                if method.name in cls.methods or method.name == "__init__":
+                if method.name in nearer:
                     continue
-                overridden = [cls.methods[name] for name in method.callees & cls.methods.keys()]
+                overridden = [cls.methods[name] for name in _callees_of_all(method, family) & cls.methods.keys()]
                 if all(map(relevance.is_inert, overridden)) and not runs_what_is_filled(cls, method, family):
                     continue
                 if relevance.is_root(method) or any(relevance.is_root(m) for m in cls.methods.values()):
                     yield method
+            nearer |= base.methods.keys()
 
     # -- starting points -----------------------------------------------------------------------------------
 
@@ -307,3 +309,11 @@ def _asks_an_argument(function: FunctionInfo, names: frozenset[str]) -> bool:
         isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id in given
         for func in called
     )
+
+
+def _callees_of_all(method: FunctionInfo, family: Iterable[ClassInfo]) -> frozenset[str]:
+    """Return the names of what a method calls, and those of the methods that it adds to by `super()`."""
+    if "super" not in method.callees:
+        return method.callees
+    beside = (owner.methods[method.name].callees for owner in family if method.name in owner.methods)
+    return method.callees.union(*beside)

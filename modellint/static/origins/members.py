@@ -56,13 +56,19 @@ def _of_instance(
             if method.name == node.attr and method.is_property:
                 made = replace(EVERYWHERE, receiver=receiver)
                 yield from (v.along((), names).like(origin) for v in resolver.returned(method, made))
+            activation = replace(EVERYWHERE, receiver=receiver)
+            if method.name == "__init__":
+                activation = built_by(resolver, cls, method, init)
             for definition in resolver.definitions(method).attributes.get((method.self_name, node.attr), ()):
-                activation = replace(EVERYWHERE, receiver=receiver)
-                if method.name == "__init__":
-                    activation = built_by(resolver, cls, method, init)
                 holds, sure = resolver.holds(method, definition.value, activation, None)
                 if holds:
                     made_here = Origin(definition.value, method, activation, definition.path, None, names, not sure)
                     yield made_here.like(origin)
+            items = resolver.definitions(method).items.get(f"{method.self_name}.{node.attr}", ()) if origin.path else ()
+            for _, item in items:
+                holds, sure = resolver.holds(method, item.value, activation, None)
+                if holds:
+                    element = Origin(item.value, method, activation, item.path, None, names, not sure)
+                    yield element.along(origin.path[1:], origin.names, origin.unsure)
     if node.attr in cls.fields and node.attr in init.bindings:
         yield init.bindings[node.attr].along((), names).like(origin)

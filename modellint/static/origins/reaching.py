@@ -133,6 +133,9 @@ def _statement(found: Definitions, statement: ast.stmt, blocks: tuple[tuple[int,
                 _bind(found, item.optional_vars, item.context_expr, (), _end(item.optional_vars), blocks, None)
     elif isinstance(statement, ast.Return) and statement.value is not None:
         found.returns.append(statement.value)
+    elif isinstance(statement, ast.Expr) and (appended := _appended(statement.value)) is not None:
+        held, given = appended
+        found.items.setdefault(held, []).append((ELEMENT, Definition(given, (), end, blocks)))
     for node in _own_expressions(statement):
         if isinstance(node, ast.NamedExpr):
             _bind(found, node.target, node.value, (), _end(node), blocks, None)
@@ -148,6 +151,16 @@ def _statement(found: Definitions, statement: ast.stmt, blocks: tuple[tuple[int,
                     blocks,
                     (_start(node), _end(node)),
                 )
+
+
+def _appended(call: ast.expr) -> tuple[str, ast.expr] | None:
+    """Return the list, as it is written, and what `loaders.append(loader)` puts into it."""
+    match call:
+        case ast.Call(ast.Attribute(ast.Name(held), "append"), [given], []):
+            return held, given
+        case ast.Call(ast.Attribute(ast.Attribute(ast.Name(owner), held), "append"), [given], []):
+            return f"{owner}.{held}", given
+    return None
 
 
 def _own_expressions(statement: ast.stmt) -> Iterator[ast.AST]:
