@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -115,9 +115,16 @@ def _comes_from_where_nothing_has_a_mode(case: Case) -> bool:
     project, mine = case.context.project, case.context.module.path
     modules = frozenset(path for begin in _BASES for path in project.mentioning(begin, mine, "calls"))
     near = _read_by(case.context)
-    looked_at = near if not near.isdisjoint(modules) else None
+    looked_at = None if near.isdisjoint(modules) or _have_heirs(near & modules, case.context) else near
     named = (path for word in _DEPEND for path in project.mentioning(word, mine, "calls"))
     return bool(modules) and not any(looked_at is None or path in looked_at for path in named)
+
+
+def _have_heirs(paths: Iterable[Path], context: FileContext) -> bool:
+    """Tell whether modules of these files are bases of others: what is made may be one of those."""
+    files = (context.project.load(path, context.module.path, "calls") for path in sorted(paths))
+    bases = (cls for module in files if module is not None for cls in module.classes if context.classes.is_module(cls))
+    return any(True for base in bases for _ in heirs_nearby(context.project, base))
 
 
 def _read_by(context: FileContext) -> frozenset[Path]:

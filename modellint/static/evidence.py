@@ -73,7 +73,7 @@ def is_inference(event: Event, snapshot: Snapshot) -> bool:
         return False
     if is_shape_check(event, snapshot) or _thrown_away(event, snapshot) or _is_tried_out(event, snapshot):
         return False
-    if event.feeds_training:
+    if event.feeds_training and not _is_over(event):
         # a teacher; what follows the student by averaging may be in training mode, what was put there is meant so
         return has_loaded_weights(snapshot) and not put_into_training(snapshot)
     if event.result_dropped and put_into_training(snapshot) and _goes_back_to_eval(event):
@@ -103,6 +103,11 @@ def is_inference(event: Event, snapshot: Snapshot) -> bool:
         return True
     evaluated = event.model_trained and over_held_out_data(event)
     return named and (predicts or evaluated or "returned" in event.uses or keeps_its_numbers(event))
+
+
+def _is_over(event: Event) -> bool:
+    """Tell whether the training of a model was over before this: what it gives is what others learn from."""
+    return event.after_training and not event.beside_training and not event.loops
 
 
 def _goes_back_to_eval(event: Event) -> bool:

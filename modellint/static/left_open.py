@@ -34,7 +34,7 @@ def shows_what_is_meant(event: Event, snapshot: Snapshot, context: FileContext) 
     own_switch = snapshot.grad.state == OFF and snapshot.grad.site is not None
     if not (own_switch or switched_for_training_alone(event, context)):
         return False
-    return event.function.cls is None or _trained_alike(event, context)
+    return event.function.cls is None or event.function.is_static or _trained_alike(event, context)
 
 
 def is_begun_elsewhere(event: Event) -> bool:
@@ -326,11 +326,21 @@ def sibling_sets_eval(event: Event, context: FileContext) -> bool:
             if (
                 in_eval(snapshot)
                 and facts  # a mode that was only asked for has none
-                and all(holds(other.root, f.site) for f in facts)
+                and all(any(holds(method, f.site) for method in _steps_of(other.root, context)) for f in facts)
                 and not _READIES.match(other.root.name)
             ):
                 return True
     return False
+
+
+def _steps_of(method: FunctionInfo, context: FileContext) -> Iterator[FunctionInfo]:
+    """Yield a method and those that it calls of its object, but for what readies that for all of them."""
+    yield method
+    for call in method.calls:
+        name = attribute_of(call.func, method.self_name or "")
+        step = context.project.method(method.cls, name) if name is not None and method.cls is not None else None
+        if step is not None and not _READIES.match(step.name):
+            yield step
 
 
 _READIES = re.compile(r"^_?(fit|prepare|setup|set_up|load|build|compile|calibrate|init\w*)(_|$)")

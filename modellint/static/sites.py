@@ -349,8 +349,12 @@ def _callers(context: FileContext, functions: Iterable[FunctionInfo]) -> dict[Pa
     for function in functions if not context.is_alone else ():
         name = name_in_calls(function)
         files, _ = files_calling(context.project, function, "calls")
-        certain = [p for p in files if not is_test_file(p)]
-        files = [p for p in files if not _is_test(p, context)] if len(files) <= MAX_FILES else certain
+        if len(files) <= MAX_FILES:
+            files = [path for path in files if not _is_test(path, context)]
+        else:
+            files = [path for path in files if not is_test_file(path)]
+            if MAX_FILES < len(files) <= _MAX_LOOKED_AT:
+                files = [path for path in files if _may_call(context, path, function, name)]
         if len(files) > MAX_FILES:
             context.unsearched.add(function)
         else:
@@ -361,6 +365,22 @@ def _callers(context: FileContext, functions: Iterable[FunctionInfo]) -> dict[Pa
             wanted[function.module.path].add(name)  # what calls the caller there
     context.asked_others |= bool(wanted or context.unsearched)
     return wanted
+
+
+_MAX_LOOKED_AT = 40
+"""Of how many files that hold a name it is asked which of them call what has it."""
+
+
+def _may_call(context: FileContext, path: Path, function: FunctionInfo, name: str) -> bool:
+    """Tell whether a file calls something of a function's name, and imports from where that is defined."""
+    module = context.project.load(path, context.module.path, "calls")
+    if module is None or name not in module.body.callees:
+        return False
+    if function.cls is not None or module.stars:
+        return True
+    homes = {function.module.imported_as, function.module.path.parent.name, name}
+    imported = module.imports.values()
+    return any(not homes.isdisjoint((found.name, *found.module.split("."))) for found in imported)
 
 
 def _is_test(path: Path, context: FileContext) -> bool:

@@ -436,7 +436,7 @@ def _is_right_elsewhere(event: Event, snapshot: Snapshot, context: FileContext) 
     if readies_the_wrong_one(event, snapshot, context):
         return True
     if not named_for_inference(event):
-        return inference and _gives_numbers(event) and sibling_sets_eval(event, context)
+        return inference and _gives_numbers(event, snapshot) and sibling_sets_eval(event, context)
     return (
         (inference and sibling_sets_eval(event, context))
         or readies_another(event, snapshot, context)
@@ -446,9 +446,15 @@ def _is_right_elsewhere(event: Event, snapshot: Snapshot, context: FileContext) 
     )
 
 
-def _gives_numbers(event: Event) -> bool:
-    """Tell whether a method that does not train cuts off what it gets of a model, and goes on with the numbers."""
-    return not event.root_trains and "detached" in event.uses
+def _gives_numbers(event: Event, snapshot: Snapshot) -> bool:
+    """Tell whether a method that does not train cuts off what it gets of a model, and goes on with the numbers.
+
+    Or is without autograd by itself.
+    """
+    alone = (
+        snapshot.grad.state == OFF and holds(event.function, snapshot.grad.site) and not PREDICTS.isdisjoint(event.uses)
+    )
+    return not event.root_trains and ("detached" in event.uses or alone)
 
 
 def _is_switched_by_its_class(event: Event, snapshot: Snapshot, place: Place, context: FileContext) -> bool:

@@ -29,6 +29,7 @@ class CallFacts:
         self._makes: dict[FunctionInfo, bool] = {}
         self._loads: dict[FunctionInfo, bool] = {}
         self._fits: dict[FunctionInfo, bool] = {}
+        self._handed: dict[FunctionInfo, frozenset[str]] = {}
         self._callees: dict[FunctionInfo, list[FunctionInfo]] = {}
 
     def runs(self, function: FunctionInfo) -> bool:
@@ -63,6 +64,18 @@ class CallFacts:
                 for call in function.calls_of("fit")
             )
             known = self._fits[function] = any(model for given in facts for model in given)
+        return known
+
+    def handed(self, function: FunctionInfo) -> frozenset[str]:
+        """Return the names of the functions of the project that `function` gives to others, who may call them."""
+        known = self._handed.get(function)
+        if known is None:
+            given = (value for call in function.calls for value in (*call.args, *(k.value for k in call.keywords)))
+            names = (value for value in given if isinstance(value, (ast.Name, ast.Attribute)))
+            symbols = (self._project.resolve_in(function, value) for value in names)
+            targets = (symbol.target for symbol in symbols if symbol is not None)
+            known = frozenset(target.name for target in targets if isinstance(target, FunctionInfo))
+            self._handed[function] = known
         return known
 
     def callees(self, function: FunctionInfo) -> list[FunctionInfo]:

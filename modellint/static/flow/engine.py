@@ -169,8 +169,11 @@ class FileAnalysis:
         outer = function.parent
         if outer is not None and not outer.is_body and function.cls is None:
             return False  # nested functions are run with what is around them
-        if function in self._done or (names is not None and names.isdisjoint(function.callees)):
+        if function in self._done:
             return False
+        if names is not None and names.isdisjoint(function.callees):
+            hands_over = not names.isdisjoint(self._facts.handed(function))
+            return hands_over and not hides_mode(self._machine, function)
         return relevance.is_root(function) and not hides_mode(self._machine, function)
 
     def _is_covered(self, function: FunctionInfo) -> bool:
