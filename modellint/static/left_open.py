@@ -279,10 +279,11 @@ def readies_the_wrong_one(event: Event, snapshot: Snapshot, context: FileContext
 
     `self.model.eval()`, `self.personal(x)`: another method that runs this one calls its eval(), or none switches it.
     """
-    function, cls = event.function, event.function.cls
-    if cls is None or function is not event.root or event.training or context.classes.is_module(cls):
+    function, cls = event.root, event.root.cls
+    if cls is None or event.function.cls is not cls or event.training or context.classes.is_module(cls):
         return False
-    if event.result_dropped or _GATHERS.search(function.name) or not _TRAINS.isdisjoint(function.callees):
+    on_the_way = (function, event.function)
+    if event.result_dropped or any(_GATHERS.search(f.name) or not _TRAINS.isdisjoint(f.callees) for f in on_the_way):
         return False
     if snapshot.grad.state == OFF:
         if _COUNTED.isdisjoint(event.uses):

@@ -137,9 +137,14 @@ def _is_library_class(machine: Machine, origin: str) -> bool:
 
 def _is_part_by_its_name(obj: Obj, name: str, args: Args) -> bool:
     """Tell whether what is called of a model out of sight is a part of it, as the name says: `net.image_encoder(x)`."""
-    if isinstance(obj.cls, ClassInfo) or not args.every() or MODEL_NAME.match(name) is None:
+    if isinstance(obj.cls, ClassInfo) or not args.every():
+        return False
+    if MODEL_NAME.match(name) is None and _PART.search(name) is None:
         return False
     return obj.cls is None or _DOES.match(name) is None
+
+
+_PART = re.compile(r"(^|_)(\w*extractor|embedder|projector|projection_head|head|trunk|stem|body|neck|base|fc)$")
 
 
 def _is_set_apart(machine: Machine, node: ast.Call) -> bool:
