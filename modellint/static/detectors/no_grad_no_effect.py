@@ -128,7 +128,9 @@ def _is_built(context: FileContext, scope: FunctionInfo, owner: ast.expr) -> boo
     cls, classes = scope.cls, context.classes
     if isinstance(owner, ast.Name) and owner.id != scope.self_name:
         made = [value for name, value in assignments(scope) if name == owner.id]
-        return bool(made) and all(isinstance(v, ast.Call) and classes.names_module(scope, v.func) for v in made)
+        if not made:
+            return any(_walks_modules(loop, owner.id) for loop in own(scope, ast.For))
+        return all(isinstance(v, ast.Call) and classes.names_module(scope, v.func) for v in made)
     if cls is None or not classes.is_module(cls):
         return False
     if isinstance(owner, ast.Name):
@@ -143,6 +145,16 @@ def _is_built(context: FileContext, scope: FunctionInfo, owner: ast.expr) -> boo
     return not any(
         _makes_parameter(value) for method in cls.methods.values() for n, value in stored(method) if n == attribute
     )
+
+
+def _walks_modules(loop: ast.For, name: str) -> bool:
+    """Tell whether a loop takes the modules of a model one by one as `name`: `for m in self.modules():`."""
+    target, asks = loop.target, last_name(loop.iter)
+    if asks in ("named_modules", "named_children") and isinstance(target, ast.Tuple):
+        target = target.elts[-1]
+    elif asks not in ("modules", "children"):
+        return False
+    return isinstance(loop.iter, ast.Call) and isinstance(target, ast.Name) and target.id == name
 
 
 def _makes_parameter(value: ast.expr) -> bool:
