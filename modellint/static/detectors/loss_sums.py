@@ -15,7 +15,6 @@ from modellint.static.flow.values import TRAIN
 from modellint.static.flow.vocabulary import OTHER_FRAMEWORKS
 from modellint.static.guards import conditions, loops_around, own, path_to, targets_of
 from modellint.static.naming import is_test_file
-from modellint.static.narrowing import attribute_of
 from modellint.static.origins import Origin
 from modellint.static.project import FunctionInfo
 from modellint.static.project.names import holder, last_name, names_in
@@ -201,9 +200,6 @@ def _hands_back_a_loss(call: ast.Call, place: int | None, function: FunctionInfo
 
 
 def _callee(call: ast.Call, function: FunctionInfo, context: FileContext) -> FunctionInfo | None:
-    own_method = attribute_of(call.func, function.self_name or "")
-    if own_method is not None:
-        return context.project.method(function.cls, own_method) if function.cls is not None else None
     symbol = context.project.resolve_in(function, call.func)
     if symbol is not None and isinstance(symbol.target, FunctionInfo):
         return symbol.target
