@@ -344,7 +344,7 @@ def _judge_open(
                 return
             if good or not left_open or not is_inference(event, snapshot):
                 continue
-            if is_begun_elsewhere(event) and not _is_helped_along(event, snapshot):
+            if is_begun_elsewhere(event) and not has_loaded_weights(snapshot):
                 continue
             if not shows_what_is_meant(event, snapshot, context):
                 continue
@@ -357,11 +357,6 @@ def _judge_open(
             confidence = weighed("ML101", confidence, Case(event, snapshot, context))
             yield _cause(event, snapshot), _finding(event, snapshot, place.site, confidence, context)
             return
-
-
-def _is_helped_along(event: Event, snapshot: Snapshot) -> bool:
-    """Tell whether functions alone, or methods of one object, lead to the forward of a model that has its weights."""
-    return has_loaded_weights(snapshot) and all(step.caller.cls is step.callee.cls for step in event.key.chain)
 
 
 def _is_called_in_its_class(method: FunctionInfo, context: FileContext) -> bool:
@@ -451,9 +446,7 @@ def _gives_numbers(event: Event, snapshot: Snapshot) -> bool:
 
     Or is without autograd by itself.
     """
-    alone = (
-        snapshot.grad.state == OFF and holds(event.function, snapshot.grad.site) and not PREDICTS.isdisjoint(event.uses)
-    )
+    alone = holds(event.function, snapshot.grad.site) and not PREDICTS.isdisjoint(event.uses)
     return not event.root_trains and ("detached" in event.uses or alone)
 
 
