@@ -95,6 +95,7 @@ def _builds_what_has_no_known_mode(case: Case) -> bool:
 _DEPEND = (
     *("ropout", "atchNorm", "atch_norm", "drop_path"),
     *("torchvision.models", "torchvision import models", "import timm", "from timm", "transformers"),
+    *("if self.training", "if not self.training"),
 )
 """What a project names that has layers which depend on the mode, of its own or of a library of models."""
 
