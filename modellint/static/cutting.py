@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import math
 
-from modellint.static.guards import own, path_to, statements_before
+from modellint.static.guards import loops_around, own, path_to, statements_before
 from modellint.static.project import FunctionInfo
 from modellint.static.project.names import is_named, last_name
 
@@ -101,7 +101,8 @@ class _Reader:
             return True
         self._followed.add((name, assigned))
         end = self._end(name, assigned)
-        loads = (load for load in self._loads.get(name, ()) if load.lineno <= end)
+        begin = 0 if loops_around(self._function, assigned) else assigned.lineno  # of a loop the last turn is read
+        loads = (load for load in self._loads.get(name, ()) if begin <= load.lineno <= end)
         return all(self._is_asked_for_shape(load) or self.is_cut(load) for load in loads)
 
     def _end(self, name: str, assigned: ast.Assign) -> float:

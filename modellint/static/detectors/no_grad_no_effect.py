@@ -13,7 +13,7 @@ from modellint.static.flow.decorators import bare_decorator
 from modellint.static.guards import alone, assignments, conditions, entered, own, path_to
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import FunctionInfo
-from modellint.static.project.names import last_name
+from modellint.static.project.names import last_name, names_in
 from modellint.static.project.trees import walk
 
 
@@ -87,6 +87,8 @@ def _frozen_by_name(context: FileContext, scope: FunctionInfo) -> Iterator[Findi
         if _is_asked_for_tensor(scope, node, target.value) or _is_no_module_after_all(scope, node):
             continue
         named = ast.unparse(target.value) in _modules(context, scope, target.value)
+        if isinstance(target.value, ast.Name) and any(map(_walks_parameters, _loops_over(scope, target.value.id))):
+            named = False
         if target.attr == "requires_grad_" or named or _is_built(context, scope, target.value):
             yield Finding(context.site(node), {"written": f"{ast.unparse(target)} = False"})
 
@@ -129,7 +131,8 @@ def _is_built(context: FileContext, scope: FunctionInfo, owner: ast.expr) -> boo
     if isinstance(owner, ast.Name) and owner.id != scope.self_name:
         made = [value for name, value in assignments(scope) if name == owner.id]
         if not made:
-            return any(_walks_modules(loop, owner.id) for loop in own(scope, ast.For))
+            loops = _loops_over(scope, owner.id)
+            return bool(loops) and all(_walks_modules(loop) for loop in loops) and not _asks_a_flag_of_its_own(context)
         return all(isinstance(v, ast.Call) and classes.names_module(scope, v.func) for v in made)
     if cls is None or not classes.is_module(cls):
         return False
@@ -147,14 +150,26 @@ def _is_built(context: FileContext, scope: FunctionInfo, owner: ast.expr) -> boo
     )
 
 
-def _walks_modules(loop: ast.For, name: str) -> bool:
-    """Tell whether a loop takes the modules of a model one by one as `name`: `for m in self.modules():`."""
-    target, asks = loop.target, last_name(loop.iter)
-    if asks in ("named_modules", "named_children") and isinstance(target, ast.Tuple):
-        target = target.elts[-1]
-    elif asks not in ("modules", "children"):
-        return False
-    return isinstance(loop.iter, ast.Call) and isinstance(target, ast.Name) and target.id == name
+def _loops_over(scope: FunctionInfo, name: str) -> list[ast.For]:
+    """Return the loops that bind a variable."""
+    return [loop for loop in own(scope, ast.For) if name in names_in(loop.target)]
+
+
+def _walks_modules(loop: ast.For) -> bool:
+    """Tell whether a loop takes the modules of a model one by one: `for m in self.modules():`."""
+    named = isinstance(loop.target, ast.Tuple)
+    wanted = ("named_modules", "named_children") if named else ("modules", "children")
+    return isinstance(loop.iter, ast.Call) and last_name(loop.iter) in wanted
+
+
+def _walks_parameters(loop: ast.For) -> bool:
+    return last_name(loop.iter) in ("parameters", "named_parameters")
+
+
+def _asks_a_flag_of_its_own(context: FileContext) -> bool:
+    """Tell whether a class of the file reads `self.requires_grad`: what is set there has an effect."""
+    methods = (method for cls in context.module.classes for method in cls.methods.values())
+    return any(attribute_of(n, m.self_name or "") == "requires_grad" for m in methods for n in own(m, ast.Attribute))
 
 
 def _makes_parameter(value: ast.expr) -> bool:

@@ -196,7 +196,7 @@ def forward(machine: Machine, oid: int, args: Args, node: ast.Call, state: State
         if LOADED not in obj.weights:
             return Value(taint=args.taint)  # losses, activations, single layers
         state.heap[oid] = obj = obj._replace(depends=NO)
-    if isinstance(obj.cls, ClassInfo) and _MEASURES.search(obj.cls.name):
+    if isinstance(obj.cls, ClassInfo) and _MEASURES.search(obj.cls.name) and not _has_its_loss(machine, obj.cls):
         return Value(taint=args.taint)
     if (
         isinstance(obj.cls, str)
@@ -320,5 +320,12 @@ def _is_mask(given: ast.expr) -> bool:
     return isinstance(given, ast.Call) and last_name(given.func) in ("ones", "ones_like")
 
 
+def _has_its_loss(machine: Machine, cls: ClassInfo) -> bool:
+    """Tell whether a class is a network with its loss, by its name, and runs one beside the loss: `ModleWithLoss`."""
+    method = machine.project.method(cls, "forward") if _WITH_LOSS.search(cls.name) else None
+    return method is not None and any(map(MODEL_NAME.match, called_attributes(method)))
+
+
+_WITH_LOSS = re.compile(r"\w(With|And)(Loss(es)?|Criterion)(Wrapper)?$")
 _DROPOUT = re.compile(r"torch\.nn\.\w*Dropout")
 _MEASURES = re.compile(r"^(?!\w*(Model|Net|Network)(With|And))\w*(Loss|Criterion|Metric|Accuracy$)")

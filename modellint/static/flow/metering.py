@@ -90,16 +90,22 @@ def _addends(method: FunctionInfo, me: str) -> Iterator[ast.expr]:
     for node in own(method, ast.Assign):
         target, value = node.targets[0], node.value
         if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
-            held = attribute_of(target, me)
-            if held is not None and attribute_of(value.left, me) == held:
+            held = attribute_of(holder(target), me)
+            if held is not None and held in _kept(value.left, me):
                 yield value.right
+
+
+def _kept(value: ast.expr, me: str) -> set[str | None]:
+    """Return the attribute that a sum goes on with, be it weighted: `self.means[k]` of `self.means[k] * n`."""
+    factors = [value.left, value.right] if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult) else [value]
+    return {attribute_of(holder(factor), me) for factor in factors}
 
 
 def _carried(value: ast.expr) -> ast.expr:
     """Return what a product or a mean still has the graph of: `value` of `value.mean() * n`."""
     while True:
         if isinstance(value, ast.BinOp):
-            value = value.left
+            value = value.right if isinstance(value.left, ast.Constant) else value.left
         elif isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _KEEP:
             value = value.func.value
         elif isinstance(value, ast.Call) and value.args and last_name(value) in _AVERAGE:
