@@ -24,6 +24,7 @@ from modellint.static.evidence import (
 from modellint.static.family import builds_what_differentiates, differentiates, under_switch
 from modellint.static.flow.events import FORWARD, Event, Snapshot
 from modellint.static.flow.frames import call_at, holds
+from modellint.static.flow.handed import begins_a_thread
 from modellint.static.flow.values import ENTRY, EVAL, LOADED, OFF, ON, RANDOM, TRAIN, Site, kinds
 from modellint.static.flow.vocabulary import LOSS_METHOD
 from modellint.static.guards import bindings, conditions, own, values_of
@@ -82,7 +83,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
     # a switch thrown on purpose is the business of the rule about autograd at inference
     if snapshot.grad.site is not None or gradients_asked(event, snapshot):
         return
-    own = [(e, s) for e, s in bad if not left_to_others(e, context)]
+    own = [(e, s) for e, s in bad if _is_lost_to_a_thread(e) or not left_to_others(e, context)]
     left, bad = not own, own or bad
     # the same code trains in another turn of a loop; from another caller, that call is right and this one wrong
     good = [e for e in good if not e.training or e.key.chain != event.key.chain]
@@ -157,6 +158,8 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
         return Confidence.LIKELY
     if differentiated:
         return None
+    if (named or predicts) and not event.root_trains and _is_lost_to_a_thread(event):
+        return Confidence.LIKELY
     if sets_eval and predicts:
         return Confidence.LIKELY if by_its_class else Confidence.CERTAIN
     if sets_eval and named and keeps_its_numbers(event):
@@ -298,6 +301,15 @@ def _root(node: ast.expr) -> str | None:
 
 
 _CUTS = frozenset({"data", "detach", "numpy", "tolist", "item"})
+
+
+def _is_lost_to_a_thread(event: Event) -> bool:
+    """Tell whether autograd is off where a function is handed to a new thread, in which it is on again."""
+    return any(
+        begins_a_thread(call) and under_switch(step.caller, call)
+        for step in event.key.chain
+        if (call := call_at(step.caller, step.site)) is not None
+    )
 
 
 def _is_measured_beside_training(event: Event, context: FileContext) -> bool:

@@ -18,10 +18,11 @@ from modellint.static.detectors.containers import (
     kept_in_attributes,
     kind_of,
     moved_by_hand,
+    stores_of,
     uses_in_turn,
 )
-from modellint.static.detectors.makers import Makers, annotated_modules, returned_by
-from modellint.static.guards import is_ruled_out, own, targets_of, values_of
+from modellint.static.detectors.makers import Makers, annotated_modules, calls_elements, returned_by
+from modellint.static.guards import is_ruled_out, own, targets_of, unnegated, values_of
 from modellint.static.narrowing import asked_for_modules, attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import arguments_given
@@ -40,6 +41,8 @@ def taken_in(context: FileContext, method: FunctionInfo) -> set[str]:
         attribute = attribute_of(place, method.self_name or "") if place is not None else None
         if attribute is not None and method.cls is not None and is_registering(method.cls, attribute):
             found |= {given.id for given in call.args if isinstance(given, ast.Name)}
+        if _wraps_under_an_option(method, call):
+            continue
         if last_name(call) in CONTAINERS or last_name(call) == "__init__":  # of a base, a Sequential say
             for argument in [*call.args, *(k.value for k in call.keywords)]:
                 for node in walk(argument):
@@ -53,6 +56,39 @@ def taken_in(context: FileContext, method: FunctionInfo) -> set[str]:
                 attribute = attribute_of(argument, method.self_name or "")
                 found |= {f"self.{attribute}"} if attribute is not None else set()
     return found
+
+
+def _wraps_under_an_option(method: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether an option alone decides if `self.parts = Sequential(*self.parts)` takes the place of a plain list.
+
+    The option is one of two, `if self.flat:` without an `else`, nothing else makes a container of torch there, and a
+    method calls what is in it.
+    """
+    if last_name(call) not in CONTAINERS or len(call.args) != 1 or method.cls is None:
+        return False
+    given = call.args[0].value if isinstance(call.args[0], ast.Starred) else call.args[0]
+    attribute = attribute_of(given, method.self_name or "")
+    stores = stores_of(method.cls, attribute) if attribute is not None else []
+    wrapped = [node for node, value in stores if value is call]
+    others = [value for _, value in stores if isinstance(value, ast.Call) and value is not call]
+    if attribute is None or not wrapped or others or not calls_elements(method.cls, attribute):
+        return False
+    branches = [node for node in own(method, ast.If) if wrapped[0] in node.body]
+    return (
+        len(branches) == 1
+        and branches[0] in method.body
+        and not branches[0].orelse
+        and _is_an_option(branches[0].test)
+        and not any(isinstance(last, (ast.Return, ast.Raise)) for last in branches[0].body)
+    )
+
+
+def _is_an_option(test: ast.expr) -> bool:
+    """Tell whether a condition asks a flag: `flat`, `not self.flat`, `self.flat is False`."""
+    test, _ = unnegated(test, True)
+    if isinstance(test, ast.Compare) and isinstance(test.comparators[0], ast.Constant):
+        return isinstance(test.comparators[0].value, bool) and isinstance(test.left, (ast.Name, ast.Attribute))
+    return isinstance(test, (ast.Name, ast.Attribute))
 
 
 def _may_register(context: FileContext, method: FunctionInfo, call: ast.Call) -> bool:

@@ -10,7 +10,7 @@ from modellint.static.flow import data
 from modellint.static.flow.machine import Machine, Statements
 from modellint.static.flow.state import State
 from modellint.static.flow.targets import assign
-from modellint.static.flow.values import NOTHING, Args, Value, join
+from modellint.static.flow.values import NOTHING, Args, Value, cut_off, join
 from modellint.static.flow.vocabulary import ESTIMATORS, MODEL_NAME
 from modellint.static.project import FunctionInfo
 from modellint.static.project.names import imported_by_text, last_name
@@ -38,11 +38,23 @@ def _assign(machine: Machine, node: ast.Assign, state: State) -> list[State]:
         if not _makes_no_module(machine, node.value):
             value = machine.out_of_sight(node.value, Args(), state, writes=False)  # what made it was followed in vain
     for target in node.targets:
+        if value.taint and not value.refs and isinstance(target, ast.Tuple) and _finds_places(target, node.value):
+            assign(machine, target.elts[0], value, state)
+            value = value._replace(taint=cut_off(value.taint))
+            target = target.elts[1]
         assign(machine, target, value, state)
     target = node.targets[0]
     if value.taint and isinstance(target, ast.Name) and not _is_read(machine.frame.function, target.id):
         machine.recorder.drop(machine.site(node.value), value.taint)
     return [state]
+
+
+def _finds_places(target: ast.Tuple, value: ast.expr) -> bool:
+    """Tell whether a call gives numbers and where they stand: `best, places = torch.max(scores, 1)`."""
+    return len(target.elts) == 2 and last_name(value) in _FINDS and isinstance(value, ast.Call)
+
+
+_FINDS = frozenset({"max", "min", "sort", "topk", "median", "mode", "kthvalue", "cummax", "cummin"})
 
 
 def _makes_no_module(machine: Machine, call: ast.Call) -> bool:

@@ -94,9 +94,9 @@ class CallFacts:
             if (
                 isinstance(func, ast.Attribute)
                 and isinstance(func.value, ast.Name)
-                and func.value.id == function.self_name
+                and (owner := _owner_of(function, func.value.id)) is not None
             ):
-                method = self._project.method(function.cls, func.attr) if function.cls else None
+                method = self._project.method(owner, func.attr)
                 if method is not None:
                     found.append(method)
                 continue
@@ -161,6 +161,16 @@ class CallFacts:
                 method = self._project.method(symbol.target, called.attr)
                 if method is not None:
                     yield method
+
+
+def _owner_of(function: FunctionInfo, name: str) -> ClassInfo | None:
+    """Return the class whose object `name` is: that of a method, or of the method around a function inside it."""
+    scope: FunctionInfo | None = function
+    while scope is not None and scope.self_name is None:
+        if name in scope.stores or any(argument.arg == name for argument, _ in parameters(scope)):
+            return None
+        scope = scope.parent
+    return scope.cls if scope is not None and scope.self_name == name else None
 
 
 def _handed_over(call: ast.Call) -> list[ast.expr]:

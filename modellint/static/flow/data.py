@@ -263,8 +263,8 @@ def accumulated(
         return frozenset()
     events = machine.recorder.events
     source = next((n for n in forwards if events[n].key.kind == FORWARD and _records(events[n])), None)
-    if source is None:
-        return frozenset()
+    if source is None or state.heap.find(events[source].key.oid) is None:
+        return frozenset()  # of nothing, or of a model that another branch alone knows
     number = machine.note(ACCUMULATE, node, events[source].key.oid, state, target, detail)
     if number is None:
         return frozenset()

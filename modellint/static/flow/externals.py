@@ -72,6 +72,10 @@ _GRADIENT = re.compile(
 _PREDICTION = re.compile(r"^(torch\.(argmax|topk|max|sort|argsort|argmin)|numpy\.|np\.|sklearn\.)")
 
 
+_GIVE_VALUES = frozenset({"max", "sort", "topk"})
+"""What also gives the numbers that it finds, with their graph: losses over permutations, and over the worst."""
+
+
 def call_external(machine: Machine, dotted: str, args: Args, node: ast.Call, state: State) -> Value:
     """Evaluate a call of the outside name `dotted`."""
     if dotted.startswith("builtins."):
@@ -117,8 +121,11 @@ def call_external(machine: Machine, dotted: str, args: Args, node: ast.Call, sta
             machine.recorder.use(taint, "number")
             taint = cut_off(taint)
         if _PREDICTION.match(dotted):
-            machine.recorder.use(taint, "prediction")
-            taint = cut_off(taint)
+            picks = len(args.every()) > 1 or last == "sort"  # of one argument `max` is a number, as a mean is
+            if last != "max" or picks:
+                machine.recorder.use(taint, "prediction")
+            if last not in _GIVE_VALUES:
+                taint = cut_off(taint)
         leaf = only_constant(args.keywords.get("requires_grad", NOTHING)) == (True,)
         taint |= run_callbacks(machine, last, args, node, state)
         if not dotted.startswith("torch.nn.init."):
@@ -207,6 +214,15 @@ def _functional_call(machine: Machine, args: Args, node: ast.Call, state: State)
         state.heap[oid] = state.heap[oid]._replace(weights=weights)
     state.grad = saved
     return result.with_taint(args.taint)
+
+
+def _data_parallel(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
+    """Run a module on several devices: `data_parallel(net, x, device_ids)` is `net(x)`."""
+    given = args.get("inputs", 1) or NOTHING
+    listed = unpacked(given, state)
+    inputs = Args((given,) if listed is None else tuple(listed))
+    called = ast.copy_location(ast.Call(argument_given(node, ("module",), 0) or node.func, [], []), node)
+    return machine.call_value(args.get("module", 0) or NOTHING, inputs, called, state).with_taint(args.taint)
 
 
 def _variable(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:
@@ -465,6 +481,9 @@ _WEIGHTS = ("torchvision.models.get_weight", "torchvision.models.get_model_weigh
 
 _PICTURES = "make_grid save_image draw_bounding_boxes draw_segmentation_masks draw_keypoints flow_to_image".split()
 
+_DATA_PARALLEL = tuple(f"torch.nn.parallel.{name}data_parallel" for name in ("", "data_parallel."))
+"""Runs a module on several devices, in the mode that it is in (torch/nn/parallel/data_parallel.py, 2.13.0)."""
+
 _FUNCTIONS: dict[str, Handler] = {
     "collections.defaultdict": _defaultdict,
     **{f"torchvision.utils.{name}": _picture for name in _PICTURES},
@@ -474,6 +493,7 @@ _FUNCTIONS: dict[str, Handler] = {
     "functools.partial": _partial,
     "torch.func.functional_call": _functional_call,
     "torch.nn.utils.stateless.functional_call": _functional_call,
+    **dict.fromkeys(_DATA_PARALLEL, _data_parallel),
     "functools.wraps": _identity_maker,
     "functools.lru_cache": _identity_maker,
     "contextlib.nullcontext": _nullcontext,

@@ -59,6 +59,11 @@ def run_callbacks(machine: Machine, name: str, args: Args, node: ast.Call, state
     return taint
 
 
+def begins_a_thread(call: ast.Call) -> bool:
+    """Tell whether a call, by its name alone, has a function run by a new thread."""
+    return last_name(call.func) in _IN_A_THREAD
+
+
 def _begins_a_thread(machine: Machine, name: str, node: ast.Call) -> bool:
     """Tell whether a call has its function run by another thread (a process that is forked inherits what is set)."""
     if name in _IN_A_THREAD and name != "run_in_executor":

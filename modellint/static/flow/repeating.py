@@ -40,8 +40,8 @@ class Repeated:
             return None
         for oid, obj in known.held.items():
             if state.heap.find(oid) is None:
-                state.heap[oid] = obj
-        return known.value.with_taint(args.taint) if known.value.taint else known.value
+                state.heap[oid] = obj._replace(attrs={k: _of(item, args.taint) for k, item in obj.attrs.items()})
+        return _of(known.value, args.taint)
 
     def learn(self, chain: tuple[CallSite, ...], had_effect: bool, value: Value, state: State) -> None:
         """Take notice of what a call gave in this turn, after which the state is `state`."""
@@ -54,6 +54,11 @@ class Repeated:
         # what is bound to objects, or closes over a frame, means something in its own state alone
         bound = value.symbols or any(item.symbols for obj in held.values() for item in obj.attrs.values())
         self._calls[chain] = _Call(-1, value, {}) if bound else _Call(turns, value, held)
+
+
+def _of(value: Value, taint: frozenset[int]) -> Value:
+    """Return what a call gave once as computed from what it is given now: another model may have made that."""
+    return value._replace(taint=taint) if value.taint and taint else value
 
 
 def _held(value: Value, state: State) -> dict[int, Obj]:

@@ -22,7 +22,7 @@ from modellint.static.project import FunctionInfo, Project
 from modellint.static.project.facts import called_name, parameters
 from modellint.static.project.names import last_name
 
-_GIVEN_A_MODEL = frozenset({"export", "trace", "script", "convert", "trace_module", "functional_call"})
+_GIVEN_A_MODEL = frozenset({"export", "trace", "script", "convert", "trace_module", "functional_call", "data_parallel"})
 _PLAIN_METHODS = frozenset(
     "append extend items keys values get pop format join split update copy add size view reshape to cuda cpu item "
     "detach numpy backward step zero_grad parameters state_dict load_state_dict eval train "
