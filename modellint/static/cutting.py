@@ -63,6 +63,12 @@ class _Reader:
         self._squashed = {
             id(call.args[0]): call for call in function.calls if call.args and last_name(call.func) in _SQUASHES
         }
+        self._computed = {
+            id(part): node
+            for node in own(function, ast.BinOp, ast.UnaryOp)
+            for part in ((node.left, node.right) if isinstance(node, ast.BinOp) else (node.operand,))
+            if not isinstance(getattr(node, "op", None), ast.Not)
+        }
         self._assigned = {id(node.value): node for node in own(function, ast.Assign)}
         self._loads: dict[str, list[ast.expr]] = {}
         for name in own(function, ast.Name):
@@ -82,6 +88,8 @@ class _Reader:
             return call is not None and self.is_cut(call)
         if id(node) in self._picked:
             return self.is_cut(self._picked[id(node)])
+        if id(node) in self._computed:
+            return self.is_cut(self._computed[id(node)])  # `(y + 1).detach()`
         if id(node) in self._squashed:
             return self.is_cut(self._squashed[id(node)])
         assigned = self._assigned.get(id(node))

@@ -21,8 +21,9 @@ from modellint.static.project import FunctionInfo
 from modellint.static.project.callers import scopes_mentioning
 from modellint.static.project.names import is_called_on, last_name
 from modellint.static.project.trees import walk
-from modellint.static.purpose import is_test_code
+from modellint.static.purpose import is_test_code, means_inference
 from modellint.static.sites import places, seen_in
+from modellint.static.snapshots import in_eval
 
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
@@ -38,7 +39,8 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             if not source.training and not any(s.obj.proven for s in source.snapshots):
                 continue
             collected = event.key.detail == COLLECTED
-            if event.goes_on_with_graph and not (source.training and _trains_here(event)):
+            wanted = event.goes_on_with_graph and not (source.training and _trains_here(event))
+            if wanted and not _adds_numbers_as_well(event, source):
                 continue
             if collected and (not source.training or _is_another_entry(event)):
                 continue
@@ -72,6 +74,19 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
 
 
 _HOW = {COLLECTED: "collects", AVERAGED: "averages"}
+
+
+def _adds_numbers_as_well(event: Event, source: Event) -> bool:
+    """Tell whether an evaluation adds `loss.item()` to the same sum: whoever is handed it wants a number."""
+    if not means_inference(source) or not all(map(in_eval, source.snapshots)):
+        return False
+    return any(
+        ast.unparse(node.target) == event.text
+        and isinstance(node.value, ast.Call)
+        and isinstance(node.value.func, ast.Attribute)
+        and node.value.func.attr == "item"
+        for node in own(event.function, ast.AugAssign)
+    )
 
 
 def _stays_for_another_sum(event: Event, context: FileContext) -> bool:

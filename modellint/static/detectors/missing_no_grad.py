@@ -35,7 +35,7 @@ from modellint.static.left_open import (
 )
 from modellint.static.looked_at import is_compared
 from modellint.static.merge import merged
-from modellint.static.naming import speaks_of_inference
+from modellint.static.naming import snake, speaks_of_inference
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo
 from modellint.static.project.callers import MAX_FILES, scopes_mentioning
 from modellint.static.project.facts import parameters
@@ -139,8 +139,9 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
     shown = SHOWN | _COUNTED if named else SHOWN  # a caller may drop what an evaluation has counted and logged
     dropped = event.result_dropped and shown.isdisjoint(event.uses)
     between, timed = _is_between_switches(event), sets_eval and _is_timed(event)
+    calibrates = sets_eval and event.result_dropped and _calibrates(event)
     learned = has_loaded_weights(snapshot)
-    if dropped and not (keeps_its_numbers(event) or between or timed) and not learned:
+    if dropped and not (keeps_its_numbers(event) or between or timed or calibrates) and not learned:
         return None
     if isinstance(snapshot.obj.cls, ClassInfo) and context.weights.is_function(snapshot.obj.cls):
         return None
@@ -151,7 +152,7 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
         return Confidence.LIKELY
     if is_test_code(event) or is_shape_check(event, snapshot) or is_compared(event):
         return None
-    if between and numbers_only:
+    if (between or calibrates) and numbers_only:
         return Confidence.LIKELY
     cut_off = "detached" in event.uses and numbers_only
     if cut_off and (sets_eval or _is_readied_where_it_is_loaded(snapshot)):
@@ -260,6 +261,17 @@ def _is_timed(event: Event) -> bool:
 
 
 _CLOCKS = ("time", "perf_counter", "process_time", "monotonic", "elapsed_time")
+
+
+def _calibrates(event: Event) -> bool:
+    """Tell whether a loop runs a model for its observers alone, over data to calibrate a quantization with."""
+    if not event.loops or any(_DIFFERENTIATES.search(name) for name in event.function.callees):
+        return False
+    over = (name for loop in event.loops for name in loop.over)
+    return any(map(_CALIBRATES.search, (*over, *(snake(function.name) for function in functions_around(event)))))
+
+
+_CALIBRATES = re.compile(r"(^|_)cali(b\w*)?(_|$)|calibrat")
 
 
 _COUNTED = frozenset({"number", "prediction", "detached"})

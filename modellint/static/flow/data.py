@@ -147,6 +147,8 @@ def method(machine: Machine, receiver: Value, name: str, args: Args, node: ast.C
         escape(machine, node, args, state, name, computes=bool(receiver.taint))
         if args.taint and not receiver.taint:
             taint = after_unknown(Value(taint=taint), node).taint
+        elif name not in _HELD:
+            taint = state.computed(taint)
     return Value(taint=taint | run_callbacks(machine, name, args, node, state))
 
 
@@ -156,6 +158,9 @@ def after_unknown(value: Value, node: ast.Call) -> Value:
         return value
     return value._replace(taint=perhaps_cut_off(value.taint))
 
+
+_HELD = frozenset({"get", "items", "values", "pop", "copy", "to", "cpu", "cuda", "float"})
+"""Methods that give what something holds, or itself, with the graph it has."""
 
 _SIZES = frozenset({"size", "numel", "nelement", "dim", "ndimension", "get_device", "is_cuda"})
 

@@ -231,7 +231,7 @@ def _binary(machine: Machine, node: ast.BinOp, state: State) -> Value:
     joined = left.refs | right.refs
     if joined and all(state.heap[oid].kind == CONTAINER for oid in joined):
         return Value(refs=joined, taint=taint)  # list + list
-    return Value(taint=taint)
+    return Value(taint=state.computed(taint))
 
 
 def _text(machine: Machine, node: ast.JoinedStr, state: State) -> Value:

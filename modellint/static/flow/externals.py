@@ -127,6 +127,7 @@ def call_external(machine: Machine, dotted: str, args: Args, node: ast.Call, sta
             if last not in _GIVE_VALUES:
                 taint = cut_off(taint)
         leaf = only_constant(args.keywords.get("requires_grad", NOTHING)) == (True,)
+        taint = state.computed(taint)
         taint |= run_callbacks(machine, last, args, node, state)
         if not dotted.startswith("torch.nn.init."):
             loads = data.LOADS.search(last) is not None or last.startswith("set_model")

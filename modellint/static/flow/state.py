@@ -6,7 +6,18 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias, TypeVar
 
-from modellint.static.flow.values import CONTAINER, UNKNOWN, Args, Grad, Obj, Value, join, join_objects
+from modellint.static.flow.values import (
+    CONTAINER,
+    OFF,
+    UNKNOWN,
+    Args,
+    Grad,
+    Obj,
+    Value,
+    join,
+    join_objects,
+    perhaps_cut_off,
+)
 
 VariableKey: TypeAlias = "tuple[int, str]"
 """The frame that owns a variable, and its name."""
@@ -110,6 +121,10 @@ class State:
             if self.heap.find(oid) is None:
                 self.heap[oid] = then.heap[oid]
                 wanted += [ref for value in then.heap[oid].attrs.values() for ref in value.refs]
+
+    def computed(self, taint: frozenset[int]) -> frozenset[int]:
+        """Return the taint of a tensor that is computed here from `taint`: under no_grad, it has no graph."""
+        return perhaps_cut_off(taint) if self.grad.state == OFF else taint
 
     def forget_condition(self, name: str) -> None:
         """Drop what is known of conditions that read the variable or attribute `name`."""
