@@ -119,15 +119,7 @@ def _trained_alike(event: Event, context: FileContext) -> bool:
             return False
     elif any(_NO_TRAINER.match(base) is None for base in outside):
         return False
-    attribute = _model_of(event).rpartition(".")[2]
-    return not any(_may_switch_it(method, attribute) for owner in family for method in owner.methods.values())
-
-
-def _may_switch_it(method: FunctionInfo, attribute: str) -> bool:
-    """Tell whether a method of an object may switch the mode of what that keeps as `attribute`."""
-    if any(name != "eval" and _SWITCHES.search(name) for name in method.callees):
-        return True
-    return any(_may_be_switched(method, call, attribute) for call in method.calls_of("eval"))
+    return not any(_SWITCHES.search(name) for c in family for method in c.methods.values() for name in method.callees)
 
 
 def _model_of(event: Event) -> str:
@@ -174,6 +166,28 @@ def _is_trained_by_hand(event: Event, context: FileContext) -> bool:
     """Tell whether a loop in sight trains the model, and not a library's trainer alone."""
     mine = event.key.oid
     return any(e.training and e.key.kind == FORWARD and e.key.oid == mine for e in context.flow.events)
+
+
+def is_fitted_by_a_trainer(event: Event, context: FileContext) -> bool:
+    """Tell whether a library's trainer trains the model in a method of the class, none of which calls eval().
+
+    `Trainer().fit(self.net, loader)` leaves it in the mode that it found, training mode for a new one
+    (rules/frameworks/lightning.yaml): what predicts by hand afterwards runs it so.
+    """
+    cls = event.root.cls
+    family = context.project.ancestry(cls)[0] if cls is not None else []
+    methods = [method for owner in family for method in owner.methods.values()]
+    model = _model_of(event)
+    given = (
+        fitted(method, call, context.project, context.classes, context.knowledge)
+        for method in methods
+        for call in method.calls_of("fit")
+    )
+    if not any(model in models for models in given):
+        return False
+    if any("eval" in scope.words for scope in (event.root.module.body, *event.root.module.functions)):
+        return False
+    return not any(_may_switch(method, model, context) for method in methods)
 
 
 def _may_switch(method: FunctionInfo, model: str, context: FileContext) -> bool:
@@ -335,12 +349,15 @@ def sibling_sets_eval(event: Event, context: FileContext) -> bool:
 
 
 def _steps_of(method: FunctionInfo, context: FileContext) -> Iterator[FunctionInfo]:
-    """Yield a method and those that it calls of its object, but for what readies that for all of them."""
+    """Yield a method and the steps of its own, by their names, that it calls of its object.
+
+    Others are for whoever uses that: `eval_mode()` may come before any method.
+    """
     yield method
     for call in method.calls:
         name = attribute_of(call.func, method.self_name or "")
         step = context.project.method(method.cls, name) if name is not None and method.cls is not None else None
-        if step is not None and not _READIES.match(step.name):
+        if step is not None and step.name.startswith(("_", "on_")) and not _READIES.match(step.name):
             yield step
 
 

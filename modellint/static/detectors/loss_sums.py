@@ -206,7 +206,7 @@ def _callee(call: ast.Call, function: FunctionInfo, context: FileContext) -> Fun
     if not isinstance(call.func, ast.Attribute):
         return None
     methods = [method for method, _ in context.resolver.methods(Origin(call, function), call.func)]
-    return methods[0] if len(methods) == 1 else None
+    return methods[0] if len(methods) == 1 and not any(methods[0].decorators) else None
 
 
 def _is_a_loss_of(name: str, callee: FunctionInfo) -> bool:

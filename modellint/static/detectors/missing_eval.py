@@ -25,6 +25,7 @@ from modellint.static.guards import assignments, conditions, names_mode, own
 from modellint.static.hidden import hides_children
 from modellint.static.left_open import (
     is_begun_elsewhere,
+    is_fitted_by_a_trainer,
     is_never_readied,
     is_never_switched,
     leaves_it_to_others,
@@ -431,23 +432,19 @@ def _is_right_elsewhere(event: Event, snapshot: Snapshot, context: FileContext) 
     if readies_the_wrong_one(event, snapshot, context):
         return True
     if not named_for_inference(event):
-        return inference and _gives_numbers(event, snapshot) and sibling_sets_eval(event, context)
+        return inference and _gives_numbers(event) and sibling_sets_eval(event, context)
     return (
         (inference and sibling_sets_eval(event, context))
         or readies_another(event, snapshot, context)
         or forgets_eval(event, context)
-        or (inference and is_never_switched(event, context))
+        or (inference and (is_never_switched(event, context) or is_fitted_by_a_trainer(event, context)))
         or is_never_readied(event, snapshot, context)
     )
 
 
-def _gives_numbers(event: Event, snapshot: Snapshot) -> bool:
-    """Tell whether a method that does not train cuts off what it gets of a model, and goes on with the numbers.
-
-    Or is without autograd by itself.
-    """
-    alone = holds(event.function, snapshot.grad.site) and not PREDICTS.isdisjoint(event.uses)
-    return not event.root_trains and ("detached" in event.uses or alone)
+def _gives_numbers(event: Event) -> bool:
+    """Tell whether a method that does not train cuts off what it gets of a model, and goes on with the numbers."""
+    return not event.root_trains and "detached" in event.uses
 
 
 def _is_switched_by_its_class(event: Event, snapshot: Snapshot, place: Place, context: FileContext) -> bool:

@@ -267,6 +267,8 @@ def _calibrates(event: Event) -> bool:
     """Tell whether a loop runs a model for its observers alone, over data to calibrate a quantization with."""
     if not event.loops or any(_DIFFERENTIATES.search(name) for name in event.function.callees):
         return False
+    if "forward_hook" in event.function.module.text:
+        return False  # which may differentiate what it gathers
     over = (name for loop in event.loops for name in loop.over)
     return any(map(_CALIBRATES.search, (*over, *(snake(function.name) for function in functions_around(event)))))
 

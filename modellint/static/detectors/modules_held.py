@@ -18,7 +18,6 @@ from modellint.static.detectors.containers import (
     kept_in_attributes,
     kind_of,
     moved_by_hand,
-    stores_of,
     uses_in_turn,
 )
 from modellint.static.detectors.makers import Makers, annotated_modules, calls_elements, returned_by
@@ -61,26 +60,17 @@ def taken_in(context: FileContext, method: FunctionInfo) -> set[str]:
 def _wraps_under_an_option(method: FunctionInfo, call: ast.Call) -> bool:
     """Tell whether an option alone decides if `self.parts = Sequential(*self.parts)` takes the place of a plain list.
 
-    The option is one of two, `if self.flat:` without an `else`, nothing else makes a container of torch there, and a
-    method calls what is in it.
+    `if self.flat:` without an `else`, and a method calls what is in it.
     """
-    if last_name(call) not in CONTAINERS or len(call.args) != 1 or method.cls is None:
+    given = call.args[0] if len(call.args) == 1 else None
+    given = given.value if isinstance(given, ast.Starred) else given
+    attribute = attribute_of(given, method.self_name or "") if given is not None else None
+    if attribute is None or method.cls is None:
         return False
-    given = call.args[0].value if isinstance(call.args[0], ast.Starred) else call.args[0]
-    attribute = attribute_of(given, method.self_name or "")
-    stores = stores_of(method.cls, attribute) if attribute is not None else []
-    wrapped = [node for node, value in stores if value is call]
-    others = [value for _, value in stores if isinstance(value, ast.Call) and value is not call]
-    if attribute is None or not wrapped or others or not calls_elements(method.cls, attribute):
-        return False
-    branches = [node for node in own(method, ast.If) if wrapped[0] in node.body]
-    return (
-        len(branches) == 1
-        and branches[0] in method.body
-        and not branches[0].orelse
-        and _is_an_option(branches[0].test)
-        and not any(isinstance(last, (ast.Return, ast.Raise)) for last in branches[0].body)
-    )
+    branches = (node for node in own(method, ast.If) if node in method.body and not node.orelse)
+    taken = (node for branch in branches if _is_an_option(branch.test) for node in branch.body)
+    wraps = any(getattr(node, "value", None) is call for node in taken)
+    return wraps and calls_elements(method.cls, attribute)
 
 
 def _is_an_option(test: ast.expr) -> bool:

@@ -89,8 +89,15 @@ def _frozen_by_name(context: FileContext, scope: FunctionInfo) -> Iterator[Findi
         named = ast.unparse(target.value) in _modules(context, scope, target.value)
         if isinstance(target.value, ast.Name) and any(map(_walks_parameters, _loops_over(scope, target.value.id))):
             named = False
+        if _is_read(scope, target):
+            continue  # a mark that goes to the parameters later
         if target.attr == "requires_grad_" or named or _is_built(context, scope, target.value):
             yield Finding(context.site(node), {"written": f"{ast.unparse(target)} = False"})
+
+
+def _is_read(scope: FunctionInfo, target: ast.Attribute) -> bool:
+    written = ast.unparse(target)
+    return any(isinstance(n.ctx, ast.Load) and ast.unparse(n) == written for n in own(scope, ast.Attribute))
 
 
 def _is_asked_for_tensor(scope: FunctionInfo, node: ast.AST, owner: ast.expr) -> bool:
@@ -132,7 +139,8 @@ def _is_built(context: FileContext, scope: FunctionInfo, owner: ast.expr) -> boo
         made = [value for name, value in assignments(scope) if name == owner.id]
         if not made:
             loops = _loops_over(scope, owner.id)
-            return bool(loops) and all(_walks_modules(loop) for loop in loops) and not _asks_a_flag_of_its_own(context)
+            walked = bool(loops) and all(_walks_modules(loop, scope, context) for loop in loops)
+            return walked and not _asks_a_flag_of_its_own(context)
         return all(isinstance(v, ast.Call) and classes.names_module(scope, v.func) for v in made)
     if cls is None or not classes.is_module(cls):
         return False
@@ -155,11 +163,11 @@ def _loops_over(scope: FunctionInfo, name: str) -> list[ast.For]:
     return [loop for loop in own(scope, ast.For) if name in names_in(loop.target)]
 
 
-def _walks_modules(loop: ast.For) -> bool:
-    """Tell whether a loop takes the modules of a model one by one: `for m in self.modules():`."""
-    named = isinstance(loop.target, ast.Tuple)
-    wanted = ("named_modules", "named_children") if named else ("modules", "children")
-    return isinstance(loop.iter, ast.Call) and last_name(loop.iter) in wanted
+def _walks_modules(loop: ast.For, scope: FunctionInfo, context: FileContext) -> bool:
+    """Tell whether a loop takes the modules of the module itself one by one: `for m in self.modules():`."""
+    asked = attribute_of(loop.iter.func, scope.self_name or "") if isinstance(loop.iter, ast.Call) else None
+    wanted = ("named_modules", "named_children") if isinstance(loop.target, ast.Tuple) else ("modules", "children")
+    return asked in wanted and scope.cls is not None and context.classes.is_module(scope.cls)
 
 
 def _walks_parameters(loop: ast.For) -> bool:
@@ -167,9 +175,12 @@ def _walks_parameters(loop: ast.For) -> bool:
 
 
 def _asks_a_flag_of_its_own(context: FileContext) -> bool:
-    """Tell whether a class of the file reads `self.requires_grad`: what is set there has an effect."""
-    methods = (method for cls in context.module.classes for method in cls.methods.values())
-    return any(attribute_of(n, m.self_name or "") == "requires_grad" for m in methods for n in own(m, ast.Attribute))
+    """Tell whether modules of the project have a flag of that name: what is set there has an effect."""
+    mine = context.module.path
+    return any(context.project.mentioning(word, mine, "calls") for word in _FLAGS)
+
+
+_FLAGS = ("def requires_grad(", "self.requires_grad", '"requires_grad"')
 
 
 def _makes_parameter(value: ast.expr) -> bool:

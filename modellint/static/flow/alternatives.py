@@ -79,7 +79,10 @@ def built_by_alternatives(machine: Machine, cls: ClassInfo, oid: int, state: Sta
     found: dict[str, Value] = {}
     for maker in alternative_constructors(cls, machine.project):
         after = state.over()
+        is_apart = maker.cls is not None and maker.cls not in machine.project.ancestry(cls)[0]
         for name, value in _attributes(machine, cls, maker, after).items():
+            if (is_apart or _is_saved_whole(value, after)) and _is_readied_somewhere(machine, cls, name):
+                continue
             if _is_open(state.heap[oid].attrs.get(name), value, state, after):
                 found[name] = join(found[name], value) if name in found else value
                 adopt(state, after)
@@ -121,6 +124,15 @@ def _is_open(before: Value | None, value: Value, state: State, after: State) -> 
     assert before is not None
     earlier = [state.heap[oid] for oid in before.refs]
     return all(map(_is_given, earlier)) or not any(map(has_been_given_weights, earlier))
+
+
+def _is_saved_whole(value: Value, after: State) -> bool:
+    return any(_was_saved_whole(obj) for oid in value.refs if (obj := after.heap.find(oid)) is not None)
+
+
+def _is_readied_somewhere(machine: Machine, cls: ClassInfo, attribute: str) -> bool:
+    """Tell whether any file calls `eval()` of what some object keeps by this name: who was handed the instance may."""
+    return bool(machine.project.mentioning(f".{attribute}.eval(", cls.module.path, "calls"))
 
 
 def _was_saved_whole(obj: Obj) -> bool:

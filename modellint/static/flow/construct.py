@@ -274,8 +274,11 @@ def initialise(
 
 
 def after_record(project: Project, cls: ClassInfo) -> FunctionInfo | None:
-    """Return what runs behind the constructor that a dataclass, or a class of attrs, is given."""
-    return project.method(cls, "__post_init__") or project.method(cls, "__attrs_post_init__")
+    """Return what runs behind the constructor that a dataclass, or a class of attrs or pydantic, is given."""
+    return next((method for name in _BEHIND if (method := project.method(cls, name)) is not None), None)
+
+
+_BEHIND = ("__post_init__", "__attrs_post_init__", "model_post_init")
 
 
 def _gives_model(args: Args, state: State) -> bool:

@@ -72,10 +72,6 @@ _GRADIENT = re.compile(
 _PREDICTION = re.compile(r"^(torch\.(argmax|topk|max|sort|argsort|argmin)|numpy\.|np\.|sklearn\.)")
 
 
-_GIVE_VALUES = frozenset({"max", "sort", "topk"})
-"""What also gives the numbers that it finds, with their graph: losses over permutations, and over the worst."""
-
-
 def call_external(machine: Machine, dotted: str, args: Args, node: ast.Call, state: State) -> Value:
     """Evaluate a call of the outside name `dotted`."""
     if dotted.startswith("builtins."):
@@ -121,10 +117,8 @@ def call_external(machine: Machine, dotted: str, args: Args, node: ast.Call, sta
             machine.recorder.use(taint, "number")
             taint = cut_off(taint)
         if _PREDICTION.match(dotted):
-            picks = len(args.every()) > 1 or last == "sort"  # of one argument `max` is a number, as a mean is
-            if last != "max" or picks:
+            if last != "max" or len(args.every()) > 1:  # of one argument it is a number, as a mean is
                 machine.recorder.use(taint, "prediction")
-            if last not in _GIVE_VALUES:
                 taint = cut_off(taint)
         leaf = only_constant(args.keywords.get("requires_grad", NOTHING)) == (True,)
         taint = state.computed(taint)

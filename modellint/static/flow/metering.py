@@ -108,7 +108,7 @@ def _carried(value: ast.expr) -> ast.expr:
             value = value.right if isinstance(value.left, ast.Constant) else value.left
         elif isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _KEEP:
             value = value.func.value
-        elif isinstance(value, ast.Call) and value.args and last_name(value) in _AVERAGE:
+        elif isinstance(value, ast.Call) and value.args and ast.unparse(value.func) in _AVERAGE:
             value = value.args[0]
         else:
             return value
@@ -116,5 +116,5 @@ def _carried(value: ast.expr) -> ast.expr:
 
 _KEEP = frozenset("mean sum cpu cuda to float double half squeeze view reshape".split())
 """Methods of a tensor that give one with its graph."""
-_AVERAGE = frozenset({"allreduce", "mean", "sum"})
-"""Functions that do: torch's, and those that average over processes."""
+_AVERAGE = frozenset({"hvd.allreduce", "torch.mean", "torch.sum"})
+"""Functions that do: torch's, and Horovod's, which averages over processes."""

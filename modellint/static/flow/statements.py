@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 
 from modellint.static.flow.assignments import ASSIGNMENTS
 from modellint.static.flow.conditions import condition_key, implied, narrow, truth, truth_of
@@ -63,12 +62,7 @@ def _mode_flag(machine: Machine, call: ast.expr, state: State) -> ast.expr | Non
         return None
     owner = machine.eval(call.func.value, state)
     models = bool(owner.refs) and all(state.heap[oid].kind == MODEL for oid in owner.refs)
-    told = isinstance(given[0], ast.Compare) or (isinstance(given[0], ast.Name) and _FLAG.match(given[0].id))
-    return given[0] if models or (owner.refs and told) else None
-
-
-_FLAG = re.compile(r"^(is_|in_|for_)?training(_mode)?$|^(is|in|for)_train(_mode)?$|^train_mode$")
-"""How a condition is called that tells whether to train: `model.train(dataset)` is something else."""
+    return given[0] if models or (owner.refs and isinstance(given[0], ast.Compare)) else None
 
 
 def _called_with(node: ast.Expr, flag: bool) -> ast.stmt:

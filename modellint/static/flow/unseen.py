@@ -144,7 +144,8 @@ def _is_part_by_its_name(obj: Obj, name: str, args: Args) -> bool:
     return obj.cls is None or _DOES.match(name) is None
 
 
-_PART = re.compile(r"(^|_)(\w*extractor|embedder|projector|projection_head|head|trunk|stem|body|neck|base|fc)$")
+_PART = re.compile(r"(^|_)(\w*extractor|embedder|trunk|stem|body|neck)$")
+"""Names of parts with layers of every kind: what is called a head, or `fc`, may well be a single one."""
 
 
 def _is_set_apart(machine: Machine, node: ast.Call) -> bool:

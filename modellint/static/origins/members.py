@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from modellint.static.origins.constructors import built_by
-from modellint.static.origins.values import EVERYWHERE, Origin
+from modellint.static.origins.values import ELEMENT, EVERYWHERE, Origin
 from modellint.static.origins.variables import of_global
 from modellint.static.project import ClassInfo, ModuleInfo
 
@@ -64,8 +64,8 @@ def _of_instance(
                 if holds:
                     made_here = Origin(definition.value, method, activation, definition.path, None, names, not sure)
                     yield made_here.like(origin)
-            items = resolver.definitions(method).items.get(f"{method.self_name}.{node.attr}", ()) if origin.path else ()
-            for _, item in items:
+            held = f"{method.self_name}.{node.attr}"
+            for _, item in resolver.definitions(method).items.get(held, ()) if origin.path[:1] == (ELEMENT,) else ():
                 holds, sure = resolver.holds(method, item.value, activation, None)
                 if holds:
                     element = Origin(item.value, method, activation, item.path, None, names, not sure)

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from modellint.static.origins.values import ELEMENT, Step
+from modellint.static.origins.values import APPENDED, ELEMENT, Step
 from modellint.static.project import FunctionInfo
 from modellint.static.project.trees import children
 
@@ -135,7 +135,7 @@ def _statement(found: Definitions, statement: ast.stmt, blocks: tuple[tuple[int,
         found.returns.append(statement.value)
     elif isinstance(statement, ast.Expr) and (appended := _appended(statement.value)) is not None:
         held, given = appended
-        found.items.setdefault(held, []).append((ELEMENT, Definition(given, (), end, blocks)))
+        found.items.setdefault(held, []).append((APPENDED, Definition(given, (), end, blocks)))
     for node in _own_expressions(statement):
         if isinstance(node, ast.NamedExpr):
             _bind(found, node.target, node.value, (), _end(node), blocks, None)

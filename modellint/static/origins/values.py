@@ -10,6 +10,8 @@ from typing import TypeAlias
 from modellint.static.project import FunctionInfo, Symbol
 
 ELEMENT = "*"
+APPENDED = "+"
+"""The place of what was put behind the others: an index that is asked for is none of it."""
 """The step from a collection to any of its elements."""
 
 Step: TypeAlias = "int | str"

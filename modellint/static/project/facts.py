@@ -12,6 +12,7 @@ from typing import Any
 from modellint.static.project.names import dotted_name, last_name
 from modellint.static.project.syntax import Syntax
 from modellint.static.project.trees import (
+    FUNCTIONS,
     Extent,
     FunctionNode,
     Statement,
@@ -318,13 +319,22 @@ _RECORD_BASES = frozenset({"NamedTuple", "BaseModel"})
 
 
 def _fields_in(node: ast.ClassDef) -> Iterator[str]:
-    """Yield what the constructor of a record takes, in order: `x: int = 1`, and attrs' `x = attr.ib()`."""
+    """Yield what the constructor of a record keeps as it is, in order: `x: int = 1`, and attrs' `x = attr.ib()`.
+
+    What converters and validators make of it is not known.
+    """
+    if any(
+        "validator" in (last_name(d) or "") for f in node.body if isinstance(f, FUNCTIONS) for d in f.decorator_list
+    ):
+        return
     for statement in node.body:
+        made = statement.value if isinstance(statement, (ast.AnnAssign, ast.Assign)) else None
+        if isinstance(made, ast.Call) and any(keyword.arg == "converter" for keyword in made.keywords):
+            continue
         if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
             yield statement.target.id
-        elif isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
-            targets = statement.targets if last_name(statement.value) in ("ib", "attrib") else []
-            yield from (target.id for target in targets if isinstance(target, ast.Name))
+        elif isinstance(statement, ast.Assign) and isinstance(made, ast.Call) and last_name(made) in ("ib", "attrib"):
+            yield from (target.id for target in statement.targets if isinstance(target, ast.Name))
 
 
 class ModuleInfo:
