@@ -21,7 +21,7 @@ from modellint.static.project import FunctionInfo
 from modellint.static.project.callers import scopes_mentioning
 from modellint.static.project.names import is_called_on, last_name
 from modellint.static.project.trees import walk
-from modellint.static.purpose import is_test_code, means_inference
+from modellint.static.purpose import is_test_code
 from modellint.static.sites import places, seen_in
 from modellint.static.snapshots import in_eval
 
@@ -78,9 +78,7 @@ _HOW = {COLLECTED: "collects", AVERAGED: "averages"}
 
 def _adds_numbers_as_well(event: Event, source: Event) -> bool:
     """Tell whether an evaluation adds `loss.item()` to the same sum: whoever is handed it wants a number."""
-    if not means_inference(source) or not all(map(in_eval, source.snapshots)):
-        return False
-    return any(
+    return all(map(in_eval, source.snapshots)) and any(
         ast.unparse(node.target) == event.text
         and isinstance(node.value, ast.Call)
         and isinstance(node.value.func, ast.Attribute)

@@ -139,7 +139,7 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
     shown = SHOWN | _COUNTED if named else SHOWN  # a caller may drop what an evaluation has counted and logged
     dropped = event.result_dropped and shown.isdisjoint(event.uses)
     between, timed = _is_between_switches(event), sets_eval and _is_timed(event)
-    calibrates = sets_eval and event.result_dropped and _calibrates(event)
+    calibrates = sets_eval and _calibrates(event)
     learned = has_loaded_weights(snapshot)
     if dropped and not (keeps_its_numbers(event) or between or timed or calibrates) and not learned:
         return None
@@ -159,7 +159,7 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
         return Confidence.LIKELY
     if differentiated:
         return None
-    if (named or predicts) and not event.root_trains and _is_lost_to_a_thread(event):
+    if _is_lost_to_a_thread(event):
         return Confidence.LIKELY
     if sets_eval and predicts:
         return Confidence.LIKELY if by_its_class else Confidence.CERTAIN
@@ -320,9 +320,9 @@ _CUTS = frozenset({"data", "detach", "numpy", "tolist", "item"})
 def _is_lost_to_a_thread(event: Event) -> bool:
     """Tell whether autograd is off where a function is handed to a new thread, in which it is on again."""
     return any(
-        begins_a_thread(call) and under_switch(step.caller, call)
+        begins_a_thread(call) and under_switch(step.caller, call)  # equivalent: elsewhere autograd is off then
         for step in event.key.chain
-        if (call := call_at(step.caller, step.site)) is not None
+        if (call := call_at(step.caller, step.site)) is not None  # equivalent: calls are found
     )
 
 

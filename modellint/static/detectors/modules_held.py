@@ -65,7 +65,7 @@ def _wraps_under_an_option(method: FunctionInfo, call: ast.Call) -> bool:
     given = call.args[0] if len(call.args) == 1 else None
     given = given.value if isinstance(given, ast.Starred) else given
     attribute = attribute_of(given, method.self_name or "") if given is not None else None
-    if attribute is None or method.cls is None:
+    if attribute is None or method.cls is None:  # equivalent: of what has no name nobody calls an element
         return False
     branches = (node for node in own(method, ast.If) if node in method.body and not node.orelse)
     taken = (node for branch in branches if _is_an_option(branch.test) for node in branch.body)
