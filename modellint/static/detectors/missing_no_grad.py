@@ -83,7 +83,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
     # a switch thrown on purpose is the business of the rule about autograd at inference
     if snapshot.grad.site is not None or gradients_asked(event, snapshot):
         return
-    own = [(e, s) for e, s in bad if _is_lost_to_a_thread(e) or not left_to_others(e, context)]
+    own = [(e, s) for e, s in bad if not left_to_others(e, context)]
     left, bad = not own, own or bad
     # the same code trains in another turn of a loop; from another caller, that call is right and this one wrong
     good = [e for e in good if not e.training or e.key.chain != event.key.chain]
