@@ -185,7 +185,7 @@ _PLAIN = frozenset({"", "forward", "__call__"})
 
 
 def is_no_model(event: Event, snapshot: Snapshot) -> bool:
-    """Tell whether what is called is a loss, a transform of data, or a session of ONNX Runtime: `run(None, feeds)`."""
+    """Tell whether what is called is a loss, data or a transform of it, or a session of ONNX Runtime."""
     # `losses["gan"](x)` as well as `self.criterion(x)`
     if _CRITERION.search(event.text.partition("[")[0]) and LOSS_METHOD.match(event.key.detail) is None:
         return True  # `net.loss(batch)` is an event only of a model that is switched
@@ -198,8 +198,11 @@ def is_no_model(event: Event, snapshot: Snapshot) -> bool:
     if event.key.detail == "run":
         call = call_at(event.function, event.site)
         return call is not None and len(call.args) > 1 and is_none(call.args[0])
-    return _TRANSFORM.search(event.text) is not None
+    return _TRANSFORM.search(event.text) is not None or _DATA.search(event.text) is not None
 
+
+_DATA = re.compile(r"(^|[._])(data_?set|data_?loader)(_?(cls|class|type|factory))?$", re.I)
+"""What makes the data, by its name: an object may be called like nothing else, and be taken for what it keeps."""
 
 _OF_TORCH = frozenset({"torch", "cuda", "no_grad", "backward", "device"})
 
