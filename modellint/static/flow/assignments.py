@@ -11,7 +11,7 @@ from modellint.static.flow.machine import Machine, Statements
 from modellint.static.flow.state import State
 from modellint.static.flow.targets import assign
 from modellint.static.flow.values import NOTHING, Args, Value, cut_off, join
-from modellint.static.flow.vocabulary import ESTIMATORS, MODEL_NAME
+from modellint.static.flow.vocabulary import ESTIMATORS, FINDS, MODEL_NAME
 from modellint.static.project import FunctionInfo
 from modellint.static.project.names import imported_by_text, last_name
 from modellint.static.project.trees import walk
@@ -38,23 +38,22 @@ def _assign(machine: Machine, node: ast.Assign, state: State) -> list[State]:
         if not _makes_no_module(machine, node.value):
             value = machine.out_of_sight(node.value, Args(), state, writes=False)  # what made it was followed in vain
     for target in node.targets:
-        if value.taint and not value.refs and isinstance(target, ast.Tuple) and _finds_places(target, node.value):
-            assign(machine, target.elts[0], value, state)
-            value = value._replace(taint=cut_off(value.taint))
-            target = target.elts[1]
-        assign(machine, target, value, state)
+        if value.taint and not value.refs and _finds_places(target, node.value):
+            best, places = target.elts  # type: ignore[attr-defined]
+            assign(machine, best, value, state)
+            assign(machine, places, value._replace(taint=cut_off(value.taint)), state)
+        else:
+            assign(machine, target, value, state)
     target = node.targets[0]
     if value.taint and isinstance(target, ast.Name) and not _is_read(machine.frame.function, target.id):
         machine.recorder.drop(machine.site(node.value), value.taint)
     return [state]
 
 
-def _finds_places(target: ast.Tuple, value: ast.expr) -> bool:
+def _finds_places(target: ast.expr, value: ast.expr) -> bool:
     """Tell whether a call gives numbers and where they stand: `best, places = torch.max(scores, 1)`."""
-    return len(target.elts) == 2 and last_name(value) in _FINDS and isinstance(value, ast.Call)
-
-
-_FINDS = frozenset({"max", "min", "sort", "topk", "median", "mode", "kthvalue", "cummax", "cummin"})
+    is_pair = isinstance(target, (ast.Tuple, ast.List)) and len(target.elts) == 2
+    return is_pair and isinstance(value, ast.Call) and last_name(value) in FINDS
 
 
 def _makes_no_module(machine: Machine, call: ast.Call) -> bool:

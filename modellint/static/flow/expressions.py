@@ -33,6 +33,7 @@ from modellint.static.flow.values import (
     join_all,
     only_constant,
 )
+from modellint.static.flow.vocabulary import FINDS
 from modellint.static.project.callers import last_name_of
 from modellint.static.project.names import last_name
 
@@ -97,10 +98,7 @@ def _is_place(node: ast.Subscript) -> bool:
     """Tell whether this is where the largest number stands, or the like: `scores.max(1)[1]`, the index of a class."""
     call, place = node.value, node.slice
     second = isinstance(place, ast.Constant) and place.value == 1 and type(place.value) is int
-    return second and isinstance(call, ast.Call) and bool(call.args or call.keywords) and last_name(call) in _FINDS
-
-
-_FINDS = frozenset({"max", "min", "sort", "median", "mode", "kthvalue", "cummax", "cummin"})
+    return second and isinstance(call, ast.Call) and bool(call.args or call.keywords) and last_name(call) in FINDS
 
 
 def _sequence(machine: Machine, node: ast.Tuple | ast.List | ast.Set, state: State) -> Value:

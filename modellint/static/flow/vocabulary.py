@@ -99,6 +99,9 @@ WRITES = re.compile(
 )
 """Names of functions that write down what they are given, or show it: nobody differentiates that."""
 
+FINDS = frozenset({"max", "min", "sort", "topk", "median", "mode", "kthvalue", "cummax", "cummin"})
+"""Functions and methods that give numbers, and where they stand: `best, places = scores.max(1)`."""
+
 KEEPS = frozenset("append appendleft extend insert add update setdefault put".split())
 """Methods by which a container keeps what it is given."""
 

@@ -553,3 +553,33 @@ EXPLAINED = """{NET}
 @pytest.mark.parametrize(("ready", "mark"), [("net.eval()", ""), ("pass", "  # ML101")])
 def test_attributions_are_of_the_mode_that_the_model_is_in(lint: Lint, ready: str, mark: str) -> None:
     lint(EXPLAINED.format(NET=NET, READY=ready, MARK=mark), rules=["ML101", "ML201"])
+
+
+PLACES = """{NET}
+        def main(net, loader, optimizer):
+            hits = 0
+            for x, y in loader:
+                out = net(x)
+                nn.functional.cross_entropy(out, y).backward()
+                optimizer.step()
+                {FOUND}
+                hits += found{MARK}
+            print(hits)
+"""
+
+
+@pytest.mark.parametrize(
+    ("found", "mark"),
+    [
+        ("found = torch.topk(out, 5)[1].sum()", ""),
+        ("found = out.topk(5)[1].sum()", ""),
+        ("_, found = torch.max(out, 1)", ""),
+        ("[_, found] = out.max(1)", ""),
+        ("best = torch.sort(out, 1); found = best.indices.sum()", ""),
+        ("with torch.no_grad(): found = (out - y).abs().mean()", ""),
+        ("found, _ = out.max(1)", "  # ML204"),
+        ("found = (out - y).abs().mean()", "  # ML204"),
+    ],
+)
+def test_places_have_no_graph_and_nothing_has_one_under_no_grad(lint: Lint, found: str, mark: str) -> None:
+    lint(PLACES.format(NET=NET, FOUND=found, MARK=mark), rules=["ML204"])
