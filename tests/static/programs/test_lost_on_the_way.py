@@ -557,14 +557,14 @@ def test_attributions_are_of_the_mode_that_the_model_is_in(lint: Lint, ready: st
 
 PLACES = """{NET}
         def main(net, loader, optimizer):
-            hits = 0
+            total = 0
             for x, y in loader:
                 out = net(x)
                 nn.functional.cross_entropy(out, y).backward()
                 optimizer.step()
                 {FOUND}
-                hits += found{MARK}
-            print(hits)
+                total += found{MARK}
+            print(total)
 """
 
 
