@@ -72,10 +72,9 @@ def _taking(context: FileContext, options: Mapping[str, Any]) -> set[str]:
         for call in scope.calls:
             symbol = context.project.resolve_in(scope, call.func)
             made = symbol.target if symbol is not None else None
-            if isinstance(made, FunctionInfo) and any(
-                argument.arg in words for argument, _ in parameters(made)
-            ):  # equivalent: likewise
-                found.add(made.name)
+            taken_in = {argument.arg for argument, _ in parameters(made)} if isinstance(made, FunctionInfo) else set()
+            if not words.isdisjoint(taken_in):  # equivalent: spares the search
+                found.add(called_name(context.module, call) or "")
     return found
 
 

@@ -583,3 +583,21 @@ PLACES = """{NET}
 )
 def test_places_have_no_graph_and_nothing_has_one_under_no_grad(lint: Lint, found: str, mark: str) -> None:
     lint(PLACES.format(NET=NET, FOUND=found, MARK=mark), rules=["ML204"])
+
+
+CALIBRATED = """
+        import torch
+        from tools import convert, insert_observers
+
+        def quantize(model, {DATA}):
+            model.eval()
+            insert_observers(model)
+            for batch in {DATA}:
+                model(batch.cuda()){MARK}
+            return convert(model)
+"""
+
+
+@pytest.mark.parametrize(("data", "mark"), [("batches", ""), ("cali_data", "  # ML201")])
+def test_data_to_calibrate_with(lint: Lint, data: str, mark: str) -> None:
+    lint(CALIBRATED.format(DATA=data, MARK=mark), rules=["ML201"])
