@@ -25,7 +25,7 @@ from modellint.static.flow.values import (
     Value,
 )
 from modellint.static.given import CONTAINERS
-from modellint.static.project import ClassInfo, FunctionInfo, Symbol
+from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.callers import MAX_FILES
 from modellint.static.project.facts import is_left_open, parameters
 from modellint.static.project.names import last_name
@@ -57,15 +57,8 @@ def takes_modules(machine: Machine, function: FunctionInfo) -> bool:
             if argument.annotation
             for n in _classes_named(argument.annotation)
         )
-        symbols = (machine.project.resolve_in(function, node) for node in named)
-        known = function.memo[takes_modules] = any(s is not None and _is_module(machine, s) for s in symbols)
+        known = function.memo[takes_modules] = any(machine.classes.names_module(function, node) for node in named)
     return known
-
-
-def _is_module(machine: Machine, symbol: Symbol) -> bool:
-    if isinstance(symbol.target, ClassInfo):
-        return machine.classes.is_module(symbol.target)
-    return symbol.target is None and machine.classes.is_module_name(symbol.dotted)
 
 
 def declare_made(machine: Machine, maker: Partial, made: Value, state: State) -> None:

@@ -56,16 +56,20 @@ def _of_instance(
             if method.name == node.attr and method.is_property:
                 made = replace(EVERYWHERE, receiver=receiver)
                 yield from (v.along((), names).like(origin) for v in resolver.returned(method, made))
+            definitions, held = resolver.definitions(method), f"{method.self_name}.{node.attr}"
+            assigned = definitions.attributes.get((method.self_name, node.attr), ())
+            appended = definitions.items.get(held, ()) if origin.path[:1] == (ELEMENT,) else ()
+            if not assigned and not appended:
+                continue
             activation = replace(EVERYWHERE, receiver=receiver)
             if method.name == "__init__":
                 activation = built_by(resolver, cls, method, init)
-            for definition in resolver.definitions(method).attributes.get((method.self_name, node.attr), ()):
+            for definition in assigned:
                 holds, sure = resolver.holds(method, definition.value, activation, None)
                 if holds:
                     made_here = Origin(definition.value, method, activation, definition.path, None, names, not sure)
                     yield made_here.like(origin)
-            held = f"{method.self_name}.{node.attr}"
-            for _, item in resolver.definitions(method).items.get(held, ()) if origin.path[:1] == (ELEMENT,) else ():
+            for _, item in appended:
                 holds, sure = resolver.holds(method, item.value, activation, None)
                 if holds:
                     element = Origin(item.value, method, activation, item.path, None, names, not sure)

@@ -10,9 +10,9 @@ from typing import TypeAlias
 from modellint.static.project import FunctionInfo, Symbol
 
 ELEMENT = "*"
+"""The step from a collection to any of its elements."""
 APPENDED = "+"
 """The place of what was put behind the others: an index that is asked for is none of it."""
-"""The step from a collection to any of its elements."""
 
 Step: TypeAlias = "int | str"
 """From a collection to one of its elements: an index, a key (as `repr` writes it), or `ELEMENT`."""
