@@ -107,12 +107,16 @@ _BASES = ("(nn.Module", "(torch.nn.Module")
 def _comes_from_where_nothing_has_a_mode(case: Case) -> bool:
     """Tell whether a model is of a project with modules of which none has a mode, and was made or saved out of sight.
 
-    What is saved whole can be loaded only where its class is; so can what an object that is no import makes.
+    What is saved whole can be loaded only where its class is; so can what an object that is no import makes, be it put
+    into training afterwards.
     """
     for snapshot in case.event.snapshots:
-        for fact in snapshot.modes:
-            if fact.how != SAVED_WHOLE and (fact.how != JUST_BUILT or _is_imported(case.context, snapshot.obj.born)):
-                return False
+        made_there = all(fact.how == SAVED_WHOLE for fact in snapshot.modes)
+        if not all(fact.how in (SAVED_WHOLE, JUST_BUILT) or fact.by_train or fact.by_eval for fact in snapshot.modes):
+            return False
+        by_callers = snapshot.obj.born is None and put_into_training(snapshot)
+        if not made_there and (by_callers or _is_imported(case.context, snapshot.obj.born)):
+            return False
     project, mine = case.context.project, case.context.module.path
     modules = frozenset(path for begin in _BASES for path in project.mentioning(begin, mine, "calls"))
     near = _read_by(case.context)
@@ -147,12 +151,16 @@ _HOPS, _MAX_FILES = 2, 40
 
 
 def _is_imported(context: FileContext, site: Site | None) -> bool:
-    """Tell whether the call at `site` calls what another file or a library offers by a name."""
-    return any(
-        context.project.resolve_in(scope, call.func) is not None
-        and all(parameter.arg != first_part(dotted_name(call.func) or "") for parameter, _ in parameters(scope))
-        for scope, call in calls_at(context, site)
-    )
+    """Tell whether the call at `site` calls what another file or a library offers by a name.
+
+    What hydra makes is what a configuration names, of the project as a rule.
+    """
+    for scope, call in calls_at(context, site):
+        called = context.project.resolve_in(scope, call.func)
+        given = any(parameter.arg == first_part(dotted_name(call.func) or "") for parameter, _ in parameters(scope))
+        if called is not None and not given and first_part(called.dotted or "") != "hydra":
+            return True
+    return False
 
 
 def _is_of_a_class_out_of_sight(case: Case) -> bool:
@@ -258,10 +266,13 @@ def _may_differentiate(case: Case) -> bool:
     """Tell whether a model of which nothing is known belongs to a project whose networks differentiate in `forward`.
 
     They need autograd, as those do whose forces are the gradient of an energy. Whoever detaches what
-    they give, and calls no eval(), may know.
+    they give, and calls no eval() or makes what a configuration names, may know.
     """
     known = any(snapshot.obj.cls is not None for snapshot in case.event.snapshots)
-    if known or in_eval(case.snapshot) or "detached" not in case.event.uses:
+    if known or "detached" not in case.event.uses:
+        return False
+    born = case.snapshot.obj.born
+    if in_eval(case.snapshot) and (born is None or _is_imported(case.context, born)):
         return False
     project = case.context.project
     return any(
@@ -271,6 +282,13 @@ def _may_differentiate(case: Case) -> bool:
         for cls in scope.classes.values()
         if case.context.classes.is_module(cls)
     )
+
+
+def _goes_into_an_array(case: Case) -> bool:
+    """Tell whether what a file of TorchScript gives becomes an array as it is, which no tensor with a graph does: the
+    weights in it are frozen."""
+    uses = case.event.uses
+    return case.snapshot.obj.cls == "torch.jit.load" and "array" in uses and "detached" not in uses
 
 
 def _may_be_volatile(case: Case) -> bool:
@@ -375,10 +393,11 @@ DOUBTS = (
     Doubt("ML101", "a method of a class out of sight that does a whole task", _may_see_to_it_itself, 0, 3),
     Doubt("ML101", "nothing tells that the model depends on the mode", _nothing_tells, 3, 15),
     Doubt("ML101", "from callers to a file whose own networks have no mode", _is_most_likely_of_the_file, 0, 2),
-    Doubt("ML101", "of a project without a name that depends on a mode", _comes_from_where_nothing_has_a_mode, 0, 6),
+    Doubt("ML101", "of a project without a name that depends on a mode", _comes_from_where_nothing_has_a_mode, 0, 10),
     Doubt("ML101", "of a class out of sight", _is_of_a_class_out_of_sight, 0, 3),
     Doubt("ML101", "the layer is in a part that the forward does not run", _is_in_a_part_that_does_not_run, 0, 2),
     Doubt("ML103", "nothing in the class tells of a mode", _has_no_known_mode, 2, 6),
+    Doubt("ML103", "of a project without a name that depends on a mode", _comes_from_where_nothing_has_a_mode, 0, 1),
     Doubt("ML103", "who built the model called eval(), who trains is out of sight", _was_built_so, 0, 8),
     Doubt(
         "ML103",
@@ -390,6 +409,7 @@ DOUBTS = (
     Doubt("ML109", "builds parts out of sight, of which nothing tells of a mode", _builds_what_has_no_known_mode, 0, 1),
     Doubt("ML201", "a method that nobody in sight calls, without eval()", _is_readied_out_of_sight, 0, 3),
     Doubt("ML201", "of a project whose networks differentiate in their forward", _may_differentiate, 0, 2),
+    Doubt("ML201", "what a file of TorchScript gives becomes an array as it is", _goes_into_an_array, 0, 3),
     Doubt("ML201", "its callers, or a file it reads, switch autograd off by `volatile=`", _may_be_volatile, 0, 3),
     Doubt("ML201", "an `except` repeats what its `try` did under no_grad", _is_second_try, 0, 7),
 )

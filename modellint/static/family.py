@@ -59,9 +59,23 @@ def differentiates(cls: ClassInfo, project: Project) -> bool:
                 return True
             if symbol is not None and isinstance(symbol.target, FunctionInfo) and symbol.target not in methods:
                 methods.append(symbol.target)
-        others = (project.method(cls, name) for name in method.callees if method.cls is not None)
+        others = [project.method(cls, name) for name in method.callees if method.cls is not None]
+        others += _of_parts(method)
         methods += [other for other in others if other is not None and other not in methods]
     return False
+
+
+def _of_parts(method: FunctionInfo) -> list[FunctionInfo | None]:
+    """Return the methods of the file's classes by the name of a gradient that a method asks of a part of its own."""
+    asked = {
+        call.func.attr
+        for call in method.calls
+        if isinstance(call.func, ast.Attribute)
+        and _ASKS.search(call.func.attr)
+        and isinstance(call.func.value, ast.Attribute)
+        and _is_self(call.func.value.value, method)
+    }
+    return [cls.methods.get(name) for name in sorted(asked) for cls in method.module.classes]
 
 
 def builds_what_differentiates(module: ModuleInfo, project: Project) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from modellint.static.flow.events import Event, Snapshot
-from modellint.static.flow.targets import GRADIENTS_ASKED
+from modellint.static.flow.modes import GRADIENTS_ASKED
 from modellint.static.flow.values import ENTRY, EVAL, LOADED, MIXED, ON, TRAIN, Site, kinds
 
 

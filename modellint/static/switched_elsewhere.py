@@ -20,6 +20,7 @@ from modellint.static.project import ClassInfo, FunctionInfo, Project
 from modellint.static.project.callers import MAX_FILES, files_calling, scopes_mentioning
 from modellint.static.project.facts import is_left_open
 from modellint.static.project.names import last_name
+from modellint.static.sites import calls_at
 
 
 def left_to_others(event: Event, context: FileContext) -> bool:
@@ -57,7 +58,7 @@ def _called_without_gradients(event: Event, context: FileContext) -> bool:
     only counts, too: a model is asked by a task, the task by a runner.
     """
     is_told = event.root.cls is None or event.root.name not in _OF_CONTAINERS
-    return is_told and not event.root.is_body and _all_under_switch(event.root, context, 0)
+    return is_told and not event.root.is_body and _all_under_switch(event.root, context, event.root.cls, 0)
 
 
 _OF_CONTAINERS = frozenset("add append extend get insert pop put push update".split())
@@ -66,14 +67,28 @@ _OF_CONTAINERS = frozenset("add append extend get insert pop put push update".sp
 _DEEPEST = 2
 
 
-def _all_under_switch(method: FunctionInfo, context: FileContext, depth: int) -> bool:
-    calls = _calls_by_name(method, context)
+def _all_under_switch(method: FunctionInfo, context: FileContext, part: ClassInfo | None, depth: int) -> bool:
+    """Tell whether the calls of `method`, or of those that call it, stand under a switch, or in the forward of another
+    module than `part`: its parts run as whoever runs the whole wants it."""
+    calls = [
+        (scope, call)
+        for scope, call in _calls_by_name(method, context)
+        if scope.name != method.name or scope.cls is None or not context.classes.is_module(scope.cls)
+    ]
     recording = [scope for scope, call in calls if not under_switch(scope, call)]
     if len(recording) < len(calls) and _has_a_twin(method, context):
         return True  # the other calls ask the models of another framework
+    left = [scope for scope in recording if not _is_forward_of_another(scope, part, context)]
     if depth == _DEEPEST:
-        return bool(calls) and not recording
-    return bool(calls) and all(_all_under_switch(scope, context, depth + 1) for scope in recording)
+        return bool(calls) and not left
+    return bool(calls) and all(_all_under_switch(scope, context, part, depth + 1) for scope in left)
+
+
+def _is_forward_of_another(scope: FunctionInfo, part: ClassInfo | None, context: FileContext) -> bool:
+    """Tell whether this is the forward of another module than `part`, which is a module itself."""
+    if scope.name != "forward" or scope.cls is None or part is None or scope.cls is part:
+        return False
+    return context.classes.is_module(scope.cls) and context.classes.is_module(part)
 
 
 def _has_a_twin(method: FunctionInfo, context: FileContext) -> bool:
@@ -204,6 +219,8 @@ def _may_switch_itself(event: Event, context: FileContext) -> bool:
     does_it_all = _DOES_IT_ALL.search(name) is not None and classes <= _ANYTHING
     if does_it_all and _HUB in classes:
         return True
+    if name in _CODES and all(_is_of_an_unknown_library(snapshot, context) for snapshot in event.snapshots):
+        return True
     if not classes <= _ANYTHING | {None}:
         return False
     project, mine = context.project, context.module.path
@@ -220,6 +237,17 @@ def _may_switch_itself(event: Event, context: FileContext) -> bool:
     if does_it_all and not runs:
         return True  # what is saved whole is of a class of the project, or of any library
     return bool(runs) and not any(runs)  # it draws numbers, say, and runs no layer
+
+
+def _is_of_an_unknown_library(snapshot: Snapshot, context: FileContext) -> bool:
+    """Tell whether an object is of a class out of sight, of no library whose facts are known, or was made by one."""
+    if snapshot.obj.cls is not None:
+        names = [snapshot.obj.cls] if isinstance(snapshot.obj.cls, str) else []
+    else:
+        calls = calls_at(context, snapshot.obj.born)
+        symbols = [context.project.resolve_in(scope, call.func) for scope, call in calls]
+        names = [symbol.dotted for symbol in symbols if symbol is not None and symbol.target is None]
+    return bool(names) and not any(map(context.knowledge.is_library, names))
 
 
 def _switches_gradients(function: FunctionInfo) -> bool:
@@ -263,6 +291,9 @@ _DOES_IT_ALL = re.compile(
 
 _OF_ESTIMATORS = frozenset({"predict_proba", "predict_log_proba"})
 """Methods of scikit-learn's estimators, which know no graph, and of what wraps a module to look like one."""
+
+_CODES = frozenset({"encode", "decode"})
+"""Methods by which an interface of a library turns text into numbers, and back, or by which it computes features."""
 
 _HUB = "torch.hub.load"
 _ANYTHING = frozenset({_HUB, "torch.load"})

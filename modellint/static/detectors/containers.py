@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from modellint.static.context import FileContext
-from modellint.static.guards import own, path_to, targets_of, values_of
+from modellint.static.guards import assignments, own, path_to, targets_of, values_of
 from modellint.static.naming import MOVES
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo
@@ -154,6 +154,46 @@ def poured_over(method: FunctionInfo, taken: set[str]) -> Iterator[str]:
     for node in reversed(own(method, ast.Assign)):
         if isinstance(node.value, (ast.List, ast.Tuple)) and not taken.isdisjoint(map(ast.unparse, node.targets)):
             yield from (ast.unparse(part.value) for part in node.value.elts if isinstance(part, ast.Subscript))
+
+
+def chosen_from(cls: ClassInfo) -> set[str]:
+    """Return the dicts and lists of which one element, once taken out, becomes an attribute, and which serve no more.
+
+    `self.backbone = self.nets[name]`, or by a method that returns it: torch knows the one that is used.
+    """
+    reads: dict[str, list[tuple[FunctionInfo, ast.Subscript]]] = {}
+    others: set[str] = set()
+    for method in cls.methods.values():
+        picked = {id(node.value): node for node in own(method, ast.Subscript)}
+        for node in own(method, ast.Attribute):
+            if isinstance(node.ctx, ast.Load) and attribute_of(node, method.self_name or "") is not None:
+                if id(node) in picked and isinstance(picked[id(node)].ctx, ast.Load):
+                    reads.setdefault(node.attr, []).append((method, picked[id(node)]))
+                else:
+                    others.add(node.attr)
+    return {
+        f"self.{name}"
+        for name, taken in reads.items()
+        if name not in others and all(_becomes_attribute(cls, method, node) for method, node in taken)
+    }
+
+
+def _becomes_attribute(cls: ClassInfo, method: FunctionInfo, node: ast.Subscript) -> bool:
+    """Tell whether a method stores what it takes out, or returns it to one that does."""
+    names = {name for name, value in assignments(method) if value is node}
+
+    def holds(value: ast.expr | None, caller: FunctionInfo) -> bool:
+        own_call = isinstance(value, ast.Call) and attribute_of(value.func, caller.self_name or "") == method.name
+        same = caller is method and (value is node or (isinstance(value, ast.Name) and value.id in names))
+        return same or own_call
+
+    return any(
+        attribute_of(target, caller.self_name or "") is not None and holds(assigned.value, caller)
+        for caller in cls.methods.values()
+        if caller.name != "forward"
+        for assigned in own(caller, ast.Assign)
+        for target in assigned.targets
+    )
 
 
 def _run_over(loop: ast.For, given: list[ast.expr]) -> Iterator[str]:

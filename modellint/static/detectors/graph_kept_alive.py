@@ -99,10 +99,15 @@ def _is_called(event: Event, context: FileContext) -> bool:
 
 
 def _begins_anew(event: Event) -> bool:
-    """Tell whether parts of one result are added up, and the sum is set anew before."""
+    """Tell whether parts of one result are added up, or what a few networks give for one batch, and the sum is set
+    anew before."""
     source = event.source
     around = source.loops if source is not None else ()
     first = around[-1].row if around else 0
+    within = _loops_within(event)
+    over_data = [loop for loop in within if any(map(_BATCHES.search, loop.over))]
+    if over_data and over_data[-1] is not within[-1]:
+        first = min(first, over_data[-1].row)
     names = {event.text, event.text.partition("[")[0]}
     anew = [
         (node.lineno, part)
@@ -113,6 +118,9 @@ def _begins_anew(event: Event) -> bool:
     calls = event.function.calls_of("clear")
     anew += [(call.lineno, call.func.value) for call in calls if isinstance(call.func, ast.Attribute)]
     return any(first < row < event.site.row and ast.unparse(part) in names for row, part in anew)
+
+
+_BATCHES = re.compile(r"loader|batches$")
 
 
 def _loops_within(event: Event) -> list[Loop]:

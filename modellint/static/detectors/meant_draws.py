@@ -30,6 +30,8 @@ def is_meant(cls: ClassInfo, method: FunctionInfo, call: ast.Call) -> bool:
         or _is_taken_in_by_a_part(method, call)
         or _has_unit_length(method, call)
         or _announces_draws(cls, method)
+        or (not _has_a_chance(method, call) and _answers_elsewhere(cls, method))
+        or _has_a_learned_strength(cls, method, call)
         or _replaces(method, call)
         or _is_asked_for(cls, method, call)
         or _can_be_put_to_zero(cls, method, call)
@@ -39,11 +41,32 @@ def is_meant(cls: ClassInfo, method: FunctionInfo, call: ast.Call) -> bool:
 
 def _drops(method: FunctionInfo, call: ast.Call) -> bool:
     """Tell whether a draw is compared with an attribute named for what is dropped: `torch.rand(n) < self.drop_rate`."""
-    return any(
-        isinstance(outer, ast.Compare)
-        and any(isinstance(side, ast.Attribute) and "drop" in side.attr for side in (outer.left, *outer.comparators))
-        for outer in path_to(method, call)
+    return any("drop" in side.attr for side in _compared_with(method, call))
+
+
+def _has_a_chance(method: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether a draw, or the variable that it fills, is compared with an attribute of the module."""
+    held = held_by(method, call) | {name for name in [_filled(call)] if name is not None}
+    return any(True for _ in _compared_with(method, call)) or any(
+        isinstance(node, ast.Compare)
+        and isinstance(node.left, ast.Name)
+        and node.left.id in held
+        and isinstance(node.comparators[0], ast.Attribute)
+        for node in walk_own(method)
     )
+
+
+def _filled(call: ast.Call) -> str | None:
+    """Return the variable that a method in place is called on: `chances.uniform_(0, 1)`."""
+    owner = holder(call.func)
+    return owner.id if isinstance(owner, ast.Name) else None
+
+
+def _compared_with(method: FunctionInfo, call: ast.Call) -> Iterator[ast.Attribute]:
+    """Yield the attributes that what `call` draws is compared with at once."""
+    for outer in path_to(method, call):
+        if isinstance(outer, ast.Compare):
+            yield from (side for side in (outer.left, *outer.comparators) if isinstance(side, ast.Attribute))
 
 
 def _chooses(method: FunctionInfo, call: ast.Call) -> bool:
@@ -111,6 +134,45 @@ def _announces_draws(cls: ClassInfo, method: FunctionInfo) -> bool:
     nodes = [node for node in cls.scope.body if isinstance(node, ast.ClassDef) and node.name == cls.name]
     texts = (ast.get_docstring(node) or "" for node in (*nodes, method.node) if node is not None)
     return any(_ANNOUNCED.search(text) for text in texts)
+
+
+_ANSWERS = re.compile(r"^(autoregressive_)?(sample|generate|infer|inference)(_\w+)?$")
+
+
+def _answers_elsewhere(cls: ClassInfo, method: FunctionInfo) -> bool:
+    """Tell whether a class has a method that answers without its forward, which prepares what is learned from.
+
+    The corrupted input of a diffusion, the order in which a sequence is decoded, the labels that guidance leaves out.
+    """
+    return any(
+        _ANSWERS.search(name) and other.node is not None and other is not method and not _runs(other, method.name)
+        for name, other in cls.methods.items()
+    )
+
+
+def _runs(method: FunctionInfo, name: str) -> bool:
+    """Tell whether a method calls the module that it is of, or one of its methods by `name`."""
+    own_call = any(isinstance(call.func, ast.Name) and call.func.id == method.self_name for call in method.calls)
+    return own_call or name in method.callees or "forward" in method.callees
+
+
+def _has_a_learned_strength(cls: ClassInfo, method: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether what is drawn is multiplied by a parameter of the module: how strong it is has been learned."""
+    init = cls.methods.get("__init__")
+    if init is None:
+        return False
+    learned = {name for name, value in stored(init) if (last_name(value) or "").endswith("Parameter")}
+    return any(
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.Mult)
+        and any(_reads(method, side, call) for side in (node.left, node.right))
+        and any(
+            isinstance(inner, ast.Attribute) and inner.attr in learned
+            for side in (node.left, node.right)
+            for inner in walk(side)
+        )
+        for node in walk_own(method)
+    )
 
 
 def _replaces(method: FunctionInfo, call: ast.Call) -> bool:

@@ -12,6 +12,7 @@ from modellint.diagnostic import Confidence
 from modellint.static.comments import says
 from modellint.static.context import FileContext, Finding
 from modellint.static.detectors.containers import (
+    chosen_from,
     elements,
     hides_on_purpose,
     is_container,
@@ -91,7 +92,7 @@ class _ClassReader:
 
     def _mentioned_in_containers(self) -> set[str]:
         """Return what some ModuleList, ModuleDict or Sequential takes in, and what the class itself moves, by name."""
-        found: set[str] = set()
+        found = chosen_from(self.cls)
         for method in self.cls.methods.values():
             found |= taken_in(self.context, method) | self._said_to_be_hidden(method)
             for name in poured_over(method, found):

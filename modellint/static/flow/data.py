@@ -137,6 +137,8 @@ def method(machine: Machine, receiver: Value, name: str, args: Args, node: ast.C
         return Value(taint=taint if off else taint | {machine.leaf(node)})
     if name in PREDICTIONS:
         machine.recorder.use(taint, PREDICTIONS[name])
+        if name == "numpy" and state.grad.state != OFF:
+            machine.recorder.use(frozenset(surely_live(receiver.taint)), "array")
         taint = cut_off(taint)
     elif name in ("max", "min", "sort") and args.every():
         machine.recorder.use(taint, "prediction")

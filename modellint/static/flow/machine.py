@@ -31,6 +31,7 @@ from modellint.static.flow.events import (
 from modellint.static.flow.frames import Frame, site_of
 from modellint.static.flow.quiet import Quiet
 from modellint.static.flow.repeating import Repeated
+from modellint.static.flow.returned_parts import in_parts
 from modellint.static.flow.skipping import (
     after_inert,
     decides_nothing,
@@ -334,7 +335,8 @@ class Machine:
                 self.recorder.use(taint, "reported")
             if (given := handed_back(function, receiver, args, state)) is not None:
                 return given
-            return after_inert(self.out_of_sight(node, args, state, may_write(function)), function)
+            whole = after_inert(self.out_of_sight(node, args, state, may_write(function)), function)
+            return in_parts(self, function, whole, state)
         if len(self.frames) >= MAX_DEPTH or sum(f.function is function for f in self.frames) > 1:
             return self.out_of_sight(node, args, state)
         decorators = wrapping_decorators(self, function) if not callee.raw else ()

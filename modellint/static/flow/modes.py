@@ -19,6 +19,9 @@ from modellint.static.flow.values import (
 )
 from modellint.static.project import ClassInfo
 
+GRADIENTS_ASKED = "<gradients>"
+"""The attribute that remembers where `requires_grad_()` was called on a model."""
+
 
 def set_mode(oid: int, modes: Modes, state: State) -> None:
     """Put an object and the modules registered in it into a mode, each once: many parts may share one."""
@@ -39,6 +42,22 @@ def set_mode(oid: int, modes: Modes, state: State) -> None:
 
 def _is_part(obj: Obj) -> bool:
     return obj.kind == MODEL or (obj.kind == OPAQUE and obj.part)
+
+
+def set_frozen(oid: int, frozen: bool, state: State) -> None:
+    """Let the parameters of an object and of the modules registered in it require gradients, or not."""
+    seen: set[int] = set()
+    waiting = [oid]
+    while waiting:
+        number = waiting.pop()
+        if number in seen:
+            continue
+        seen.add(number)
+        obj = state.heap[number]
+        kept = {name: held for name, held in obj.attrs.items() if not frozen or name != GRADIENTS_ASKED}
+        state.heap[number] = obj._replace(attrs=kept, frozen=frozen)
+        for value in obj.attrs.values():
+            waiting += [part for part in value.refs if _is_part(state.heap[part])]
 
 
 def set_flag(oid: int, value: Value, site: Site, state: State) -> None:

@@ -10,9 +10,9 @@ from modellint.static.flow.construct import is_mere_layer, modes_kept, training_
 from modellint.static.flow.events import EVAL_AGAIN
 from modellint.static.flow.forwards import forward, looks_like_model, written
 from modellint.static.flow.machine import Machine
-from modellint.static.flow.modes import set_mode
+from modellint.static.flow.modes import GRADIENTS_ASKED, set_frozen, set_mode
 from modellint.static.flow.state import State
-from modellint.static.flow.targets import GRADIENTS_ASKED, LEAF_HELD, TAINT_HELD, set_attribute
+from modellint.static.flow.targets import LEAF_HELD, TAINT_HELD, set_attribute
 from modellint.static.flow.touching import touch
 from modellint.static.flow.values import (
     EVAL,
@@ -59,14 +59,15 @@ def builtin(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, s
         return me
     if name == "requires_grad_":
         if only_constant(args.get("requires_grad", 0) or NOTHING) == (False,):
-            state.heap[oid] = obj._replace(frozen=True)
+            set_frozen(oid, True, state)
         elif obj.kind == OPAQUE and not obj.proven:
             leaf = machine.leaf(node)
             state.heap[oid] = obj._replace(attrs={**obj.attrs, LEAF_HELD: Value(taint=frozenset({leaf}))})
             return me.with_taint(frozenset({leaf}))
         else:
             switched = Value(consts=frozenset({machine.site(node)}))
-            state.heap[oid] = obj._replace(attrs={**obj.attrs, GRADIENTS_ASKED: switched}, frozen=False)
+            set_frozen(oid, False, state)
+            state.heap[oid] = state.heap[oid]._replace(attrs={**obj.attrs, GRADIENTS_ASKED: switched})
         return me
     if name in SAME:
         if name == "apply" and args.positional and not args.positional[0].refs:  # `algorithm.apply(model)` runs nothing

@@ -13,7 +13,7 @@ from modellint.static.flow.forwards import class_of, forward, grad_within, looks
 from modellint.static.flow.frames import holds
 from modellint.static.flow.machine import Machine
 from modellint.static.flow.making import is_factory
-from modellint.static.flow.modes import set_mode
+from modellint.static.flow.modes import set_frozen, set_mode
 from modellint.static.flow.modulemethods import builtin
 from modellint.static.flow.state import State
 from modellint.static.flow.targets import part_of, store
@@ -101,7 +101,7 @@ def call_method(machine: Machine, receiver: Value, name: str, args: Args, node: 
             results.append(receiver)
         elif isinstance(symbol, Parameters):
             if name == "requires_grad_" and only_constant(args.get("requires_grad", 0) or NOTHING) == (False,):
-                state.heap[symbol.owner] = state.heap[symbol.owner]._replace(frozen=True)
+                set_frozen(symbol.owner, True, state)
             results.append(receiver)
         elif isinstance(symbol, BoundMethod) and name.endswith("_"):
             results.append(receiver)  # `p.data.mul_(0.9)` is `p.data`

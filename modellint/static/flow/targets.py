@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from modellint.static.dependence import NO
 from modellint.static.flow.machine import Machine
-from modellint.static.flow.modes import set_flag
+from modellint.static.flow.modes import set_flag, set_frozen
 from modellint.static.flow.names import member_value, some_member
 from modellint.static.flow.state import State
 from modellint.static.flow.touching import touch_attribute
@@ -44,9 +44,6 @@ from modellint.static.project import ClassInfo, FunctionInfo
 MAX_UNROLL = 6
 LEAF_HELD = "<leaf>"
 """The attribute that remembers that a tensor was made to require a gradient."""
-
-GRADIENTS_ASKED = "<gradients>"
-"""The attribute that remembers where `requires_grad_()` was called on a model."""
 
 TAINT_HELD = "<held>"
 """The attribute in which an object of unknown class keeps what forwards gave it."""
@@ -218,8 +215,7 @@ def set_attribute(machine: Machine, owner: Value, name: str, value: Value, state
         if isinstance(symbol, Children) and name == "training":
             state.heap[symbol.owner] = state.heap[symbol.owner]._replace(modes=UNKNOWN_MODES)
         if isinstance(symbol, Parameters) and name == "requires_grad" and only_constant(value) == (False,):
-            obj = state.heap[symbol.owner]
-            state.heap[symbol.owner] = obj._replace(frozen=True)
+            set_frozen(symbol.owner, True, state)
     for oid in owner.refs:
         obj = state.heap[oid]
         if name == "training" and obj.kind in (MODEL, OPAQUE):
