@@ -207,18 +207,18 @@ _DATA = re.compile(r"(^|[._])(data_?set|data_?loader)(_?(cls|class|type|factory)
 _OF_TORCH = frozenset({"torch", "cuda", "no_grad", "backward", "device"})
 
 
-_OF_JAX = frozenset({"jax", "flax", "haiku", "optax"})
+_NEVER_FOR_LOGS = frozenset({"jax", "flax", "haiku", "optax", "keras", "tf_keras"})
 _BOOSTERS = frozenset({"xgboost", "lightgbm", "catboost"})
 
 
 def _is_of_another_framework(event: Event) -> bool:
     """Tell whether a function, or the branch of it around a call, computes with TensorFlow, say, and not with torch.
 
-    So does a file that imports JAX and no torch; TensorFlow may be there for its logs.
+    So does a file that imports JAX or Keras and no torch; TensorFlow may be there for its logs.
     """
     function = event.function
     roots = {made.module.split(".")[0] for made in function.module.imports.values() if not made.level}
-    if "torch" not in roots and not roots.isdisjoint(_OF_JAX):
+    if "torch" not in roots and not roots.isdisjoint(_NEVER_FOR_LOGS):
         return True
     others = {name for name, made in function.module.imports.items() if made.module.split(".")[0] in OTHER_FRAMEWORKS}
     here = [alias for node in own(function, ast.Import) for alias in node.names]

@@ -106,7 +106,7 @@ def _has_a_twin(method: FunctionInfo, context: FileContext) -> bool:
 def _calls_by_name(method: FunctionInfo, context: FileContext) -> list[tuple[FunctionInfo, ast.Call]]:
     """Return the calls of anything's method of that name; of a function, its own.
 
-    Not those of another class's own method, which objects of its own kind are asked for.
+    Not those of another class's own method, which objects of its own kind are asked for, nor by `super()`.
     """
     project, mine, name = context.project, context.module.path, method.name
     word = f".{name}(" if method.cls is not None else f"{name}("
@@ -118,7 +118,9 @@ def _calls_by_name(method: FunctionInfo, context: FileContext) -> list[tuple[Fun
         if (
             _calls_it(project, scope, call, method)
             if method.cls is None
-            else isinstance(call.func, ast.Attribute) and not _is_of_another(call.func, scope, method, project)
+            else isinstance(call.func, ast.Attribute)
+            and last_name(call.func.value) != "super"
+            and not _is_of_another(call.func, scope, method, project)
         )
     ]
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
-from modellint.static.detectors.loss_sums import frees_graphs, loss_sums, losses_of_steps
+from modellint.static.detectors.loss_sums import begins_with_each_batch, frees_graphs, loss_sums, losses_of_steps
 from modellint.static.family import runs_without_gradients
 from modellint.static.flow.data import AVERAGED, COLLECTED, METERED
 from modellint.static.flow.events import ACCUMULATE, Event, Loop
@@ -50,6 +50,8 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 continue
             if event.key.detail != METERED and _counts(event):
                 continue  # a meter says by what it is given that it is a loss
+            if begins_with_each_batch(event.function, event.site.row, event.text):
+                continue
             if _begins_anew(event) or _by_hand(source) or _is_step_of_module(event, context):
                 continue
             if runs_without_gradients(event.root, context.project) or _is_called(event, context):
@@ -99,15 +101,10 @@ def _is_called(event: Event, context: FileContext) -> bool:
 
 
 def _begins_anew(event: Event) -> bool:
-    """Tell whether parts of one result are added up, or what a few networks give for one batch, and the sum is set
-    anew before."""
+    """Tell whether parts of one result are added up, and the sum is set anew before."""
     source = event.source
     around = source.loops if source is not None else ()
     first = around[-1].row if around else 0
-    within = _loops_within(event)
-    over_data = [loop for loop in within if any(map(_BATCHES.search, loop.over))]
-    if over_data and over_data[-1] is not within[-1]:
-        first = min(first, over_data[-1].row)
     names = {event.text, event.text.partition("[")[0]}
     anew = [
         (node.lineno, part)
@@ -118,9 +115,6 @@ def _begins_anew(event: Event) -> bool:
     calls = event.function.calls_of("clear")
     anew += [(call.lineno, call.func.value) for call in calls if isinstance(call.func, ast.Attribute)]
     return any(first < row < event.site.row and ast.unparse(part) in names for row, part in anew)
-
-
-_BATCHES = re.compile(r"loader|batches$")
 
 
 def _loops_within(event: Event) -> list[Loop]:

@@ -40,10 +40,31 @@ def loss_sums(context: FileContext) -> Iterator[LossSum]:
             loop = next(reversed(loops_around(function, node)), None)
             if loop is None:
                 continue
+            if begins_with_each_batch(function, node.lineno, ast.unparse(node.target)):
+                continue
             loss = _differentiated_part(node, loop, function, context)
             if loss is None or _is_without_graph(function, node, context) or _is_wanted(node.target, loop, function):
                 continue
             yield LossSum(function, node, ast.unparse(node.target), loss)
+
+
+def begins_with_each_batch(function: FunctionInfo, row: int, total: str) -> bool:
+    """Tell whether a sum begins anew for each batch of a loop, and a loop over something else adds up: over a few
+    networks, say. Their graphs are gone with the batch."""
+    loops = [loop for loop in own(function, ast.For, ast.AsyncFor) if loop.lineno <= row <= (loop.end_lineno or 0)]
+    loops.sort(key=lambda loop: loop.lineno)
+    over_data = [loop for loop in loops if _BATCHES.search(ast.unparse(loop.iter))]
+    return (
+        bool(over_data)
+        and over_data[-1] is not loops[-1]
+        and any(
+            over_data[-1].lineno < node.lineno < loops[-1].lineno and total in map(ast.unparse, targets_of(node))
+            for node in own(function, ast.Assign, ast.AnnAssign)
+        )
+    )
+
+
+_BATCHES = re.compile(r"loader|batches")
 
 
 def losses_of_steps(context: FileContext) -> Iterator[LossSum]:

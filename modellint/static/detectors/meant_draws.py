@@ -75,11 +75,11 @@ def _chooses(method: FunctionInfo, call: ast.Call) -> bool:
     return last_name(call.func) in _CHOICES or "argsort" in around
 
 
-_NAMED = re.compile(r"teacher|forcing|ground_?truth|\bgt_|sampling_(prob|rat)|dither|dequanti", re.I)
+_NAMED = re.compile(r"teacher|forcing|ground_?truth|\bgt_|sampling_(prob|rat)|dither|dequanti|\bpi\b|phase", re.I)
 
 
 def _is_named(method: FunctionInfo, call: ast.Call) -> bool:
-    """Tell whether the words around a draw name it: a chance of teacher forcing, the dither of a signal."""
+    """Tell whether the words around a draw name it: a chance of teacher forcing, the dither of a signal, its phase."""
     statement = [node for node in path_to(method, call) if isinstance(node, ast.stmt)][-1]
     around = statement.test if isinstance(statement, (ast.If, ast.While)) else statement
     tests = [test for test, _ in conditions(method, call)]
