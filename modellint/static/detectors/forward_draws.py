@@ -244,11 +244,16 @@ def _becomes_weight(method: FunctionInfo, names: set[str]) -> bool:
 
 
 def _happens_once(method: FunctionInfo, call: ast.Call) -> bool:
-    """Tell whether a draw sets something up once: `if not self.ready: ...; self.ready = True`."""
+    """Tell whether a draw sets something up once: `if not self.ready: ...; self.ready = True`.
+
+    Or what is None until then: `if self.shape is None: self.shape = x.shape`.
+    """
     for branch in path_to(method, call):
         if isinstance(branch, ast.If):
             asked = {node.attr for node in walk(branch.test) if isinstance(node, ast.Attribute)}
-            flags = (s for s in branch.body if isinstance(s, ast.Assign) and isinstance(s.value, ast.Constant))
+            unset = isinstance(branch.test, ast.Compare) and isinstance(branch.test.ops[0], ast.Is)
+            made = (s for s in branch.body if isinstance(s, ast.Assign))
+            flags = (s for s in made if isinstance(s.value, ast.Constant) or (unset and call not in walk(s.value)))
             if any(isinstance(target, ast.Attribute) and target.attr in asked for s in flags for target in s.targets):
                 return True
     return False

@@ -54,13 +54,9 @@ def begins_with_each_batch(function: FunctionInfo, row: int, total: str) -> bool
     loops = [loop for loop in own(function, ast.For, ast.AsyncFor) if loop.lineno <= row <= (loop.end_lineno or 0)]
     loops.sort(key=lambda loop: loop.lineno)
     over_data = [loop for loop in loops if _BATCHES.search(ast.unparse(loop.iter))]
-    return (
-        bool(over_data)
-        and over_data[-1] is not loops[-1]
-        and any(
-            over_data[-1].lineno < node.lineno < loops[-1].lineno and total in map(ast.unparse, targets_of(node))
-            for node in own(function, ast.Assign, ast.AnnAssign)
-        )
+    return bool(over_data) and any(
+        over_data[-1].lineno < node.lineno < loops[-1].lineno and total in map(ast.unparse, targets_of(node))
+        for node in own(function, ast.Assign, ast.AnnAssign)
     )
 
 

@@ -39,6 +39,31 @@ def is_meant(cls: ClassInfo, method: FunctionInfo, call: ast.Call) -> bool:
     )
 
 
+def regularises(method: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether what is drawn decides by chance what is dropped, or is the state that a recurrent network begins
+    with: whatever else it is for, no answer should hang on it."""
+    if last_name(call.func) in _BY_CHANCE_ALONE:
+        return True
+    held = held_by(method, call) | {name for name in [_filled(call)] if name is not None}
+    if any(map(_BEGINS.search, held | _keywords_of(method, call) | {method.name})):
+        return True
+    return any(
+        node is call or (isinstance(node, ast.Name) and node.id in held)
+        for compared in own(method, ast.Compare)
+        for node in walk(compared)
+    )
+
+
+_BY_CHANCE_ALONE = frozenset({"bernoulli", "bernoulli_"})
+_BEGINS = re.compile(r"(^|_)(h_?0|c_?0|h_?n|hx|cx|hiddens?|states?)(_|$)")
+
+
+def _keywords_of(method: FunctionInfo, call: ast.Call) -> set[str]:
+    """Return the keywords by which other calls are handed what `call` draws."""
+    around = (node for node in path_to(method, call) if isinstance(node, ast.Call))
+    return {keyword.arg or "" for node in around for keyword in node.keywords if call in walk(keyword.value)}
+
+
 def _drops(method: FunctionInfo, call: ast.Call) -> bool:
     """Tell whether a draw is compared with an attribute named for what is dropped: `torch.rand(n) < self.drop_rate`."""
     return any("drop" in side.attr for side in _compared_with(method, call))
@@ -58,7 +83,7 @@ def _has_a_chance(method: FunctionInfo, call: ast.Call) -> bool:
 
 def _filled(call: ast.Call) -> str | None:
     """Return the variable that a method in place is called on: `chances.uniform_(0, 1)`."""
-    owner = holder(call.func)
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
     return owner.id if isinstance(owner, ast.Name) else None
 
 

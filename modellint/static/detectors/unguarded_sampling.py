@@ -7,7 +7,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 
 from modellint.catalog import ActiveRule
-from modellint.diagnostic import Confidence
+from modellint.diagnostic import Confidence, Severity
 from modellint.static.attributes import stored
 from modellint.static.context import FileContext, Finding
 from modellint.static.detectors.forward_draws import (
@@ -18,7 +18,7 @@ from modellint.static.detectors.forward_draws import (
     run_by_forward,
 )
 from modellint.static.detectors.latent_draws import draws_latent
-from modellint.static.detectors.meant_draws import is_meant
+from modellint.static.detectors.meant_draws import is_meant, regularises
 from modellint.static.guards import assignments, own
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.names import last_name
@@ -29,6 +29,8 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
 
     The detector's options: `functions` are qualified names, `methods` the last names of methods of a tensor or a
     distribution that draw, `modules` qualified names (with `*`) of modules that draw in evaluation mode as well.
+    What drops something by chance, or begins a recurrent state, is reported as the rule says; whether other noise is for
+    training alone only the author knows, and it is an info.
     """
     functions: list[str] = rule.rule.detector_options["functions"]
     methods = set(rule.rule.detector_options["methods"])
@@ -44,7 +46,8 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 if what and not guarded(method, call) and not _is_placeholder(method, call):
                     meant = draws_latent(method, call) or is_meant(cls, method, call)
                     sure = Confidence.POSSIBLE if meant else Confidence.LIKELY
-                    yield Finding(context.site(call), {"draw": what, "class": cls.name}, sure)
+                    severity = None if regularises(method, call) or _runs_part(method, call, parts) else Severity.INFO
+                    yield Finding(context.site(call), {"draw": what, "class": cls.name}, sure, severity)
 
 
 def _is_placeholder(method: FunctionInfo, call: ast.Call) -> bool:
