@@ -137,7 +137,7 @@ def _read_by(context: FileContext) -> frozenset[Path]:
     found = {context.module.path: context.module}
     for _ in range(_HOPS):
         for module in list(found.values()):
-            for made in module.imports.values():
+            for made in (*module.imports.values(), *module.stars):
                 path = context.project.paths.find(module.path, made.module, made.level)
                 if path is None or path in found or len(found) > _MAX_FILES:
                     continue

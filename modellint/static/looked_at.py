@@ -15,13 +15,17 @@ _COMPARES = frozenset({"equal", "allclose", "isclose", "array_equal"})
 
 
 def is_compared(event: Event) -> bool:
-    """Tell whether an assertion compares what a forward gave with something else: code is tried out there."""
+    """Tell whether an assertion compares what a forward gave with something else: code is tried out there.
+
+    So does a helper named for that, of which nothing is wanted: `allclose(mine, theirs, "the output")`.
+    """
     function = event.function
     held = {name for name, value in assignments(function) if site_of(function.module, value) == event.site}
+    alone = (node for node in own(function, ast.Expr) if last_name(node.value) in _COMPARES)
     return any(
         names_in(check) & held
         and any(last_name(node.func) in _COMPARES for node in walk(check) if isinstance(node, ast.Call))
-        for check in own(function, ast.Assert)
+        for check in (*own(function, ast.Assert), *alone)
     )
 
 

@@ -230,7 +230,7 @@ def _may_switch_itself(event: Event, context: FileContext) -> bool:
     for path in project.mentioning(f"def {name}", mine, "calls")[:MAX_FILES]:
         module = project.load(path, mine, "calls")
         for function in module.functions if module is not None else ():
-            if function.name == name and function.node is not None:
+            if function.name == name and function.cls is not None and function.node is not None:
                 if _switches_gradients(function) or any(map(_switches_gradients, _own_methods_called(function))):
                     return True
                 if function.cls is not None and context.classes.is_module(function.cls):

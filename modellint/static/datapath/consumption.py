@@ -78,10 +78,14 @@ class Consumptions:
 
     def files_around(self, module: ModuleInfo, names: Iterable[str]) -> list[ModuleInfo]:
         """Return `module`, the files that use `names` of it or those files, and those that they hand data to."""
+        names = frozenset(names)
         if self.resolver.trim():
             self._known.clear()
             self._receiving.clear()
         files = {module.path: module}
+        for cls in module.classes:
+            if cls.name in names:  # what a base runs over, its heirs may make
+                files |= {base.module.path: base.module for base in self.resolver.project.ancestry(cls)[0]}
         wanted_first = _readers(module, frozenset(names))
         queue = [(module, wanted_first | _users(module, wanted_first), 0)]
         project = self.resolver.project

@@ -119,7 +119,7 @@ def is_loader(resolver: Resolver, view: CallView, patterns: Iterable[str]) -> bo
         return False
     names = [symbol.dotted]
     if isinstance(symbol.target, ClassInfo):
-        names = resolver.project.ancestry(symbol.target)[1]
+        names += resolver.project.ancestry(symbol.target)[1]
     return any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
 
 

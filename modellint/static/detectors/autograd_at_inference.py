@@ -31,6 +31,8 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             switch = _switch(event, snapshot)
             if switch is None or switch in needed or _is_for_the_whole_file(switch, context):
                 continue
+            if len(event.leaves) > 1 and not needed.isdisjoint(event.leaves):
+                continue
             confidence = Confidence.CERTAIN if not event.leaves else Confidence.LIKELY
             related = ((event.site, "the forward"),)
             found.append(((switch,), Finding(switch, {"model": event.text}, confidence, related=related)))
@@ -74,9 +76,11 @@ def _switch(event: Event, snapshot: Snapshot) -> Site | None:
     if event.leaves:
         if snapshot.grad.state == OFF:
             return None  # what is marked there marks nothing
-        if {"returned with its graph", "passed"} & event.uses or not predicts or len(event.leaves) > 1:
+        if {"returned with its graph", "passed"} & event.uses or not predicts or event.kept:
             return None
-        return next(iter(event.leaves))
+        if len(event.leaves) > 1 and "detached" not in event.uses:
+            return None  # they are marked for what reads their gradients, unless the result leaves the graph at once
+        return min(event.leaves, key=lambda site: (str(site.path), site.row))
     if snapshot.grad.state == ON and snapshot.grad.site is not None:
         return None if "passed with its graph" in event.uses else snapshot.grad.site
     return gradients_asked(event, snapshot) if in_eval(snapshot) and predicts else None

@@ -18,6 +18,7 @@ from modellint.static.datapath.loaders import (
     calls_to,
     decided_at,
     enclosing_names,
+    is_loader,
     loaders,
     names_training,
     speaks_of_training,
@@ -48,15 +49,20 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     words = [*options["arguments"], *options.get("through", {})]
     if options.get("held-out-names"):
         yield from _by_default(context, options)
-    makers = {name for name in context.callees if name == "partial" or "oader" in name}  # equivalent: spares the search
+    makers = {
+        name for name in context.callees if name in ("partial", "cls") or "oader" in name
+    }  # equivalent: spares the search
     makers |= _taking(context, options)
+    silent = {name.rpartition(".")[2] for name in options.get("on-by-default", ())} & context.callees
+    makers |= silent
     names: set[str] = set()
     candidates = False
     for scope in context.scopes_calling(makers):
         for call in scope.calls:
             if called_name(context.module, call) not in makers:  # equivalent: spares the search
                 continue
-            if _may_set(call, words) or _calls_a_function(context, scope, call):  # equivalent: spares the search
+            told = called_name(context.module, call) in silent or _may_set(call, words)
+            if told or _calls_a_function(context, scope, call):  # equivalent: spares the search
                 candidates = True
                 names |= enclosing_names(scope, call, context.resolver)
     if not candidates:  # equivalent: spares the search
@@ -205,7 +211,10 @@ def _switched_on(
     """Return what sets one of `arguments` of a loader, or brings the same about; None where nothing does."""
     arguments, through = options["arguments"], options.get("through", {})
     for name, position in arguments.items():
-        given = view.argument(name, position)
+        by_default = is_loader(resolver, view, options.get("on-by-default", ()))
+        given = view.argument(name, None if by_default else position)
+        if given is None and by_default and not view.opaque:
+            return _Decided(view.origin)
         if given is None:
             continue
         if resolver.truth(given) is True or _is_where_no_sampler_is(given, view) or _is_on_at_first(resolver, given):

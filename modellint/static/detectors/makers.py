@@ -125,11 +125,14 @@ class Makers:
 
     def layers_by_name(self, method: FunctionInfo, value: ast.expr) -> str:
         """Return what container `value` is where something out of sight, named for layers, makes all its elements."""
+        repeated = isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult)
+        if isinstance(value, ast.BinOp) and repeated:  # `[Block(n)] * depth`: one block, as often as that
+            value = value.left if isinstance(value.left, (ast.List, ast.Tuple)) else value.right
         if isinstance(value, ast.ListComp):
             items, what = [value.elt], "a list"
         elif isinstance(value, ast.DictComp):
             items, what = [value.value], "a dict"
-        elif isinstance(value, (ast.List, ast.Tuple)) and len(value.elts) > 1:
+        elif isinstance(value, (ast.List, ast.Tuple)) and len(value.elts) > (0 if repeated else 1):
             items, what = value.elts, "a tuple" if isinstance(value, ast.Tuple) else "a list"
         else:
             return ""

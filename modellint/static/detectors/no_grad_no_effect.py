@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import TypeGuard
 
 from modellint.catalog import ActiveRule
+from modellint.diagnostic import Confidence
 from modellint.static.attributes import stored
 from modellint.static.context import FileContext, Finding
+from modellint.static.family import under_switch
 from modellint.static.flow.decorators import bare_decorator
-from modellint.static.guards import alone, assignments, conditions, entered, own, path_to
+from modellint.static.flow.events import FORWARD
+from modellint.static.guards import alone, assignments, conditions, entered, own, path_to, values_bound
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import FunctionInfo
 from modellint.static.project.names import last_name, names_in
@@ -46,11 +50,92 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                     for left in passed_over:
                         if isinstance(left, ast.Call) and _switches(context, scope, left.func):
                             yield Finding(context.site(left), {"written": f"{ast.unparse(left)} and ..."})
+        yield from _detached_in_vain(context, scope)
         yield from _frozen_by_name(context, scope)
+        yield from _frozen_by_a_misspelt_name(context, scope)
         yield from _around_coroutine(context, scope)
         calls = [(name, value) for name, value in assignments(scope) if isinstance(value, ast.Call) and not value.args]
         for name, value in _never_read(scope, [call for call in calls if _switches(context, scope, call[1].func)]):
             yield Finding(context.site(value), {"written": f"{name} = {ast.unparse(value)}"})
+
+
+def _detached_in_vain(context: FileContext, scope: FunctionInfo) -> Iterator[Finding]:
+    """Yield `target.detach()` as a statement, of a tensor that is read with its graph afterwards.
+
+    Others have a method of that name that does something: only what was computed here with the operators and
+    functions of tensors is known to be one.
+    """
+    for statement in scope.statements:
+        if not isinstance(statement, ast.Expr):
+            continue
+        for node in alone(statement):
+            if not isinstance(node, ast.Call) or node.args or node.keywords or last_name(node) != "detach":
+                continue
+            owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+            if not isinstance(owner, ast.Name) or under_switch(scope, node):
+                continue
+            loops = _loops_over(scope, owner.id)
+            if loops and all(isinstance(loop.target, ast.Name) and _is_parameters(loop.iter) for loop in loops):
+                yield Finding(context.site(node), {"written": ast.unparse(node)})
+                continue
+            values = values_bound(scope, owner.id)
+            if loops or not values or not all(_is_computed(context, scope, value) for value in values):
+                continue
+            if _goes_on(scope, owner.id, node.lineno):
+                yield Finding(context.site(node), {"written": ast.unparse(node)}, Confidence.LIKELY)
+
+
+def _goes_on(scope: FunctionInfo, name: str, row: int) -> bool:
+    """Tell whether a variable is read below a row for more than numbers and shapes: for `loss.item()`, say."""
+    looked_at = {id(node.value) for node in own(scope, ast.Attribute) if node.attr in _NO_GRAPH}
+    reads = (node for node in own(scope, ast.Name) if node.id == name and isinstance(node.ctx, ast.Load))
+    return any(node.lineno > row and id(node) not in looked_at for node in reads)
+
+
+_NO_GRAPH = frozenset({"item", "detach", "data", "shape", "size", "device", "dtype", "backward"})
+
+
+def _is_computed(context: FileContext, scope: FunctionInfo, value: ast.expr) -> bool:
+    """Tell whether a value comes, by operators, indices and methods of tensors, from torch or from a forward."""
+    queue: list[ast.expr] = [value]
+    seen: set[str] = set()
+    while queue:
+        node = queue.pop()
+        if isinstance(node, ast.BinOp):
+            queue += [node.left, node.right]
+        elif isinstance(node, ast.UnaryOp):
+            queue.append(node.operand)
+        elif isinstance(node, ast.Subscript):
+            queue.append(node.value)
+        elif isinstance(node, ast.Name):
+            if node.id not in seen:
+                seen.add(node.id)
+                queue += values_bound(scope, node.id)
+        elif isinstance(node, ast.Call):
+            name = context.qualified(scope, node.func) or ""
+            if name.startswith("torch.") or _runs_forward(context, scope, node):
+                return True
+            if isinstance(node.func, ast.Attribute) and node.func.attr in _OF_TENSORS:
+                queue.append(node.func.value)
+    return False
+
+
+def _is_parameters(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and last_name(node) == "parameters"
+
+
+def _runs_forward(context: FileContext, scope: FunctionInfo, node: ast.Call) -> bool:
+    """Tell whether a call runs a model, or a layer that a module has built."""
+    part = attribute_of(node.func, scope.self_name or "")
+    if part is not None and scope.cls is not None and context.classes.is_module(scope.cls):
+        return context.classes.builds_child(scope.cls, part)
+    site = context.site(node)
+    return any(event.site == site and event.key.kind == FORWARD for event in context.flow.events)
+
+
+_OF_TENSORS = frozenset(
+    "max min mean sum gather squeeze unsqueeze view reshape transpose permute to cpu cuda float".split()
+)
 
 
 def _decorates_a_result(node: ast.expr, context: FileContext, scope: FunctionInfo) -> TypeGuard[ast.Call]:
@@ -93,6 +178,34 @@ def _frozen_by_name(context: FileContext, scope: FunctionInfo) -> Iterator[Findi
             continue  # a mark that goes to the parameters later
         if target.attr == "requires_grad_" or named or _is_built(context, scope, target.value):
             yield Finding(context.site(node), {"written": f"{ast.unparse(target)} = False"})
+
+
+def _frozen_by_a_misspelt_name(context: FileContext, scope: FunctionInfo) -> Iterator[Finding]:
+    """Yield `p.require_grad = False` in a loop over parameters: a new attribute, which nobody reads."""
+    for node in own(scope, ast.Assign):
+        target = node.targets[0]
+        if not _is_false(node.value) or not isinstance(target, ast.Attribute) or not isinstance(target.value, ast.Name):
+            continue
+        if _MISSPELT.match(target.attr) is None or _is_known(context, target.attr):
+            continue
+        if any(map(_takes_parameters, _loops_over(scope, target.value.id))):
+            yield Finding(context.site(node), {"written": f"{ast.unparse(target)} = False"})
+
+
+_MISSPELT = re.compile(r"(?!requires_grad_?$)(re\w{1,3}[iu]r\w{0,3}|requries|reqires)_?(grads?|gard|gradients?)_?$")
+"""What `requires_grad` becomes: `require_grad`, `requires_grads`, `requires_gradient`, `requries_grad`."""
+
+
+def _is_known(context: FileContext, name: str) -> bool:
+    """Tell whether a file reads an attribute, or names it in a string: a mark of its own."""
+    text = context.module.text
+    return re.search(rf"[\"']{name}[\"']|def {name}\b|\.{name}\b(?!\s*=[^=])", text) is not None
+
+
+def _takes_parameters(loop: ast.For) -> bool:
+    """Tell whether a loop goes over the parameters of a module: `for name, p in list(net.named_parameters())[:8]:`."""
+    calls = (node for node in ast.walk(loop.iter) if isinstance(node, ast.Call))
+    return any(last_name(call) in ("parameters", "named_parameters") for call in calls)
 
 
 def _is_read(scope: FunctionInfo, target: ast.Attribute) -> bool:

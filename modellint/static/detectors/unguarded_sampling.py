@@ -29,8 +29,8 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
 
     The detector's options: `functions` are qualified names, `methods` the last names of methods of a tensor or a
     distribution that draw, `modules` qualified names (with `*`) of modules that draw in evaluation mode as well.
-    What drops something by chance, or begins a recurrent state, is reported as the rule says; whether other noise is for
-    training alone only the author knows, and it is an info.
+    What drops something by chance, or begins a recurrent state, is reported as the rule says; whether other noise is
+    for training alone only the author knows, and it is an info.
     """
     functions: list[str] = rule.rule.detector_options["functions"]
     methods = set(rule.rule.detector_options["methods"])

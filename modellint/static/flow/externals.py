@@ -325,7 +325,18 @@ def _setattr(machine: Machine, args: Args, node: ast.Call, state: State) -> Valu
     known = only_constant(args.positional[1]) if len(args.positional) == 3 else None
     if known is not None and isinstance(known[0], str):
         set_attribute(machine, args.positional[0], known[0], args.positional[2], state, node)
+    elif len(args.positional) == 3 and known is None:
+        _forget_constants(args.positional[0], state)
     return NOTHING
+
+
+def _forget_constants(owner: Value, state: State) -> None:
+    """Forget the constants that objects hold, any of which an attribute set by a name that is not known may replace."""
+    for oid in owner.refs:
+        obj = state.heap[oid]
+        if obj.kind == INSTANCE and not obj.proven:
+            kept = {name: NOTHING if only_constant(value) is not None else value for name, value in obj.attrs.items()}
+            state.heap[oid] = obj._replace(attrs=kept)
 
 
 def _super(machine: Machine, args: Args, node: ast.Call, state: State) -> Value:

@@ -41,6 +41,7 @@ from modellint.static.flow.skipping import (
     runs_what_it_is_given,
     tells_nothing,
     without_running,
+    writes_summaries,
 )
 from modellint.static.flow.state import MAX_SPLIT, State, join_states, settle, with_elements
 from modellint.static.flow.toplevels import Globals, fill_in, run_module
@@ -321,7 +322,7 @@ class Machine:
         self.called.add(function)
         is_wrapper = callee.raw and callee.frame is not None  # what a decorator returned runs what it holds
         idle = function.name != LAMBDA and not is_wrapper and self.is_inert(function)
-        if idle and not _hands_over_code(args) and not runs_what_it_is_given(self, function, args, state):
+        if idle and not _hands_over_code(args) and not runs_what_it_is_given(self, function, receiver, args, state):
             taint = with_elements(args, state)
             if gives_numbers(function):
                 self.recorder.use(taint, "number")
@@ -331,7 +332,7 @@ class Machine:
                 self.recorder.use(taint, "passed")
             else:
                 self.recorder.pass_on(args, state)
-            if METRIC.search(function.name):
+            if METRIC.search(function.name) or writes_summaries(function):
                 self.recorder.use(taint, "reported")
             if (given := handed_back(function, receiver, args, state)) is not None:
                 return given

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from modellint.static.flow.vocabulary import KEEPS
 from modellint.static.guards import assignments, own, returned, values_of, walk_own
 from modellint.static.knowledge import Knowledge
-from modellint.static.project import ClassInfo, FunctionInfo, Project
-from modellint.static.project.facts import parameters
+from modellint.static.project import ClassInfo, FunctionInfo, Project, Symbol
+from modellint.static.project.facts import imported_by, parameters
 from modellint.static.project.names import dotted_name, last_name
 
 
@@ -22,6 +22,7 @@ def makes_something(project: Project, knowledge: Knowledge, function: FunctionIn
         any(_makes(project, knowledge, function, call) for call in function.calls)
         or _hands_on(function)
         or _calls_what_it_picks(function)
+        or _calls_what_branches_bring(project, knowledge, function)
         or hands_out_code(project, knowledge, function)
     )
 
@@ -82,6 +83,31 @@ def _calls_what_it_picks(function: FunctionInfo) -> bool:
         for node in own(function, ast.Assign)
         for target in node.targets
     )
+
+
+def _calls_what_branches_bring(project: Project, knowledge: Knowledge, function: FunctionInfo) -> bool:
+    """Tell whether a function calls a name to which its branches bind classes, one of which makes a module."""
+    called = {call.func.id for call in function.calls if isinstance(call.func, ast.Name)} & function.stores
+    symbols = [symbol for name in called for symbol in brought(project, function, name)]
+    return any(isinstance(s.target, ClassInfo) or _makes_modules(knowledge, s.dotted) for s in symbols)
+
+
+def brought(project: Project, function: FunctionInfo, name: str) -> list[Symbol]:
+    """Return what a variable may stand for: `from .sr import SR as M` in a branch, `M = SR` in another."""
+    if name not in function.stores:
+        return []
+    found = [
+        project.bound_by(function.module, imported)
+        for node in own(function, ast.Import, ast.ImportFrom)
+        for local, imported in imported_by(node)
+        if local == name
+    ]
+    found += [
+        project.resolve_in(function, value)
+        for target, value in assignments(function)
+        if target == name and dotted_name(value) is not None
+    ]
+    return [symbol for symbol in found if symbol is not None]
 
 
 def is_factory(function: FunctionInfo, callee: ast.expr) -> bool:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 from typing import Protocol
 
+from modellint.static.flow.making import brought
 from modellint.static.flow.summaries import Result, Summary
 from modellint.static.flow.vocabulary import MODEL_NAME
 from modellint.static.guards import walk_own
@@ -203,6 +204,10 @@ class Reading:
         if method is not None:
             self._take(node, self._others.summary(method, self._cls))
             return
+        if isinstance(func, ast.Name):
+            for picked in brought(self._project, self._function, func.id):
+                if isinstance(picked.target, ClassInfo) and self._others.of_class(picked.target) is None:
+                    raise Loud
         symbol = self._project.resolve_in(self._function, func)
         dotted, target = (None, None) if symbol is None else (symbol.dotted, symbol.target)
         if target in self._function.nested:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -55,18 +56,42 @@ def _left_to_defaults(function: FunctionInfo, args: Args) -> Iterator[ast.expr]:
             yield default
 
 
-def runs_what_it_is_given(machine: Machine, function: FunctionInfo, args: Args, state: State) -> bool:
-    """Tell whether a helper calls a method of a model that it is given, and that runs the model by a name of its own:
-    `model.batch_test(rows)` says nothing where the class is not known."""
-    for value in args.every():
-        for oid in value.refs:
-            cls = state.heap[oid].cls
-            if not isinstance(cls, ClassInfo) or not machine.classes.is_module(cls):
-                continue
-            asked = (machine.project.method(cls, name) for name in function.callees)
-            if any(method is not None and machine.classes.runs_forward(method) for method in asked):
-                return True
-    return False
+def runs_what_it_is_given(
+    machine: Machine, function: FunctionInfo, receiver: Value | None, args: Args, state: State
+) -> bool:
+    """Tell whether a helper calls a method of what it is given, or of what its object keeps, that does something.
+
+    A method of a model may run it by a name of its own: `model.batch_test(rows)` says nothing where the class is not
+    known. So may one of another object of the project, `agent.play(x)`, and of each in a list of them.
+    """
+    given = [oid for value in args.every() for oid in value.refs]
+    kept = [] if receiver is None else [oid for whole in receiver.refs for oid in _inside(state, whole)]
+    within = [inner for oid in (*given, *kept) for inner in _inside(state, oid)]
+    return any(_runs_a_module(machine, function, state.heap[oid]) for oid in given) or any(
+        _asks_an_object(machine, function, state.heap[oid]) for oid in {*given, *kept, *within}
+    )
+
+
+def _inside(state: State, oid: int) -> Iterator[int]:
+    """Yield what an object that is no model keeps, or a list holds."""
+    obj = state.heap[oid]
+    if obj.kind != MODEL:
+        for value in obj.attrs.values():
+            yield from value.refs
+
+
+def _runs_a_module(machine: Machine, function: FunctionInfo, obj: Obj) -> bool:
+    if not isinstance(obj.cls, ClassInfo) or not machine.classes.is_module(obj.cls):
+        return False
+    asked = (machine.project.method(obj.cls, name) for name in function.callees)
+    return any(method is not None and machine.classes.runs_forward(method) for method in asked)
+
+
+def _asks_an_object(machine: Machine, function: FunctionInfo, obj: Obj) -> bool:
+    if obj.kind != INSTANCE or not isinstance(obj.cls, ClassInfo) or machine.classes.is_module(obj.cls):
+        return False
+    asked = (machine.project.method(obj.cls, name) for name in function.callees)
+    return any(m is not None and m is not function and not machine.is_inert(m) for m in asked)
 
 
 def without_running(
@@ -164,6 +189,14 @@ def after_inert(value: Value, function: FunctionInfo) -> Value:
 def gives_numbers(function: FunctionInfo) -> bool:
     """Tell whether a function that is not run makes plain numbers of what it is given, and keeps nothing."""
     return not _NUMBERS.isdisjoint(function.callees) and _keeps_nothing(function)
+
+
+def writes_summaries(function: FunctionInfo) -> bool:
+    """Tell whether a function that is not run publishes what it is given: `writer.add_image(name, image, step)`."""
+    return any(map(_PUBLISHES.match, function.callees))
+
+
+_PUBLISHES = re.compile(r"(add|log)_(scalars?|images?|figure|histogram|audio|video)$")
 
 
 def only_computes(machine: Machine, function: FunctionInfo) -> bool:

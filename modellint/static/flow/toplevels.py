@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from modellint.static.flow.frames import Frame
 from modellint.static.flow.state import State, VariableKey, join_states
-from modellint.static.flow.values import BoundMethod, Children, GradContext, Obj, Parameters, Value
+from modellint.static.flow.values import (
+    CONTAINER,
+    INSTANCE,
+    NONE,
+    OPAQUE,
+    BoundMethod,
+    Children,
+    GradContext,
+    Obj,
+    Parameters,
+    Value,
+)
+from modellint.static.flow.vocabulary import OPTIONS
 from modellint.static.project import ModuleInfo
 
 if TYPE_CHECKING:
@@ -37,7 +49,30 @@ def run_module(machine: Machine, number: int, module: ModuleInfo, state: State) 
         if obj is not None:
             heap[oid] = obj
             queue += [inner for value in _held((obj,)) for inner in _reached(value)]
+    forget_settings(number, after.variables, heap)
     return after.variables, heap
+
+
+def forget_settings(home: int, variables: Mapping[VariableKey, Value], heap: dict[int, Obj]) -> None:
+    """Forget the constants in objects of options: a default is overruled by a file or a command line before use.
+
+    `cfg.TRAIN.NET_G = ""`, of a `cfg` that other files import; a variable that holds a mere constant is one.
+    """
+    named = [value for (frame, name), value in variables.items() if frame == home and OPTIONS.search(str(name))]
+    queue, seen = [oid for value in named for oid in value.refs], set[int]()
+    while queue:
+        oid = queue.pop()
+        obj = heap.get(oid)
+        if obj is None or oid in seen:
+            continue
+        seen.add(oid)
+        if obj.kind in (OPAQUE, INSTANCE, CONTAINER):
+            heap[oid] = obj._replace(attrs={name: _opened(value) for name, value in obj.attrs.items()})
+            queue += [inner for value in obj.attrs.values() for inner in value.refs]
+
+
+def _opened(value: Value) -> Value:
+    return value if value.consts is None or value == NONE else value._replace(consts=None)
 
 
 def fill_in(left: Globals, state: State) -> None:

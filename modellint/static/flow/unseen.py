@@ -20,6 +20,7 @@ from modellint.static.flow.values import (
     METHODS_UNSEEN,
     NOTHING,
     OFF,
+    TRAIN,
     UNKNOWN,
     UNKNOWN_MODES,
     VOLATILE,
@@ -27,6 +28,7 @@ from modellint.static.flow.values import (
     Obj,
     Value,
     join,
+    kinds,
 )
 from modellint.static.flow.vocabulary import FORWARD_METHOD, MODEL_NAME, NOT_MODELS, asks_for_a_loss
 from modellint.static.guards import conditions
@@ -83,7 +85,17 @@ def model_method(machine: Machine, oid: int, name: str, args: Args, node: ast.Ca
     if known is not None:
         return libraries.act(machine, name, known, args, node, state, oid)
     if METHODS_UNSEEN in obj.attrs:
-        return machine.out_of_sight(node, args, state)
+        if kinds(obj.modes) != {TRAIN} or not (
+            (_COMPUTES_FEATURES.match(name) and args.every()) or _is_part_by_its_name(obj, name, args)
+        ):
+            return machine.out_of_sight(node, args, state)
+        touch(machine, oid, state)
+        saved = state.grad
+        if saved.state != OFF:
+            state.grad = saved._replace(state=UNKNOWN)  # a method of its own may see to autograd
+        number = machine.note(FORWARD, node, oid, state, written(node), name)
+        state.grad = saved
+        return data.result_of(machine, number, args, state)
     origins = [origin for origin in libraries.origins(machine, obj) if _is_library_class(machine, origin)]
     maker = machine.knowledge.method(machine.knowledge.loaders, origins, name)
     if maker is not None:  # a class method: it returns another model, this one stays what it is
@@ -128,6 +140,10 @@ def model_method(machine: Machine, oid: int, name: str, args: Args, node: ast.Ca
         return data.result_of(machine, number, args, state)
     data.escape(machine, node, args, state)
     return Value(taint=args.taint) if args.taint else NOTHING
+
+
+_COMPUTES_FEATURES = re.compile(r"^_?(forward\w*|extract_\w+|get_\w*features?)$")
+"""Methods that run a network as it stands: what encodes or predicts goes the whole way, and may switch the mode."""
 
 
 def _is_library_class(machine: Machine, origin: str) -> bool:

@@ -16,7 +16,7 @@ _MAKES = (
 MODEL_NAME = re.compile(
     rf"^{_MAKES}_*(\w*_)?"
     r"(model|net|network|module|backbone|encoder|decoder|generator|discriminator|classifier|detector|"
-    r"segmenter|predictor_model|teacher|student|policy|actor|critic|agent_net|ema_model|unet|vae|resnet|bert|gpt|vit|clip|"
+    r"segmenter|(vision|visual|text|image|audio|video)_?tower|predictor_model|teacher|student|policy|actor|critic|agent_net|ema_model|unet|vae|resnet|bert|gpt|vit|clip|"
     r"dqn|\w?cnn|c?rnn|lstm|mlp|g[cn]n|gat|gan|vgg\d*|inception(_?v\d)?|alexnet|(dense|mobile|efficient)net\w*|"
     r"net[A-Z]\w?|net_[a-zA-Z]|\w+Net|\w*model\d*|G|D|G_\w+|D_\w+|(model|net|network)_(with|and)_(loss|crit\w*))$"
 )

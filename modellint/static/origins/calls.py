@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from modellint.static.guards import own
 from modellint.static.origins.options import options_in
 from modellint.static.origins.values import Origin
-from modellint.static.project import FunctionInfo
+from modellint.static.project import ClassInfo, FunctionInfo, Symbol
 from modellint.static.project.facts import parameters
 from modellint.static.project.names import last_name
 
@@ -104,7 +104,20 @@ def _callees(resolver: Resolver, func: Origin) -> list[Origin]:
         if symbol is not None:
             return [replace(func, symbol=symbol)]
         return []
+    made = _own_class(func)
+    if made is not None:
+        return [replace(func, symbol=Symbol(made.name, made))]
     return [] if isinstance(func.node, ast.Call) and last_name(func.node) is None else resolver.origins(func)
+
+
+def _own_class(func: Origin) -> ClassInfo | None:
+    """Return the class that `cls` is in a class method: the one that this is written in, or one below it."""
+    scope: FunctionInfo | None = func.scope
+    while scope is not None and isinstance(func.node, ast.Name):
+        if scope.is_classmethod and scope.self_name == func.node.id:
+            return scope.cls
+        scope = scope.parent
+    return None
 
 
 def _merged(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from modellint.static.origins.constructors import built_by
 from modellint.static.origins.values import ELEMENT, EVERYWHERE, Origin
 from modellint.static.origins.variables import of_global
-from modellint.static.project import ClassInfo, ModuleInfo
+from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo
 
 if TYPE_CHECKING:
     from modellint.static.origins.resolver import Resolver
@@ -74,5 +74,23 @@ def _of_instance(
                 if holds:
                     element = Origin(item.value, method, activation, item.path, None, names, not sure)
                     yield element.along(origin.path[1:], origin.names, origin.unsure)
+        for method in ancestor.methods.values():
+            yield from (
+                Origin(call, method, EVERYWHERE, (), None, names).like(origin) for call in _sets_by_name(method)
+            )
     if node.attr in cls.fields and node.attr in init.bindings:
         yield init.bindings[node.attr].along((), names).like(origin)
+
+
+def _sets_by_name(method: FunctionInfo) -> Iterator[ast.Call]:
+    """Yield the calls that set attributes of an object by names that are not written: `self.__dict__.update(args)`."""
+    owner = method.self_name
+    for call in method.calls_of("update") if owner is not None else ():
+        if isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) in (
+            f"{owner}.__dict__",
+            f"vars({owner})",
+        ):
+            yield call
+    for call in method.calls_of("setattr") if owner is not None else ():
+        if len(call.args) == 3 and ast.unparse(call.args[0]) == owner and not isinstance(call.args[1], ast.Constant):
+            yield call

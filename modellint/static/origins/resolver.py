@@ -12,6 +12,7 @@ from typing import Generic, TypeVar
 from modellint.static.guards import conditions
 from modellint.static.origins.callers import activations_of
 from modellint.static.origins.calls import CallView, is_generator, views_of
+from modellint.static.origins.constructors import heirs
 from modellint.static.origins.elements import element, passed_on
 from modellint.static.origins.members import of_attribute
 from modellint.static.origins.reaching import Definitions, definitions
@@ -20,7 +21,7 @@ from modellint.static.origins.truth import outcome
 from modellint.static.origins.values import ELEMENT, EVERYWHERE, Activation, Origin, Step
 from modellint.static.origins.variables import of_name
 from modellint.static.project import ClassInfo, FunctionInfo, Project
-from modellint.static.project.facts import parameters
+from modellint.static.project.facts import is_left_to_heirs, parameters
 from modellint.static.project.names import dotted_name, last_name
 
 T = TypeVar("T")
@@ -298,8 +299,13 @@ class Resolver:
         """Return the project's methods that `func` may be, each with the construction of its instance."""
         own = self.own_class(origin, func.value)
         if own is not None:
-            method = self.project.method(own, func.attr)
-            return [(method, origin.activation.receiver)] if method is not None else []
+            receiver = origin.activation.receiver
+            made = self.constructed(receiver) if receiver is not None else None
+            method = self.project.method(made or own, func.attr)
+            if made is None and (method is None or is_left_to_heirs(method)):
+                inner = dict.fromkeys(self.project.method(heir, func.attr) for heir, _ in heirs(self, own))
+                return [(other, None) for other in inner if other is not None and other is not method]
+            return [(method, receiver)] if method is not None else []
         if self.project.resolve_in(origin.scope, func) is not None:
             return []
         asked = self._asked_class(origin.scope, func)
