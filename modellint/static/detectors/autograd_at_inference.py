@@ -29,9 +29,9 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             continue
         for snapshot in event.snapshots:
             switch = _switch(event, snapshot)
-            if switch is None or switch in needed or _is_for_the_whole_file(switch, context):
+            if switch is None or not needed.isdisjoint({switch, *event.leaves}):
                 continue
-            if len(event.leaves) > 1 and not needed.isdisjoint(event.leaves):
+            if _is_for_the_whole_file(switch, context):
                 continue
             confidence = Confidence.CERTAIN if not event.leaves else Confidence.LIKELY
             related = ((event.site, "the forward"),)

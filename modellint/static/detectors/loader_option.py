@@ -50,8 +50,10 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     if options.get("held-out-names"):
         yield from _by_default(context, options)
     makers = {
-        name for name in context.callees if name in ("partial", "cls") or "oader" in name
-    }  # equivalent: spares the search
+        name
+        for name in context.callees
+        if name in ("partial", "cls") or "oader" in name  # equivalent: spares the search
+    }
     makers |= _taking(context, options)
     silent = {name.rpartition(".")[2] for name in options.get("on-by-default", ())} & context.callees
     makers |= silent
@@ -212,7 +214,7 @@ def _switched_on(
     arguments, through = options["arguments"], options.get("through", {})
     for name, position in arguments.items():
         by_default = is_loader(resolver, view, options.get("on-by-default", ()))
-        given = view.argument(name, None if by_default else position)
+        given = view.argument(name, position)
         if given is None and by_default and not view.opaque:
             return _Decided(view.origin)
         if given is None:

@@ -125,8 +125,8 @@ class Makers:
 
     def layers_by_name(self, method: FunctionInfo, value: ast.expr) -> str:
         """Return what container `value` is where something out of sight, named for layers, makes all its elements."""
-        repeated = isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult)
-        if isinstance(value, ast.BinOp) and repeated:  # `[Block(n)] * depth`: one block, as often as that
+        repeated = isinstance(value, ast.BinOp)
+        if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):  # `[Block(n)] * depth`
             value = value.left if isinstance(value.left, (ast.List, ast.Tuple)) else value.right
         if isinstance(value, ast.ListComp):
             items, what = [value.elt], "a list"

@@ -13,7 +13,6 @@ from modellint.static.attributes import stored
 from modellint.static.context import FileContext, Finding
 from modellint.static.family import under_switch
 from modellint.static.flow.decorators import bare_decorator
-from modellint.static.flow.events import FORWARD
 from modellint.static.guards import alone, assignments, conditions, entered, own, path_to, values_bound
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import FunctionInfo
@@ -69,17 +68,17 @@ def _detached_in_vain(context: FileContext, scope: FunctionInfo) -> Iterator[Fin
         if not isinstance(statement, ast.Expr):
             continue
         for node in alone(statement):
-            if not isinstance(node, ast.Call) or node.args or node.keywords or last_name(node) != "detach":
+            if not isinstance(node, ast.Call) or node.args or last_name(node) != "detach":
                 continue
             owner = node.func.value if isinstance(node.func, ast.Attribute) else None
             if not isinstance(owner, ast.Name) or under_switch(scope, node):
                 continue
             loops = _loops_over(scope, owner.id)
-            if loops and all(isinstance(loop.target, ast.Name) and _is_parameters(loop.iter) for loop in loops):
+            if loops and all(map(_takes_parameters, loops)):
                 yield Finding(context.site(node), {"written": ast.unparse(node)})
                 continue
             values = values_bound(scope, owner.id)
-            if loops or not values or not all(_is_computed(context, scope, value) for value in values):
+            if not values or not all(_is_computed(context, scope, value) for value in values):
                 continue
             if _goes_on(scope, owner.id, node.lineno):
                 yield Finding(context.site(node), {"written": ast.unparse(node)}, Confidence.LIKELY)
@@ -120,17 +119,13 @@ def _is_computed(context: FileContext, scope: FunctionInfo, value: ast.expr) -> 
     return False
 
 
-def _is_parameters(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and last_name(node) == "parameters"
-
-
 def _runs_forward(context: FileContext, scope: FunctionInfo, node: ast.Call) -> bool:
     """Tell whether a call runs a model, or a layer that a module has built."""
     part = attribute_of(node.func, scope.self_name or "")
-    if part is not None and scope.cls is not None and context.classes.is_module(scope.cls):
-        return context.classes.builds_child(scope.cls, part)
+    if part is not None and scope.cls is not None and context.classes.builds_child(scope.cls, part):
+        return True
     site = context.site(node)
-    return any(event.site == site and event.key.kind == FORWARD for event in context.flow.events)
+    return any(event.site == site for event in context.flow.events)
 
 
 _OF_TENSORS = frozenset(
