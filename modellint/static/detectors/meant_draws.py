@@ -47,10 +47,12 @@ def regularises(method: FunctionInfo, call: ast.Call) -> bool:
     held = held_by(method, call) | {name for name in [_filled(call)] if name is not None}
     if any(map(_BEGINS.search, held | _keywords_of(method, call) | {method.name})):
         return True
+    if any(isinstance(outer, ast.Compare) for outer in path_to(method, call)):
+        return True
     return any(
-        node is call or (isinstance(node, ast.Name) and node.id in held)
+        isinstance(side, ast.Name) and side.id in held
         for compared in own(method, ast.Compare)
-        for node in walk(compared)
+        for side in (compared.left, *compared.comparators)
     )
 
 
