@@ -272,7 +272,7 @@ def _may_differentiate(case: Case) -> bool:
     if known or "detached" not in case.event.uses:
         return False
     born = case.snapshot.obj.born
-    if in_eval(case.snapshot) and (born is None or _is_imported(case.context, born)):
+    if in_eval(case.snapshot) and (born is None or case.snapshot.obj.part or _is_imported(case.context, born)):
         return False
     project = case.context.project
     return any(
