@@ -400,8 +400,11 @@ def where_asked_for(found: Dependence, function: FunctionInfo, node: ast.expr) -
     for test, holds in conditions(function, node):
         test, holds = unnegated(test, holds)
         if not holds:
-            if isinstance(test, (ast.Name, ast.Attribute)):  # `GroupNorm if group else BatchNorm`
-                hanging += _open(of_option(test, function, found.detail, NOTHING), found)
+            match test:
+                case ast.Name() | ast.Attribute():  # `GroupNorm if group else BatchNorm`
+                    hanging += _open(of_option(test, function, found.detail, NOTHING), found)
+                case ast.Compare(left, [ast.Eq() | ast.Is() | ast.LtE()], [ast.Constant(0 | None)]):
+                    hanging += _open(of_option(left, function, found.detail), found)  # `if noisy == 0: ... else: ...`
             continue
         both = isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And)
         for part in test.values if both else [test]:  # type: ignore[attr-defined]

@@ -236,7 +236,7 @@ def _is_out_of_reach(event: Event, snapshot: Snapshot) -> bool:
     scopes = (function.module.body, *function.module.functions)
     if not all(_TRAINS.isdisjoint(scope.callees) and "parameters" not in scope.callees for scope in scopes):
         return False
-    name = event.text
+    name = event.text.partition(".")[0]
     asked = {id(node.func) for node in own(function, ast.Call)} | {id(n.value) for n in own(function, ast.Attribute)}
     asked |= {id(node.left) for node in own(function, ast.Compare)}
     loads = [n for n in own(function, ast.Name) if n.id == name and isinstance(n.ctx, ast.Load)]
@@ -256,6 +256,8 @@ def _is_read_in(function: FunctionInfo, node: ast.expr, seen: set[str]) -> bool:
         values = values_of(function, node.id)
         if node.id in seen:
             return True
+        if any(parameter.arg == node.id for parameter, _ in parameters(function)):
+            return False
         seen.add(node.id)
         return bool(values) and all(_is_read_in(function, value, seen) for value in values)
     if not isinstance(node, ast.Call):
