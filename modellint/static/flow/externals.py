@@ -24,6 +24,7 @@ from modellint.static.flow.touching import touch_value
 from modellint.static.flow.values import (
     CONTAINER,
     ELEMENT,
+    FIRST_LEAF,
     INSTANCE,
     MODEL,
     NOTHING,
@@ -43,6 +44,7 @@ from modellint.static.flow.values import (
     Value,
     constant,
     cut_off,
+    is_leaf,
     join,
     join_all,
     live,
@@ -103,7 +105,11 @@ def call_external(machine: Machine, dotted: str, args: Args, node: ast.Call, sta
     if knowledge.is_library(dotted) and last[:1].isupper() and _is_module_class(machine, dotted):
         return construct_external(machine, dotted, args, node, state)
     if _GRADIENT.match(dotted):
-        data.backward(machine, args.taint)
+        inputs = args.get("inputs", 1) if last == "grad" else None
+        if inputs is None or not any(map(is_leaf, inputs.taint)):
+            data.backward(machine, args.taint)
+        elif led_to := _led_to(machine, inputs):
+            data.backward(machine, led_to)
         for value in args.positional:
             if value.symbols:
                 data.backward(machine, machine.call_value(value, Args(args.positional[1:]), node, state).taint)
@@ -136,6 +142,16 @@ def call_external(machine: Machine, dotted: str, args: Args, node: ast.Call, sta
     if first_part(dotted) in ESTIMATORS:
         return Value(taint=args.taint)
     return data.after_unknown(machine.out_of_sight(node, args, state), node).with_taint(taint)
+
+
+def _led_to(machine: Machine, inputs: Value) -> frozenset[int]:
+    """Return the forwards that tensors marked to require a gradient have led to.
+
+    A gradient for those tensors says nothing of what ran beside them: the features that a guided sampler is given.
+    """
+    marked = {machine.leaves[FIRST_LEAF - leaf] for leaf in inputs.taint if is_leaf(leaf)}
+    events = enumerate(machine.recorder.events)
+    return frozenset(number for number, event in events if not marked.isdisjoint(event.leaves))
 
 
 def _graph_made(machine: Machine, args: Args, node: ast.Call, state: State) -> frozenset[int]:
