@@ -10,7 +10,7 @@ from itertools import pairwise
 from modellint.static.attributes import stored
 from modellint.static.comments import says
 from modellint.static.detectors.latent_draws import held_by
-from modellint.static.guards import conditions, own, path_to, unnegated, walk_own
+from modellint.static.guards import assignments, conditions, own, path_to, unnegated, walk_own
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import parameters
 from modellint.static.project.names import holder, last_name
@@ -40,9 +40,9 @@ def is_meant(cls: ClassInfo, method: FunctionInfo, call: ast.Call) -> bool:
 
 
 def regularises(method: FunctionInfo, call: ast.Call) -> bool:
-    """Tell whether what is drawn decides by chance what is dropped, or is the state that a recurrent network begins
-    with: whatever else it is for, no answer should hang on it."""
-    if last_name(call.func) in _BY_CHANCE_ALONE:
+    """Tell whether what is drawn decides by chance what is dropped, is the state that a recurrent network begins with,
+    or is noise on what a forward is given: whatever else it is for, no answer should hang on it."""
+    if last_name(call.func) in _BY_CHANCE_ALONE or _is_like_the_input(method, call):
         return True
     held = held_by(method, call) | {name for name in [_filled(call)] if name is not None}
     if any(map(_BEGINS.search, held | _keywords_of(method, call) | {method.name})):
@@ -54,6 +54,14 @@ def regularises(method: FunctionInfo, call: ast.Call) -> bool:
         for compared in own(method, ast.Compare)
         for side in (compared.left, *compared.comparators)
     )
+
+
+def _is_like_the_input(method: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether noise has the shape of what a forward is given, as it is: `x + 0.1 * torch.randn_like(x)`."""
+    given = {argument.arg for argument, _ in parameters(method)} if method.name == "forward" else set[str]()
+    like = call.args[:1] if (last_name(call.func) or "").endswith("_like") else []
+    computed = {name for name, value in assignments(method) if not any(node is call for node in walk(value))}
+    return any(isinstance(node, ast.Name) and node.id in given - computed for node in like)
 
 
 _BY_CHANCE_ALONE = frozenset({"bernoulli", "bernoulli_"})

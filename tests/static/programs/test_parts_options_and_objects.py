@@ -1,4 +1,4 @@
-"""What is frozen with the whole, options that a file fills, objects that helpers ask, and what callers make of parts."""
+"""What is frozen with the whole, options that a file fills, objects that helpers ask, parts that others call."""
 
 from __future__ import annotations
 
