@@ -18,7 +18,7 @@ from modellint.static.looked_at import reads_graphs
 from modellint.static.naming import is_test_file
 from modellint.static.project import ClassInfo, FunctionInfo, Project
 from modellint.static.project.callers import MAX_FILES, files_calling, scopes_mentioning
-from modellint.static.project.facts import is_left_open
+from modellint.static.project.facts import is_left_open, parameters
 from modellint.static.project.names import last_name
 from modellint.static.sites import calls_at
 
@@ -58,7 +58,8 @@ def _called_without_gradients(event: Event, context: FileContext) -> bool:
     only counts, too: a model is asked by a task, the task by a runner.
     """
     is_told = event.root.cls is None or event.root.name not in _OF_CONTAINERS
-    return is_told and not event.root.is_body and _all_under_switch(event.root, context, event.root.cls, 0)
+    part = None if "eval" in event.root.callees else event.root.cls  # what readies itself is no mere part
+    return is_told and not event.root.is_body and _all_under_switch(event.root, context, part, 0)
 
 
 _OF_CONTAINERS = frozenset("add append extend get insert pop put push update".split())
@@ -230,7 +231,7 @@ def _may_switch_itself(event: Event, context: FileContext) -> bool:
     for path in project.mentioning(f"def {name}", mine, "calls")[:MAX_FILES]:
         module = project.load(path, mine, "calls")
         for function in module.functions if module is not None else ():
-            if function.name == name and function.cls is not None and function.node is not None:
+            if function.name == name and function.node is not None and _is_method(function):
                 if _switches_gradients(function) or any(map(_switches_gradients, _own_methods_called(function))):
                     return True
                 if function.cls is not None and context.classes.is_module(function.cls):
@@ -239,6 +240,12 @@ def _may_switch_itself(event: Event, context: FileContext) -> bool:
     if does_it_all and not runs:
         return True  # what is saved whole is of a class of the project, or of any library
     return bool(runs) and not any(runs)  # it draws numbers, say, and runs no layer
+
+
+def _is_method(function: FunctionInfo) -> bool:
+    """Tell whether a function is a method, or takes `self` to be put into a class."""
+    first = next((parameter.arg for parameter, _ in parameters(function)), "")
+    return function.cls is not None or first == "self"
 
 
 def _is_of_an_unknown_library(snapshot: Snapshot, context: FileContext) -> bool:

@@ -76,11 +76,9 @@ def _switch(event: Event, snapshot: Snapshot) -> Site | None:
     if event.leaves:
         if snapshot.grad.state == OFF:
             return None  # what is marked there marks nothing
-        if {"returned with its graph", "passed"} & event.uses or not predicts or event.kept:
+        if {"returned with its graph", "passed"} & event.uses or not predicts or event.kept or len(event.leaves) > 1:
             return None
-        if len(event.leaves) > 1 and "detached" not in event.uses:
-            return None  # they are marked for what reads their gradients, unless the result leaves the graph at once
-        return min(event.leaves, key=lambda site: (str(site.path), site.row))
+        return next(iter(event.leaves))
     if snapshot.grad.state == ON and snapshot.grad.site is not None:
         return None if "passed with its graph" in event.uses else snapshot.grad.site
     return gradients_asked(event, snapshot) if in_eval(snapshot) and predicts else None

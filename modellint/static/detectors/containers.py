@@ -157,7 +157,7 @@ def poured_over(method: FunctionInfo, taken: set[str]) -> Iterator[str]:
 
 
 def chosen_from(cls: ClassInfo) -> set[str]:
-    """Return the dicts and lists of which one element, once taken out, becomes an attribute, and which serve no more.
+    """Return the dicts and lists of which the constructor makes one element an attribute, and which serve no more.
 
     `self.backbone = self.nets[name]`, or by a method that returns it: torch knows the one that is used.
     """
@@ -174,7 +174,10 @@ def chosen_from(cls: ClassInfo) -> set[str]:
     return {
         f"self.{name}"
         for name, taken in reads.items()
-        if name not in others and all(_becomes_attribute(cls, method, node) for method, node in taken)
+        if name not in others
+        and all(
+            not isinstance(node.slice, ast.Constant) and _becomes_attribute(cls, method, node) for method, node in taken
+        )
     }
 
 
@@ -190,7 +193,7 @@ def _becomes_attribute(cls: ClassInfo, method: FunctionInfo, node: ast.Subscript
     return any(
         attribute_of(target, caller.self_name or "") is not None and holds(assigned.value, caller)
         for caller in cls.methods.values()
-        if caller.name != "forward"
+        if caller.name == "__init__"
         for assigned in own(caller, ast.Assign)
         for target in assigned.targets
     )

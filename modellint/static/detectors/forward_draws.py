@@ -251,7 +251,8 @@ def _happens_once(method: FunctionInfo, call: ast.Call) -> bool:
     for branch in path_to(method, call):
         if isinstance(branch, ast.If):
             asked = {node.attr for node in walk(branch.test) if isinstance(node, ast.Attribute)}
-            unset = isinstance(branch.test, ast.Compare) and isinstance(branch.test.ops[0], ast.Is)
+            within = any(node in branch.body for node in path_to(method, call))
+            unset = within and isinstance(branch.test, ast.Compare) and isinstance(branch.test.ops[0], ast.Is)
             made = (s for s in branch.body if isinstance(s, ast.Assign))
             flags = (s for s in made if isinstance(s.value, ast.Constant) or (unset and call not in walk(s.value)))
             if any(isinstance(target, ast.Attribute) and target.attr in asked for s in flags for target in s.targets):

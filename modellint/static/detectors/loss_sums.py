@@ -49,18 +49,19 @@ def loss_sums(context: FileContext) -> Iterator[LossSum]:
 
 
 def begins_with_each_batch(function: FunctionInfo, row: int, total: str) -> bool:
-    """Tell whether a sum begins anew for each batch of a loop, and a loop over something else adds up: over a few
-    networks, say. Their graphs are gone with the batch."""
+    """Tell whether a sum begins anew for each batch of a loop, and a loop over numbers adds up: of a few networks, say.
+    Their graphs are gone with the batch."""
     loops = [loop for loop in own(function, ast.For, ast.AsyncFor) if loop.lineno <= row <= (loop.end_lineno or 0)]
     loops.sort(key=lambda loop: loop.lineno)
-    over_data = [loop for loop in loops if _BATCHES.search(ast.unparse(loop.iter))]
-    return bool(over_data) and any(
-        over_data[-1].lineno < node.lineno < loops[-1].lineno and total in map(ast.unparse, targets_of(node))
+    if len(loops) < 2 or last_name(loops[-1].iter) != "range" or not _BATCHES.match(ast.unparse(loops[-2].iter)):
+        return False
+    return any(
+        loops[-2].lineno < node.lineno < loops[-1].lineno and total in map(ast.unparse, targets_of(node))
         for node in own(function, ast.Assign, ast.AnnAssign)
     )
 
 
-_BATCHES = re.compile(r"loader|batches")
+_BATCHES = re.compile(r"(\w+\()*[\w.]*(loader|batches)\b")
 
 
 def losses_of_steps(context: FileContext) -> Iterator[LossSum]:

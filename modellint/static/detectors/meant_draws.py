@@ -10,7 +10,7 @@ from itertools import pairwise
 from modellint.static.attributes import stored
 from modellint.static.comments import says
 from modellint.static.detectors.latent_draws import held_by
-from modellint.static.guards import assignments, conditions, own, path_to, unnegated, walk_own
+from modellint.static.guards import assignments, conditions, own, path_to, unnegated, values_of, walk_own
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import parameters
 from modellint.static.project.names import holder, last_name
@@ -110,7 +110,8 @@ def _chooses(method: FunctionInfo, call: ast.Call) -> bool:
     return last_name(call.func) in _CHOICES or "argsort" in around
 
 
-_NAMED = re.compile(r"teacher|forcing|ground_?truth|\bgt_|sampling_(prob|rat)|dither|dequanti|\bpi\b|phase", re.I)
+_NAMED = re.compile(r"teacher|forcing|ground_?truth|\bgt_|sampling_(prob|rat)|dither|dequanti", re.I)
+_PHASE = re.compile(r"\bpi\b|\bphases?\b")
 
 
 def _is_named(method: FunctionInfo, call: ast.Call) -> bool:
@@ -119,7 +120,7 @@ def _is_named(method: FunctionInfo, call: ast.Call) -> bool:
     around = statement.test if isinstance(statement, (ast.If, ast.While)) else statement
     tests = [test for test, _ in conditions(method, call)]
     named = any(_NAMED.search(ast.unparse(node)) for node in (around, *tests))
-    return named or says(method.module, call, _NAMED)
+    return named or _PHASE.search(ast.unparse(around)) is not None or says(method.module, call, _NAMED)
 
 
 _FOR_NOISE = re.compile(r"noise", re.I)
@@ -171,7 +172,7 @@ def _announces_draws(cls: ClassInfo, method: FunctionInfo) -> bool:
     return any(_ANNOUNCED.search(text) for text in texts)
 
 
-_ANSWERS = re.compile(r"^(autoregressive_)?(sample|generate|infer|inference)(_\w+)?$")
+_ANSWERS = re.compile(r"^(autoregressive_infer\w*|sample|generate|infer|inference)$")
 
 
 def _answers_elsewhere(cls: ClassInfo, method: FunctionInfo) -> bool:
@@ -200,7 +201,7 @@ def _has_a_learned_strength(cls: ClassInfo, method: FunctionInfo, call: ast.Call
     return any(
         isinstance(node, ast.BinOp)
         and isinstance(node.op, ast.Mult)
-        and any(_reads(method, side, call) for side in (node.left, node.right))
+        and any(_is_the_draw(method, side, call) for side in (node.left, node.right))
         and any(
             isinstance(inner, ast.Attribute) and inner.attr in learned
             for side in (node.left, node.right)
@@ -208,6 +209,11 @@ def _has_a_learned_strength(cls: ClassInfo, method: FunctionInfo, call: ast.Call
         )
         for node in walk_own(method)
     )
+
+
+def _is_the_draw(method: FunctionInfo, value: ast.expr, call: ast.Call) -> bool:
+    """Tell whether a factor is what `call` draws, alone, at once or by a variable."""
+    return value is call or (isinstance(value, ast.Name) and values_of(method, value.id) == [call])
 
 
 def _replaces(method: FunctionInfo, call: ast.Call) -> bool:

@@ -233,6 +233,8 @@ def _is_out_of_reach(event: Event, snapshot: Snapshot) -> bool:
     call = call_at(function, event.site)
     if function.is_body or born is None or not holds(function, born) or call is None:
         return False
+    if "passed with its graph" in event.uses or "requires_grad" in function.words:
+        return False
     scopes = (function.module.body, *function.module.functions)
     if not all(_TRAINS.isdisjoint(scope.callees) and "parameters" not in scope.callees for scope in scopes):
         return False
@@ -264,12 +266,12 @@ def _is_read_in(function: FunctionInfo, node: ast.expr, seen: set[str]) -> bool:
         return False
     if any(keyword.arg == "return_tensors" for keyword in node.keywords) or last_name(node) in _READS_IN:
         return True
-    if isinstance(node.func, ast.Attribute) and _is_read_in(function, node.func.value, seen):
-        return True
-    return bool(node.args) and all(_is_read_in(function, part, seen) for part in node.args)
+    moved = isinstance(node.func, ast.Attribute) and node.func.attr in _MOVES
+    return moved and _is_read_in(function, node.func.value, seen)  # type: ignore[attr-defined]
 
 
-_READS_IN = frozenset({"from_numpy", "tensor", "imread", "open", "LongTensor", "load_img", "read_image"})
+_READS_IN = frozenset({"from_numpy", "tensor", "LongTensor"})
+_MOVES = frozenset({"to", "cuda", "unsqueeze", "float", "half"})
 
 _VOLATILE_UNTIL = (0, 4)
 """The release of torch that ignores `Variable(x, volatile=True)`; before, that switched autograd off."""

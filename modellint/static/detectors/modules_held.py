@@ -34,7 +34,7 @@ _GROWS = frozenset({"append", "extend", "insert", "update", "appendleft", "setde
 
 def taken_in(context: FileContext, method: FunctionInfo) -> set[str]:
     """Return what one method moves, or gives to a container or to another module, by name."""
-    found = set(moved_by_hand(method)) | _readied_by_hand(method)
+    found = set(moved_by_hand(method))
     for call in method.calls:
         place = grown_by(call)
         attribute = attribute_of(place, method.self_name or "") if place is not None else None
@@ -55,18 +55,6 @@ def taken_in(context: FileContext, method: FunctionInfo) -> set[str]:
                 attribute = attribute_of(argument, method.self_name or "")
                 found |= {f"self.{attribute}"} if attribute is not None else set()
     return found
-
-
-def _readied_by_hand(method: FunctionInfo) -> set[str]:
-    """Return the containers that a method puts into what it has called `eval()` of: nobody trains what they hold."""
-    owners = (call.func.value for call in method.calls_of("eval") if isinstance(call.func, ast.Attribute))
-    readied = {owner.id for owner in owners if isinstance(owner, ast.Name)}
-    return {
-        ast.unparse(place)
-        for call in method.calls
-        if (place := grown_by(call)) is not None
-        and any(isinstance(given, ast.Name) and given.id in readied for given in call.args)
-    }
 
 
 def _wraps_under_an_option(method: FunctionInfo, call: ast.Call) -> bool:

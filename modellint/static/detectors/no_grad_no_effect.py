@@ -11,7 +11,6 @@ from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.attributes import stored
 from modellint.static.context import FileContext, Finding
-from modellint.static.family import under_switch
 from modellint.static.flow.decorators import bare_decorator
 from modellint.static.guards import alone, assignments, conditions, entered, own, path_to, values_bound
 from modellint.static.narrowing import attribute_of
@@ -59,10 +58,10 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
 
 
 def _detached_in_vain(context: FileContext, scope: FunctionInfo) -> Iterator[Finding]:
-    """Yield `target.detach()` as a statement, of a tensor that is read with its graph afterwards.
+    """Yield `target.detach()` as a statement, of a tensor that a loss is computed from afterwards, which is trained on.
 
-    Others have a method of that name that does something: only what was computed here with the operators and
-    functions of tensors is known to be one.
+    Others have a method of that name that does something, recurrent states say: only what comes of an operator, or of a
+    function of torch, is known to be a tensor. So is a parameter that a loop goes over.
     """
     for statement in scope.statements:
         if not isinstance(statement, ast.Expr):
@@ -71,66 +70,49 @@ def _detached_in_vain(context: FileContext, scope: FunctionInfo) -> Iterator[Fin
             if not isinstance(node, ast.Call) or node.args or last_name(node) != "detach":
                 continue
             owner = node.func.value if isinstance(node.func, ast.Attribute) else None
-            if not isinstance(owner, ast.Name) or under_switch(scope, node):
+            if not isinstance(owner, ast.Name):
                 continue
             loops = _loops_over(scope, owner.id)
             if loops and all(map(_takes_parameters, loops)):
                 yield Finding(context.site(node), {"written": ast.unparse(node)})
                 continue
             values = values_bound(scope, owner.id)
-            if not values or not all(_is_computed(context, scope, value) for value in values):
-                continue
-            if _goes_on(scope, owner.id, node.lineno):
+            computed = bool(values) and all(_is_computed(context, value) for value in values)
+            if computed and "backward" in scope.callees and _becomes_loss(scope, owner.id, node.lineno):
                 yield Finding(context.site(node), {"written": ast.unparse(node)}, Confidence.LIKELY)
 
 
-def _goes_on(scope: FunctionInfo, name: str, row: int) -> bool:
-    """Tell whether a variable is read below a row for more than numbers and shapes: for `loss.item()`, say."""
-    looked_at = {id(node.value) for node in own(scope, ast.Attribute) if node.attr in _NO_GRAPH}
-    reads = (node for node in own(scope, ast.Name) if node.id == name and isinstance(node.ctx, ast.Load))
-    return any(node.lineno > row and id(node) not in looked_at for node in reads)
+def _becomes_loss(scope: FunctionInfo, name: str, row: int) -> bool:
+    """Tell whether a function named for a loss is given a variable, as it is, below a row."""
+    return any(
+        call.lineno > row and any(isinstance(given, ast.Name) and given.id == name for given in call.args)
+        for call in scope.calls
+        if _LOSS.search(last_name(call.func) or "")
+    )
 
 
-_NO_GRAPH = frozenset({"item", "detach", "data", "shape", "size", "device", "dtype", "backward"})
+_LOSS = re.compile(r"loss|criterion|cross_entropy|mse", re.I)
 
 
-def _is_computed(context: FileContext, scope: FunctionInfo, value: ast.expr) -> bool:
-    """Tell whether a value comes, by operators, indices and methods of tensors, from torch or from a forward."""
-    queue: list[ast.expr] = [value]
-    seen: set[str] = set()
-    while queue:
-        node = queue.pop()
-        if isinstance(node, ast.BinOp):
-            queue += [node.left, node.right]
-        elif isinstance(node, ast.UnaryOp):
-            queue.append(node.operand)
-        elif isinstance(node, ast.Subscript):
-            queue.append(node.value)
-        elif isinstance(node, ast.Name):
-            if node.id not in seen:
-                seen.add(node.id)
-                queue += values_bound(scope, node.id)
-        elif isinstance(node, ast.Call):
-            name = context.qualified(scope, node.func) or ""
-            if name.startswith("torch.") or _runs_forward(context, scope, node):
-                return True
-            if isinstance(node.func, ast.Attribute) and node.func.attr in _OF_TENSORS:
-                queue.append(node.func.value)
-    return False
+def _is_computed(context: FileContext, value: ast.expr) -> bool:
+    """Tell whether a value is certainly a tensor with a graph: what a model gave, by an operator or by `.max(1)[0]`."""
+    picked = False
+    while True:
+        match value:
+            case ast.UnaryOp(operand=inner) | ast.Subscript(value=inner):
+                value = inner
+            case ast.Call(ast.Attribute(inner, "max" | "min" | "gather"), [_, *_]):
+                value, picked = inner, True
+            case _:
+                break
+    inside = walk(value) if isinstance(value, ast.BinOp) else [value] if picked else []
+    return any(_runs_forward(context, node) for node in inside)
 
 
-def _runs_forward(context: FileContext, scope: FunctionInfo, node: ast.Call) -> bool:
-    """Tell whether a call runs a model, or a layer that a module has built."""
-    part = attribute_of(node.func, scope.self_name or "")
-    if part is not None and scope.cls is not None and context.classes.builds_child(scope.cls, part):
-        return True
-    site = context.site(node)
-    return any(event.site == site for event in context.flow.events)
-
-
-_OF_TENSORS = frozenset(
-    "max min mean sum gather squeeze unsqueeze view reshape transpose permute to cpu cuda float".split()
-)
+def _runs_forward(context: FileContext, node: ast.AST) -> bool:
+    """Tell whether a call runs a model."""
+    site = context.site(node) if isinstance(node, ast.Call) else None
+    return site is not None and any(event.site == site for event in context.flow.events)
 
 
 def _decorates_a_result(node: ast.expr, context: FileContext, scope: FunctionInfo) -> TypeGuard[ast.Call]:
@@ -187,7 +169,7 @@ def _frozen_by_a_misspelt_name(context: FileContext, scope: FunctionInfo) -> Ite
             yield Finding(context.site(node), {"written": f"{ast.unparse(target)} = False"})
 
 
-_MISSPELT = re.compile(r"(?!requires_grad_?$)(re\w{1,3}[iu]r\w{0,3}|requries|reqires)_?(grads?|gard|gradients?)_?$")
+_MISSPELT = re.compile(r"(?!requires_grad_?$)re\w?q\w{2,6}_?(grads?|gard|gradients?)_?$")
 """What `requires_grad` becomes: `require_grad`, `requires_grads`, `requires_gradient`, `requries_grad`."""
 
 
@@ -199,8 +181,16 @@ def _is_known(context: FileContext, name: str) -> bool:
 
 def _takes_parameters(loop: ast.For) -> bool:
     """Tell whether a loop goes over the parameters of a module: `for name, p in list(net.named_parameters())[:8]:`."""
-    calls = (node for node in ast.walk(loop.iter) if isinstance(node, ast.Call))
-    return any(last_name(call) in ("parameters", "named_parameters") for call in calls)
+    over = loop.iter
+    while True:
+        match over:
+            case ast.Subscript(value=inner):
+                over = inner
+            case ast.Call(ast.Name("list" | "enumerate" | "reversed" | "tuple"), [inner, *_]):
+                over = inner
+            case _:
+                break
+    return isinstance(over, ast.Call) and last_name(over) in ("parameters", "named_parameters")
 
 
 def _is_read(scope: FunctionInfo, target: ast.Attribute) -> bool:

@@ -106,10 +106,8 @@ def call_external(machine: Machine, dotted: str, args: Args, node: ast.Call, sta
         return construct_external(machine, dotted, args, node, state)
     if _GRADIENT.match(dotted):
         inputs = args.get("inputs", 1) if last == "grad" else None
-        if inputs is None or not any(map(is_leaf, inputs.taint)):
-            data.backward(machine, args.taint)
-        elif led_to := _led_to(machine, inputs):
-            data.backward(machine, led_to)
+        led_to = _led_to(machine, args.taint, inputs) if inputs is not None else frozenset[int]()
+        data.backward(machine, led_to or args.taint)
         for value in args.positional:
             if value.symbols:
                 data.backward(machine, machine.call_value(value, Args(args.positional[1:]), node, state).taint)
@@ -144,14 +142,14 @@ def call_external(machine: Machine, dotted: str, args: Args, node: ast.Call, sta
     return data.after_unknown(machine.out_of_sight(node, args, state), node).with_taint(taint)
 
 
-def _led_to(machine: Machine, inputs: Value) -> frozenset[int]:
-    """Return the forwards that tensors marked to require a gradient have led to.
+def _led_to(machine: Machine, taint: frozenset[int], inputs: Value) -> frozenset[int]:
+    """Return the forwards among `taint` that tensors marked to require a gradient have led to, as far as is known.
 
     A gradient for those tensors says nothing of what ran beside them: the features that a guided sampler is given.
     """
     marked = {machine.leaves[FIRST_LEAF - leaf] for leaf in inputs.taint if is_leaf(leaf)}
-    events = enumerate(machine.recorder.events)
-    return frozenset(number for number, event in events if not marked.isdisjoint(event.leaves))
+    events = machine.recorder.events
+    return frozenset(number for number in taint if number >= 0 and not marked.isdisjoint(events[number].leaves))
 
 
 def _graph_made(machine: Machine, args: Args, node: ast.Call, state: State) -> frozenset[int]:

@@ -41,7 +41,6 @@ from modellint.static.flow.skipping import (
     runs_what_it_is_given,
     tells_nothing,
     without_running,
-    writes_summaries,
 )
 from modellint.static.flow.state import MAX_SPLIT, State, join_states, settle, with_elements
 from modellint.static.flow.toplevels import Globals, fill_in, run_module
@@ -332,7 +331,7 @@ class Machine:
                 self.recorder.use(taint, "passed")
             else:
                 self.recorder.pass_on(args, state)
-            if METRIC.search(function.name) or writes_summaries(function):
+            if METRIC.search(function.name):
                 self.recorder.use(taint, "reported")
             if (given := handed_back(function, receiver, args, state)) is not None:
                 return given

@@ -9,13 +9,13 @@ from modellint.static.flow.state import State
 from modellint.static.flow.values import NOTHING, Value
 from modellint.static.guards import own, put_into, values_of
 from modellint.static.project import FunctionInfo
-from modellint.static.project.names import last_name
 
 if TYPE_CHECKING:
     from modellint.static.flow.machine import Machine
 
-_NUMBERS = frozenset({"item", "tolist", "float", "int", "bool", "len", "str"})
-"""The last names of what makes plain numbers, or texts, of tensors."""
+_METHODS = frozenset({"item", "tolist"})
+_BUILTINS = frozenset({"float", "int", "bool", "len", "str"})
+"""What makes plain numbers, or texts, of tensors; a tensor has methods by the names of these, which do not."""
 
 
 def in_parts(machine: Machine, function: FunctionInfo, whole: Value, state: State) -> Value:
@@ -63,7 +63,14 @@ def _is_number(function: FunctionInfo, node: ast.expr) -> bool:
     if isinstance(node, ast.Name):
         values = values_of(function, node.id)
         return bool(values) and all(not isinstance(value, ast.Name) and _is_number(function, value) for value in values)
-    return isinstance(node, ast.Constant) or (isinstance(node, ast.Call) and last_name(node) in _NUMBERS)
+    match node:
+        case ast.Constant():
+            return True
+        case ast.Call(ast.Attribute(attr=name)):
+            return name in _METHODS
+        case ast.Call(ast.Name(name)):
+            return name in _BUILTINS
+    return False
 
 
 def _part(machine: Machine, function: FunctionInfo, node: ast.expr, whole: Value, state: State) -> Value:

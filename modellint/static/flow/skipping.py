@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -189,14 +188,6 @@ def after_inert(value: Value, function: FunctionInfo) -> Value:
 def gives_numbers(function: FunctionInfo) -> bool:
     """Tell whether a function that is not run makes plain numbers of what it is given, and keeps nothing."""
     return not _NUMBERS.isdisjoint(function.callees) and _keeps_nothing(function)
-
-
-def writes_summaries(function: FunctionInfo) -> bool:
-    """Tell whether a function that is not run publishes what it is given: `writer.add_image(name, image, step)`."""
-    return any(map(_PUBLISHES.match, function.callees))
-
-
-_PUBLISHES = re.compile(r"(add|log)_(scalars?|images?|figure|histogram|audio|video)$")
 
 
 def only_computes(machine: Machine, function: FunctionInfo) -> bool:

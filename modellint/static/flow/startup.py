@@ -41,7 +41,7 @@ def start_up(machine: Machine, module: ModuleInfo, base: State) -> None:
     _open_constants(module, base, home)
     fillers: dict[str, list[FunctionInfo]] = {}
     for function in module.functions:
-        if function.parent is module.body and function.cls is None and _may_fill_globals(function):
+        if function.parent is module.body and function.cls is None and not _FILLS.isdisjoint(function.words):
             for name in set(_filled(function)):
                 if _is_empty(base, (home, name)):
                     fillers.setdefault(name, []).append(function)
@@ -66,11 +66,6 @@ def start_up(machine: Machine, module: ModuleInfo, base: State) -> None:
             continue  # `args.model = "resnet18"`
         others = [f for f in module.functions if f is not functions[0] and not MODE_WORDS.isdisjoint(f.words)]
         _take_over(base, after, (home, name), bool(others))
-
-
-def _may_fill_globals(function: FunctionInfo) -> bool:
-    """Tell whether a function has a word of loading, or assigns a global that is called like a model."""
-    return not _FILLS.isdisjoint(function.words) or any(map(MODEL_NAME.match, _filled(function)))
 
 
 def _open_constants(module: ModuleInfo, base: State, home: int) -> None:

@@ -142,7 +142,7 @@ def model_method(machine: Machine, oid: int, name: str, args: Args, node: ast.Ca
     return Value(taint=args.taint) if args.taint else NOTHING
 
 
-_COMPUTES_FEATURES = re.compile(r"^_?(forward\w*|extract_\w+|get_\w*features?)$")
+_COMPUTES_FEATURES = re.compile(r"^_?(forward\w*|extract_(\w+_)?(features?|embeddings?)|get_\w*features?)$")
 """Methods that run a network as it stands: what encodes or predicts goes the whole way, and may switch the mode."""
 
 

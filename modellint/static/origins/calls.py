@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from modellint.static.guards import own
+from modellint.static.origins.constructors import heirs
 from modellint.static.origins.options import options_in
 from modellint.static.origins.values import Origin
 from modellint.static.project import ClassInfo, FunctionInfo, Symbol
@@ -105,13 +106,13 @@ def _callees(resolver: Resolver, func: Origin) -> list[Origin]:
             return [replace(func, symbol=symbol)]
         return []
     made = _own_class(func)
-    if made is not None:
+    if made is not None and not any(True for _ in heirs(resolver, made)):
         return [replace(func, symbol=Symbol(made.name, made))]
     return [] if isinstance(func.node, ast.Call) and last_name(func.node) is None else resolver.origins(func)
 
 
 def _own_class(func: Origin) -> ClassInfo | None:
-    """Return the class that `cls` is in a class method: the one that this is written in, or one below it."""
+    """Return the class that a class method is written in, where `func` is its `cls`, which may be an heir of that."""
     scope: FunctionInfo | None = func.scope
     while scope is not None and isinstance(func.node, ast.Name):
         if scope.is_classmethod and scope.self_name == func.node.id:

@@ -92,5 +92,9 @@ def _sets_by_name(method: FunctionInfo) -> Iterator[ast.Call]:
         ):
             yield call
     for call in method.calls_of("setattr") if owner is not None else ():
-        if len(call.args) == 3 and ast.unparse(call.args[0]) == owner and not isinstance(call.args[1], ast.Constant):
+        if (
+            len(call.args) == 3
+            and ast.unparse(call.args[0]) == owner
+            and not isinstance(call.args[1], (ast.Constant, ast.JoinedStr))
+        ):
             yield call

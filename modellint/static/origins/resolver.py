@@ -303,8 +303,14 @@ class Resolver:
             made = self.constructed(receiver) if receiver is not None else None
             method = self.project.method(made or own, func.attr)
             if made is None and (method is None or is_left_to_heirs(method)):
-                inner = dict.fromkeys(self.project.method(heir, func.attr) for heir, _ in heirs(self, own))
-                return [(other, None) for other in inner if other is not None and other is not method]
+                others: list[FunctionInfo] = []
+                for heir, _ in heirs(self, own):
+                    other = self.project.method(heir, func.attr)
+                    if other is not None and other is not method and other not in others:
+                        others.append(other)
+                    if len(others) > 1:
+                        return []  # each heir has its own
+                return [(other, None) for other in others]
             return [(method, receiver)] if method is not None else []
         if self.project.resolve_in(origin.scope, func) is not None:
             return []

@@ -234,21 +234,6 @@ FILLED = """
                 print(net(torch.zeros(1, 3, 8, 8)).argmax(1)){MARK}
 """
 
-GLOBAL = """
-        import torch
-        import torchvision
-
-        {NAME} = None
-
-        def load():
-            global {NAME}
-            {NAME} = torchvision.models.resnet50(weights="DEFAULT"){READY}
-
-        def predict(x):
-            with torch.no_grad():
-                return {NAME}(x).argmax(1).tolist(){MARK}
-"""
-
 SETTINGS = {
     "config.py": """
         from easydict import EasyDict
@@ -349,37 +334,6 @@ CREW = """
         if __name__ == "__main__":
             one()
             several()
-"""
-
-PUBLISHED = """
-        import torch
-        from torch import nn
-        from torch.utils.tensorboard import SummaryWriter
-
-        class Vocoder(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.enc = nn.Linear(8, 8)
-                self.dec = nn.Linear(8, 2)
-
-            def forward(self, x):
-                return self.dec(self.enc(x))
-
-            def infer(self, x):
-                z = self.enc(x)
-                return self.dec(z), z{MARK}
-
-        def put(writer, step, audios):
-            for key, value in audios.items():
-                {PUT}
-
-        def run(loader):
-            net = Vocoder()
-            net.load_state_dict(torch.load("a.pt", weights_only=True))
-            writer = SummaryWriter()
-            for step, (x, y) in enumerate(loader):
-                sound, *_ = net.infer(x){FOUND}
-                put(writer, step, {{"sound": sound[0, :, :]}})
 """
 
 CLIP = """
@@ -504,10 +458,6 @@ def remote(make: str, method: str = "extract_feature", mark: str = "") -> str:
     return REMOTE.format(MAKE=make, METHOD=method, MARK=mark)
 
 
-def published(put: str = "writer.add_audio(key, value, step)", found: str = "", mark: str = "") -> str:
-    return PUBLISHED.format(PUT=put, FOUND=found, MARK=mark)
-
-
 def clip(
     inputs: str = 'processor(images=Image.open(path), return_tensors="pt")',
     given: str = "",
@@ -540,14 +490,12 @@ SILENT: dict[str, str | Mapping[str, str]] = {
     ),
     "a network of Keras": KERAS.format(IMPORT="from keras.models import Model", MAKE="Model(n)", MARK=""),
     "networks without a mode, imported by a star": stars(),
-    "a global that is ready": GLOBAL.format(NAME="model", READY=".eval()", MARK=""),
     "what an option decides, in evaluation mode": settings(),
     "a constant of no options": settings(name="table", ready="print(given)"),
     "a class that branches pick, ready": picked(),
     "code of others in evaluation mode": remote("AutoModel.from_pretrained(path, trust_remote_code=True)"),
     "code of others, which goes the whole way": remote(FROM_CONFIG, method="chat"),
     "objects and lists of them that helpers make ready": CREW.format(READY="self.net.eval()", MARK=""),
-    "a helper that publishes nothing": published("print(key)"),
     "a network beside its result": clip(more=", model"),
     "a network that an object keeps": clip(given=", cache", keep="cache.append(model)"),
     "inputs that a caller gave": clip(given=", inputs", inputs="inputs.clone()"),
@@ -576,7 +524,6 @@ FOUND: dict[str, str | Mapping[str, str]] = {
         FILL="[setattr(self, key, value) for key, value in given.items()]", MARK="  # ML101"
     ),
     "an option that a dict may fill": FILLED.format(FILL="self.__dict__.update(given)", MARK="  # ML101"),
-    "a global that a function fills": GLOBAL.format(NAME="model", READY="", MARK="  # ML101"),
     "what an option decides, in training mode": settings(ready="print(net)", mark="  # ML101"),
     "a class that branches pick, not ready": picked(ready="print(net)", mark="  # ML101"),
     "code of others in training mode": remote(FROM_CONFIG, mark="  # ML101"),
