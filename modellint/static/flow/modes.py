@@ -1,6 +1,8 @@
-"""Putting models into a mode, together with the modules registered in them."""
+"""Putting models into a mode, and freezing them, together with the modules registered in them."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from modellint.static.dependence import NO, YES
 from modellint.static.flow.state import State
@@ -24,40 +26,37 @@ GRADIENTS_ASKED = "<gradients>"
 
 
 def set_mode(oid: int, modes: Modes, state: State) -> None:
-    """Put an object and the modules registered in it into a mode, each once: many parts may share one."""
-    seen: set[int] = set()
-    waiting = [oid]
-    while waiting:
-        number = waiting.pop()
-        if number in seen:
-            continue
-        seen.add(number)
+    """Put an object and the modules registered in it into a mode."""
+    for number in _with_parts(oid, state):
         obj = state.heap[number]
         made_up = number != oid and obj.kind == OPAQUE and not obj.proven
         kind = MODEL if obj.kind == OPAQUE and not made_up else obj.kind
         state.heap[number] = obj._replace(kind=kind, modes=modes, proven=obj.proven or not made_up)
-        for value in obj.attrs.values():
-            waiting += [part for part in value.refs if _is_part(state.heap[part])]
-
-
-def _is_part(obj: Obj) -> bool:
-    return obj.kind == MODEL or (obj.kind == OPAQUE and obj.part)
 
 
 def set_frozen(oid: int, frozen: bool, state: State) -> None:
     """Let the parameters of an object and of the modules registered in it require gradients, or not."""
+    for number in _with_parts(oid, state):
+        obj = state.heap[number]
+        kept = {name: held for name, held in obj.attrs.items() if not frozen or name != GRADIENTS_ASKED}
+        state.heap[number] = obj._replace(attrs=kept, frozen=frozen)
+
+
+def _with_parts(oid: int, state: State) -> Iterator[int]:
+    """Yield an object and the modules registered in it, each once: many parts may share one."""
     seen: set[int] = set()
     waiting = [oid]
     while waiting:
         number = waiting.pop()
-        if number in seen:
-            continue
-        seen.add(number)
-        obj = state.heap[number]
-        kept = {name: held for name, held in obj.attrs.items() if not frozen or name != GRADIENTS_ASKED}
-        state.heap[number] = obj._replace(attrs=kept, frozen=frozen)
-        for value in obj.attrs.values():
-            waiting += [part for part in value.refs if _is_part(state.heap[part])]
+        if number not in seen:
+            seen.add(number)
+            yield number
+            for value in state.heap[number].attrs.values():
+                waiting += [part for part in value.refs if _is_part(state.heap[part])]
+
+
+def _is_part(obj: Obj) -> bool:
+    return obj.kind == MODEL or (obj.kind == OPAQUE and obj.part)
 
 
 def set_flag(oid: int, value: Value, site: Site, state: State) -> None:
