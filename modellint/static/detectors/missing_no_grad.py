@@ -168,8 +168,6 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
     if sets_eval and named and {"returned", "passed"} & event.uses:
         for_callers = _for_callers(event) and not (_goes_through_data(event, snapshot) or _is_asked_in_turn(event))
         return Confidence.POSSIBLE if for_callers else Confidence.LIKELY
-    if sets_eval and learned and _is_out_of_reach(event, snapshot):
-        return Confidence.LIKELY
     # a script, from its first line to its last: nothing differentiates the result
     shown_by_a_script = event.root.is_body and numbers_only and _trains_nothing(event.root.module)
     ready = (learned and (in_train(snapshot) or named)) or (
@@ -223,55 +221,6 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
         return Confidence.LIKELY if forgotten else Confidence.POSSIBLE
     return None
 
-
-def _is_out_of_reach(event: Event, snapshot: Snapshot) -> bool:
-    """Tell whether a function loads a model for itself and runs it on what it reads: nobody can train either of them.
-
-    Whatever becomes of the result: a gradient would end in weights that the function keeps, and in a picture or a text.
-    """
-    function, born = event.function, snapshot.obj.born
-    call = call_at(function, event.site)
-    if function.is_body or born is None or not holds(function, born) or call is None:
-        return False
-    if "passed with its graph" in event.uses or "requires_grad" in function.words:
-        return False
-    scopes = (function.module.body, *function.module.functions)
-    if not all(_TRAINS.isdisjoint(scope.callees) and "parameters" not in scope.callees for scope in scopes):
-        return False
-    name = event.text.partition(".")[0]
-    asked = {id(node.func) for node in own(function, ast.Call)} | {id(n.value) for n in own(function, ast.Attribute)}
-    asked |= {id(node.left) for node in own(function, ast.Compare)}
-    loads = [n for n in own(function, ast.Name) if n.id == name and isinstance(n.ctx, ast.Load)]
-    if not loads or any(id(node) not in asked for node in loads):
-        return False
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
-    return bool(given) and all(_is_read_in(function, value, set()) for value in given)
-
-
-def _is_read_in(function: FunctionInfo, node: ast.expr, seen: set[str]) -> bool:
-    """Tell whether a value has no graph: made by a tokenizer or a processor, of an array or of a file."""
-    if isinstance(node, ast.Constant):
-        return True
-    if isinstance(node, (ast.Attribute, ast.Subscript, ast.Starred)):
-        return _is_read_in(function, node.value, seen)
-    if isinstance(node, ast.Name):
-        values = values_of(function, node.id)
-        if node.id in seen:
-            return True
-        if any(parameter.arg == node.id for parameter, _ in parameters(function)):
-            return False
-        seen.add(node.id)
-        return bool(values) and all(_is_read_in(function, value, seen) for value in values)
-    if not isinstance(node, ast.Call):
-        return False
-    if any(keyword.arg == "return_tensors" for keyword in node.keywords) or last_name(node) in _READS_IN:
-        return True
-    moved = isinstance(node.func, ast.Attribute) and node.func.attr in _MOVES
-    return moved and _is_read_in(function, node.func.value, seen)  # type: ignore[attr-defined]
-
-
-_READS_IN = frozenset({"from_numpy", "tensor", "LongTensor"})
-_MOVES = frozenset({"to", "cuda", "unsqueeze", "float", "half"})
 
 _VOLATILE_UNTIL = (0, 4)
 """The release of torch that ignores `Variable(x, volatile=True)`; before, that switched autograd off."""

@@ -336,20 +336,6 @@ CREW = """
             several()
 """
 
-CLIP = """
-        import torch
-        from PIL import Image
-        from transformers import CLIPModel, CLIPProcessor
-
-        def vector(path{GIVEN}):
-            model = CLIPModel.from_pretrained("clip")
-            processor = CLIPProcessor.from_pretrained("clip")
-            inputs = {INPUTS}
-            result = model.get_image_features(inputs){MARK}
-            {KEEP}
-            return result{MORE}
-"""
-
 NOISY = """
         import torch
         from torch import nn
@@ -458,16 +444,6 @@ def remote(make: str, method: str = "extract_feature", mark: str = "") -> str:
     return REMOTE.format(MAKE=make, METHOD=method, MARK=mark)
 
 
-def clip(
-    inputs: str = 'processor(images=Image.open(path), return_tensors="pt")',
-    given: str = "",
-    keep: str = "print(path)",
-    more: str = "",
-    mark: str = "",
-) -> str:
-    return CLIP.format(INPUTS=inputs, GIVEN=given, KEEP=keep, MORE=more, MARK=mark)
-
-
 def noisy(test: str = "noisy == 0", default: str = "0", given: str = "8", mark: str = "  # ML101:info") -> str:
     return NOISY.format(TEST=test, DEFAULT=default, GIVEN=given, MARK=mark)
 
@@ -496,9 +472,6 @@ SILENT: dict[str, str | Mapping[str, str]] = {
     "code of others in evaluation mode": remote("AutoModel.from_pretrained(path, trust_remote_code=True)"),
     "code of others, which goes the whole way": remote(FROM_CONFIG, method="chat"),
     "objects and lists of them that helpers make ready": CREW.format(READY="self.net.eval()", MARK=""),
-    "a network beside its result": clip(more=", model"),
-    "a network that an object keeps": clip(given=", cache", keep="cache.append(model)"),
-    "inputs that a caller gave": clip(given=", inputs", inputs="inputs.clone()"),
     "noise that nobody asks for": noisy(),
     "noise that is None": noisy(test="noisy is None", default="None"),
     "noise that is put off": noisy(default="1", given="8, 0"),
@@ -528,7 +501,6 @@ FOUND: dict[str, str | Mapping[str, str]] = {
     "a class that branches pick, not ready": picked(ready="print(net)", mark="  # ML101"),
     "code of others in training mode": remote(FROM_CONFIG, mark="  # ML101"),
     "objects and lists of them that nobody makes ready": CREW.format(READY="print(self.net)", MARK="  # ML101"),
-    "a vector of a picture, with its graph": clip(mark="  # ML201"),
     "noise by default": noisy(default="1", mark="  # ML101:error"),
     "noise that is asked for": noisy(given="8, 2", mark="  # ML101:error"),
     "what a helper prints": TRIED.format(CHECK="print(theirs, got.detach())", MARK="  # ML201"),
