@@ -86,7 +86,7 @@ class Consumptions:
         for cls in module.classes:
             if cls.name in names:  # what a base runs over, its heirs may make
                 files |= {base.module.path: base.module for base in self.resolver.project.ancestry(cls)[0]}
-        wanted_first = _readers(module, frozenset(names))
+        wanted_first = _readers(module, names)
         queue = [(module, wanted_first | _users(module, wanted_first), 0)]
         project = self.resolver.project
         while queue:

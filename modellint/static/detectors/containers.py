@@ -182,19 +182,17 @@ def chosen_from(cls: ClassInfo) -> set[str]:
 
 
 def _becomes_attribute(cls: ClassInfo, method: FunctionInfo, node: ast.Subscript) -> bool:
-    """Tell whether a method stores what it takes out, or returns it to one that does."""
+    """Tell whether the constructor stores what it takes out itself, or what a method returns that takes it out."""
+    init = cls.methods.get("__init__")
     names = {name for name, value in assignments(method) if value is node}
 
-    def holds(value: ast.expr | None, caller: FunctionInfo) -> bool:
-        own_call = isinstance(value, ast.Call) and attribute_of(value.func, caller.self_name or "") == method.name
-        same = caller is method and (value is node or (isinstance(value, ast.Name) and value.id in names))
-        return same or own_call
+    def holds(value: ast.expr, me: str) -> bool:
+        same = method is init and (value is node or (isinstance(value, ast.Name) and value.id in names))
+        return same or (isinstance(value, ast.Call) and attribute_of(value.func, me) == method.name)
 
-    return any(
-        attribute_of(target, caller.self_name or "") is not None and holds(assigned.value, caller)
-        for caller in cls.methods.values()
-        if caller.name == "__init__"
-        for assigned in own(caller, ast.Assign)
+    return init is not None and any(
+        attribute_of(target, init.self_name or "") is not None and holds(assigned.value, init.self_name or "")
+        for assigned in own(init, ast.Assign)
         for target in assigned.targets
     )
 

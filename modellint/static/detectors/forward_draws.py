@@ -248,10 +248,11 @@ def _happens_once(method: FunctionInfo, call: ast.Call) -> bool:
 
     Or what is None until then: `if self.shape is None: self.shape = x.shape`.
     """
-    for branch in path_to(method, call):
+    path = path_to(method, call)
+    for branch in path:
         if isinstance(branch, ast.If):
             asked = {node.attr for node in walk(branch.test) if isinstance(node, ast.Attribute)}
-            within = any(node in branch.body for node in path_to(method, call))
+            within = any(node in branch.body for node in path)
             unset = within and isinstance(branch.test, ast.Compare) and isinstance(branch.test.ops[0], ast.Is)
             made = (s for s in branch.body if isinstance(s, ast.Assign))
             flags = (s for s in made if isinstance(s.value, ast.Constant) or (unset and call not in walk(s.value)))

@@ -212,8 +212,8 @@ def _switched_on(
 ) -> _Decided | None:
     """Return what sets one of `arguments` of a loader, or brings the same about; None where nothing does."""
     arguments, through = options["arguments"], options.get("through", {})
+    by_default = is_loader(resolver, view, options.get("on-by-default", ()))
     for name, position in arguments.items():
-        by_default = is_loader(resolver, view, options.get("on-by-default", ()))
         given = view.argument(name, position)
         if given is None and by_default and not view.opaque:
             return _Decided(view.origin)

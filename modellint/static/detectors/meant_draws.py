@@ -44,7 +44,7 @@ def regularises(method: FunctionInfo, call: ast.Call) -> bool:
     or is noise on what a forward is given: whatever else it is for, no answer should hang on it."""
     if last_name(call.func) in _BY_CHANCE_ALONE or _is_like_the_input(method, call):
         return True
-    held = held_by(method, call) | {name for name in [_filled(call)] if name is not None}
+    held = _held(method, call)
     if any(map(_BEGINS.search, held | _keywords_of(method, call) | {method.name})):
         return True
     if any(isinstance(outer, ast.Compare) for outer in path_to(method, call)):
@@ -81,7 +81,7 @@ def _drops(method: FunctionInfo, call: ast.Call) -> bool:
 
 def _has_a_chance(method: FunctionInfo, call: ast.Call) -> bool:
     """Tell whether a draw, or the variable that it fills, is compared with an attribute of the module."""
-    held = held_by(method, call) | {name for name in [_filled(call)] if name is not None}
+    held = _held(method, call)
     return any(True for _ in _compared_with(method, call)) or any(
         isinstance(node, ast.Compare)
         and isinstance(node.left, ast.Name)
@@ -91,10 +91,10 @@ def _has_a_chance(method: FunctionInfo, call: ast.Call) -> bool:
     )
 
 
-def _filled(call: ast.Call) -> str | None:
-    """Return the variable that a method in place is called on: `chances.uniform_(0, 1)`."""
+def _held(method: FunctionInfo, call: ast.Call) -> set[str]:
+    """Return the variables of what `call` draws, and the one that it fills in place: `chances.uniform_(0, 1)`."""
     owner = call.func.value if isinstance(call.func, ast.Attribute) else None
-    return owner.id if isinstance(owner, ast.Name) else None
+    return held_by(method, call) | ({owner.id} if isinstance(owner, ast.Name) else set())
 
 
 def _compared_with(method: FunctionInfo, call: ast.Call) -> Iterator[ast.Attribute]:

@@ -60,8 +60,8 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
 def _detached_in_vain(context: FileContext, scope: FunctionInfo) -> Iterator[Finding]:
     """Yield `target.detach()` as a statement, of a tensor that a loss is computed from afterwards, which is trained on.
 
-    Others have a method of that name that does something, recurrent states say: only what comes of an operator, or of a
-    function of torch, is known to be a tensor. So is a parameter that a loop goes over.
+    Others have a method of that name that does something, recurrent states say: only what comes of an operator on what
+    a model gave, or is picked from it, is known to be a tensor. So is a parameter that a loop goes over.
     """
     for statement in scope.statements:
         if not isinstance(statement, ast.Expr):
@@ -190,7 +190,7 @@ def _takes_parameters(loop: ast.For) -> bool:
                 over = inner
             case _:
                 break
-    return isinstance(over, ast.Call) and last_name(over) in ("parameters", "named_parameters")
+    return isinstance(over, ast.Call) and _gives_parameters(over)
 
 
 def _is_read(scope: FunctionInfo, target: ast.Attribute) -> bool:
@@ -269,7 +269,11 @@ def _walks_modules(loop: ast.For, scope: FunctionInfo, context: FileContext) -> 
 
 
 def _walks_parameters(loop: ast.For) -> bool:
-    return last_name(loop.iter) in ("parameters", "named_parameters")
+    return _gives_parameters(loop.iter)
+
+
+def _gives_parameters(node: ast.expr) -> bool:
+    return last_name(node) in ("parameters", "named_parameters")
 
 
 def _asks_a_flag_of_its_own(context: FileContext) -> bool:

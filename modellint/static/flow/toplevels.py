@@ -49,11 +49,11 @@ def run_module(machine: Machine, number: int, module: ModuleInfo, state: State) 
         if obj is not None:
             heap[oid] = obj
             queue += [inner for value in _held((obj,)) for inner in _reached(value)]
-    forget_settings(number, after.variables, heap)
+    _forget_settings(number, after.variables, heap)
     return after.variables, heap
 
 
-def forget_settings(home: int, variables: Mapping[VariableKey, Value], heap: dict[int, Obj]) -> None:
+def _forget_settings(home: int, variables: Mapping[VariableKey, Value], heap: dict[int, Obj]) -> None:
     """Forget the constants in objects of options: a default is overruled by a file or a command line before use.
 
     `cfg.TRAIN.NET_G = ""`, of a `cfg` that other files import; a variable that holds a mere constant is one.
