@@ -60,7 +60,7 @@ def places(context: FileContext, kind: str) -> Iterator[Place]:
             continue  # else it is judged with the file of the call
         if event.site.path == mine:
             here[event.site].append(event)
-        elif context.is_checked(event.site.path):
+        elif context.is_checked(event.site.path) and not _is_seen_here_alone(event, context):
             if not event.training and event.key.chain:
                 shared[event.site.path].add(event.site)
         else:
@@ -78,6 +78,19 @@ def places(context: FileContext, kind: str) -> Iterator[Place]:
         yield Place(site, in_order(told), True)
     for path, sites in sorted(shared.items()):
         yield from _shared_places(context, Path(path), sites, kind)
+
+
+def _is_seen_here_alone(event: Event, context: FileContext) -> bool:
+    """Tell whether a root of this file leads to a file that is checked, too, from where nobody finds this caller.
+
+    Callers are looked for by imports: of `model.encode(x)` in a file between, which is given the model, none tells.
+    """
+    if event.root.module is not context.module or event.training or event.site.path == str(context.module.path):
+        return False
+    other = context.neighbour(Path(event.site.path), "report")
+    if other is None:
+        return False
+    return not any(seen.site == event.site and seen.root.module is context.module for seen in seen_in(other))
 
 
 def _is_of_a_whole(event: Event, site: Site, trained: set[CallSite]) -> bool:

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence, Severity
+from modellint.static.believed import is_believed, leaves_weights_random
 from modellint.static.comments import says, says_mode_is_meant
 from modellint.static.confidence import Case, weighed
 from modellint.static.context import FileContext, Finding
@@ -61,7 +62,7 @@ def _judge(place: Place, steps: Steps, context: FileContext) -> Iterator[tuple[o
     trained: list[Event] = []
     unclear = False
     for event in place.events:
-        relevant = [s for s in event.snapshots if is_inference(event, s) or is_explained(event, s)]
+        relevant = [s for s in event.snapshots if _is_relevant(event, s, context)]
         relevant = [s for s in relevant if not _follows_owner(event, s, context)]
         relevant = [] if _repeats_a_step(event, steps) else relevant
         relevant = [s for s in relevant if not _is_function(event, s, context) and not _gathers_statistics(event, s)]
@@ -120,6 +121,14 @@ def _judge(place: Place, steps: Steps, context: FileContext) -> Iterator[tuple[o
     confidence = weighed("ML101", confidence, Case(event, snapshot, context))
     finding = _finding(event, snapshot, place.site, confidence, context)
     yield _cause(event, snapshot), _with_callers(finding, [event for event, _ in bad])
+
+
+def _is_relevant(event: Event, snapshot: Snapshot, context: FileContext) -> bool:
+    """Tell whether a forward is inference, also where weights that nobody loaded are forgotten as well as eval()."""
+    if is_inference(event, snapshot) or is_explained(event, snapshot):
+        return True
+    unlearned = snapshot.obj.weights == frozenset({RANDOM}) and not snapshot.obj.touched
+    return unlearned and is_believed(context, event) and leaves_weights_random(context, event, snapshot)
 
 
 def _is_said_where_it_is_set(snapshot: Snapshot, context: FileContext) -> bool:

@@ -18,7 +18,7 @@ from modellint.static.flow.vocabulary import (
     asks_for_a_loss,
 )
 from modellint.static.naming import PREPARES_DATA
-from modellint.static.project import FunctionInfo, Project
+from modellint.static.project import ClassInfo, FunctionInfo, Project
 from modellint.static.project.facts import called_name, parameters
 from modellint.static.project.names import last_name
 
@@ -43,6 +43,11 @@ class _Caller:
     sets_modes: bool
     variables: frozenset[str]
     given: frozenset[str]
+
+    @property
+    def readies(self) -> bool:
+        """Whether the function switches a mode or autograd, or loads weights."""
+        return self.sets_modes or not _LOADS.isdisjoint(self.function.callees)
 
 
 def runs_something(project: Project, function: FunctionInfo) -> bool:
@@ -143,11 +148,17 @@ def _is_loss_of_a_model(caller: _Caller, call: ast.Call, _func: ast.Attribute) -
 
 def _is_method_of_a_variable(caller: _Caller, call: ast.Call, func: ast.Attribute) -> bool:
     owner = func.value
-    if not isinstance(owner, ast.Name) or not call.args:
-        return False
-    if not caller.sets_modes and _LOADS.isdisjoint(caller.function.callees):
+    if not isinstance(owner, ast.Name) or not call.args or not caller.readies:
         return False
     return owner.id in caller.variables or _is_global(caller, owner.id)
+
+
+def _is_method_of_a_new_object(caller: _Caller, call: ast.Call, func: ast.Attribute) -> bool:
+    """Tell whether an object is made for this call alone: `Evaluator(batches).check(net)`."""
+    if not isinstance(func.value, ast.Call) or not call.args or not caller.readies:
+        return False
+    symbol = caller.project.resolve_in(caller.function, func.value.func)
+    return symbol is not None and isinstance(symbol.target, ClassInfo)
 
 
 def _is_global(caller: _Caller, name: str) -> bool:
@@ -179,5 +190,6 @@ _METHODS: tuple[tuple[Callable[[_Caller, ast.Call, ast.Attribute], bool], bool],
     (_is_forward_method, True),  # engine.predict(x)
     (_is_loss_of_a_model, True),  # net.loss(batch), where modes are set
     (_is_method_of_a_variable, True),  # runner.go(x), where modes are set or weights loaded
+    (_is_method_of_a_new_object, True),  # Runner(net).go(x), likewise
     (_is_kept_by_the_object, True),  # self.head(x)
 )

@@ -41,9 +41,9 @@ READS = "self.arrays = np.load(path, allow_pickle=True).item()"
     ("loads", "ready", "mark"),
     [
         (READS, ".eval()", ""),
-        ("self.path = path", "", ""),  # nothing was loaded: another rule's business
-        ("if path.exists():\n            " + READS, "", ""),  # nor for certain
-        ("self.log = np.zeros(4)", "", ""),
+        ("if path.exists():\n            " + READS, "", ""),  # nothing is loaded for certain, nor is it random
+        ("self.path = path", "", "  # ML101"),  # nothing loads weights: they were forgotten as well
+        ("self.log = np.zeros(4)", "", "  # ML101"),
         (READS, "", "  # ML101"),
         ("self.load_state_dict(torch.load(path))", "", "  # ML101"),
     ],
