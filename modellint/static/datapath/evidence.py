@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from modellint.static.flow.vocabulary import FORWARD_METHOD, MODEL_NAME, NO_MODEL_NAME
 from modellint.static.guards import walk_own
@@ -73,17 +74,30 @@ def trains(resolver: Resolver, scope: FunctionInfo, root: ast.AST, activation: A
     """Tell whether the code below `root` computes gradients or steps an optimizer."""
     steps: list[ast.Call] = []
     clears: list[ast.Call] = []
+    left = set(_on_leaving(root))
     for node in walk(root):
         if isinstance(node, ast.Call):
             name = last_name(node.func)
             if name in _TRAINS or (name == "step" and _is_optimizer(node.func)) or trains_by_name(name):
-                steps.append(node)
+                if node not in left:
+                    steps.append(node)
             elif name == "zero_grad":
                 clears.append(node)
     # gradients are often cleared in both phases of a loop; what counts is whether they are computed
     if not steps and evaluates_by_name(scope.name) and _after_eval(resolver, scope, root, activation):
         return False
     return any(resolver.runs(scope, call, activation) for call in steps or clears)
+
+
+def _on_leaving(root: ast.AST) -> Iterator[ast.expr]:
+    """Yield `net.train()` before a `return` or `break`: it puts back the mode that was there before the loop."""
+    for node in walk(root):
+        block = getattr(node, "body", None)
+        for statement, after in pairwise(block if isinstance(block, list) else ()):
+            if isinstance(statement, ast.Expr) and isinstance(after, (ast.Return, ast.Break)):
+                call = statement.value
+                if isinstance(call, ast.Call) and last_name(call) == "train" and not (call.args or call.keywords):
+                    yield call
 
 
 def trains_by_name(name: str | None) -> bool:
