@@ -24,7 +24,7 @@ from modellint.static.flow.libraries import SAVED_WHOLE
 from modellint.static.flow.values import ENTRY, JUST_BUILT, LOADED, TRAIN, UNKNOWN_MODES, Obj, Site, kinds
 from modellint.static.guards import conditions, loops_around, path_to
 from modellint.static.left_open import sees_to_it_itself, switched_for_training_alone
-from modellint.static.project import ClassInfo
+from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.callers import MAX_FILES, heirs_nearby, scopes_mentioning
 from modellint.static.project.facts import parameters
 from modellint.static.project.names import dotted_name
@@ -344,6 +344,8 @@ def _was_built_so(case: Case) -> bool:
     born = case.snapshot.obj.born
     module = case.context.project.load(Path(born.path), case.context.module.path, "calls") if born is not None else None
     makers += [function for function in (module.functions if module is not None else ()) if holds(function, born)]
+    asked = (case.context.project.resolve_in(maker, call.func) for maker in makers for call in maker.calls)
+    makers += [symbol.target for symbol in asked if symbol is not None and isinstance(symbol.target, FunctionInfo)]
     # `if train: self.model.train()` in the constructor is an answer to the same question
     switched = (*case.causes, *(fact.site for fact in trained))
     return all(any(holds(maker, site) for maker in makers) for site in switched)

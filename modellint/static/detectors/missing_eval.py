@@ -261,7 +261,8 @@ def _follows_owner(event: Event, snapshot: Snapshot, context: FileContext) -> bo
     features = snapshot.grad.state != OFF and PREDICTS.isdisjoint(event.uses)
     built = snapshot.obj.weights == frozenset({RANDOM})  # by a configuration: as good as a layer of its own
     mine = (features or built) and event.text.startswith(f"{event.root.self_name}.")
-    return all(fact.by_constructor or (mine and fact.by_library) for fact in snapshot.modes)
+    set_here = [fact for fact in snapshot.modes if fact.mode != ENTRY]
+    return bool(set_here) and all(fact.by_constructor or (mine and fact.by_library) for fact in set_here)
 
 
 def _has_learned_in_part(event: Event, snapshot: Snapshot) -> bool:
@@ -345,7 +346,7 @@ def _judge_open(
             )
             if not set_elsewhere:
                 continue
-            if snapshot.obj.depends == NO or is_no_model(event, snapshot):
+            if snapshot.obj.depends == NO or is_no_model(event, snapshot) or _follows_owner(event, snapshot, context):
                 continue
             if _is_right_elsewhere(event, snapshot, context):
                 site = _blamed(event, place, [*good, *trained])

@@ -146,10 +146,13 @@ def _led_to(machine: Machine, taint: frozenset[int], inputs: Value) -> frozenset
     """Return the forwards among `taint` that tensors marked to require a gradient have led to, as far as is known.
 
     A gradient for those tensors says nothing of what ran beside them: the features that a guided sampler is given.
+    It needs the graphs of the gradients that it is a gradient of, though.
     """
     marked = {machine.leaves[FIRST_LEAF - leaf] for leaf in inputs.taint if is_leaf(leaf)}
     events = machine.recorder.events
-    return frozenset(number for number in taint if number >= 0 and not marked.isdisjoint(events[number].leaves))
+    forwards = frozenset(number for number in taint if number >= 0 and not marked.isdisjoint(events[number].leaves))
+    gradients = frozenset(number for number in live(taint) if events[number].key.kind == GRAPH_MADE)
+    return forwards and forwards | gradients
 
 
 def _graph_made(machine: Machine, args: Args, node: ast.Call, state: State) -> frozenset[int]:

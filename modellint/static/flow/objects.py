@@ -68,7 +68,10 @@ def call_object(machine: Machine, oid: int, args: Args, node: ast.Call, state: S
         return runner_method(machine, oid, "__call__", args, node, state)
     if oid in machine.owners and obj.kind == OPAQUE:  # `f = model.encode_image; f(x)`
         owner, name = machine.owners[oid]
-        if state.heap.find(owner) is not None:
+        whole = state.heap.find(owner)
+        if whole is not None and obj.part and obj.modes not in (whole.modes, UNKNOWN_MODES):
+            return forward(machine, oid, args, node, state)  # it was put into another whole, and switched with that
+        if whole is not None:
             return call_on(machine, owner, name, args, node, state)
     if obj.kind == INSTANCE and called is not None:
         return machine.call(FunctionValue(called, None, "__call__"), Value(refs=frozenset({oid})), args, node, state)

@@ -16,6 +16,7 @@ from modellint.static.flow.values import (
     COLLECTIONS,
     CONTAINER,
     ELEMENT,
+    INSTANCE,
     METHODS_UNSEEN,
     MODEL,
     NOTHING,
@@ -369,12 +370,25 @@ def _entry(machine: Machine, oid: int, key: str, name: str, state: State) -> Val
     return value
 
 
+def _object_kept(machine: Machine, obj: Obj, name: str) -> ClassInfo | None:
+    """Return the class of the project, no module, of which whatever the methods of a class keep as `name` is made."""
+    if not isinstance(obj.cls, ClassInfo):
+        return None
+    made: set[ClassInfo | None] = set()
+    for method, value in machine.classes.kept_in(obj.cls, name):
+        symbol = machine.project.resolve_in(method, value.func) if isinstance(value, ast.Call) else None
+        target = symbol.target if symbol is not None else None
+        made.add(target if isinstance(target, ClassInfo) and not machine.classes.may_be_module(target) else None)
+    return made.pop() if len(made) == 1 else None
+
+
 def part_of(machine: Machine, oid: int, name: str, state: State) -> Value:
     """Return the attribute `name` of an object, made up now: part of a model, or something unknown."""
     obj = state.heap[oid]
     if name == "module" and obj.kind == MODEL and not _stores(machine, obj, name):
         return Value(refs=frozenset({oid}))  # written for models that may be wrapped for several devices
-    inside = obj.kind in (MODEL, OPAQUE)
+    kept = _object_kept(machine, obj, name)
+    inside = obj.kind in (MODEL, OPAQUE) and kept is None
     if PREPARES_DATA.search(name):
         inside = isinstance(obj.cls, ClassInfo) and machine.classes.builds_child(obj.cls, name)
     if inside and isinstance(obj.cls, ClassInfo) and any(fact.by_constructor for fact in obj.modes):
@@ -388,8 +402,8 @@ def part_of(machine: Machine, oid: int, name: str, state: State) -> Value:
     if state.heap.find(key) is None:
         modeless = inside and isinstance(obj.cls, ClassInfo) and machine.classes.has_no_mode(obj.cls, name)
         state.heap[key] = Obj(
-            OPAQUE,
-            None,
+            OPAQUE if kept is None else INSTANCE,
+            kept,
             name,
             obj.born,
             obj.how,
