@@ -318,7 +318,7 @@ class Classes:
             return picked.of_picked(self, package, call, scope) if package is not None else Dependence(NO)
         first = text.split(".")[0]
         if first in ("self", "cls", "super"):
-            return Dependence(NO)
+            return self._of_kept_class(text, call, scope)
         symbol = self.project.resolve_in(scope, text)
         if symbol is None:
             tables = [v.value for v in values_of(scope, text) if isinstance(v, ast.Subscript)]
@@ -343,6 +343,24 @@ class Classes:
         if isinstance(target, FunctionInfo):
             return given.as_called(self, self.of_function(target), target, call, scope, 0)
         return self.of_external(symbol.dotted, call, scope)
+
+    def _of_kept_class(self, text: str, call: ast.Call, scope: FunctionInfo) -> Dependence:
+        """Tell it of what is built by an attribute that holds a class: `self.norm = nn.BatchNorm1d`, `self.norm(8)`."""
+        owner, _, attribute = text.partition(".")
+        if owner != scope.self_name or scope.cls is None:
+            return Dependence(NO)
+        choices_kept = [(method, c) for method, value in self.kept_in(scope.cls, attribute) for c in choices(value)]
+        named = [(method, c) for method, c in choices_kept if self._names_outside(method, c)]
+        found = [self._of_any([choice], call, method, set()) for method, choice in named]
+        if len(named) == len(choices_kept) and len({one.answer for one in found}) == 1:
+            return given.joined(found)
+        return Dependence(UNKNOWN if any(one.answer != NO for one in found) else NO)  # there may be no such layer
+
+    def _names_outside(self, method: FunctionInfo, choice: ast.expr) -> bool:
+        """Tell whether an expression names something that is no attribute of the method's own object."""
+        name = dotted_name(choice)
+        known = self.project.resolve_in(method, name) if name is not None else None
+        return known is not None and name is not None and name.split(".")[0] != method.self_name
 
     def _of_any(
         self, classes: Iterable[ast.expr], call: ast.Call, scope: FunctionInfo, arguments: set[str]
@@ -386,6 +404,8 @@ class Classes:
             norm = argument_given(call, ("norm_layer",), None)
             if norm is not None:  # `resnet50(norm_layer=FrozenBatchNorm2d)`, or what a caller gives
                 return Dependence(UNKNOWN, hints=not self._is_named_for_a_free_norm(norm))
+            if "BatchNorm" in name and _is_false(argument_given(call, ("track_running_stats",), 4)):
+                return Dependence(NO)  # it normalises with the batch at hand in every mode
             chance = argument_given(call, ("p", "dropout", "drop_prob"), 0 if "Drop" in name else None)
             if _is_zero(chance):
                 return Dependence(NO)
@@ -454,6 +474,10 @@ def _placed(found: Dependence, where: str | None) -> Dependence:
 
 def _is_zero(node: ast.expr | None) -> bool:
     return isinstance(node, ast.Constant) and node.value in (0, None, False)
+
+
+def _is_false(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and node.value is False
 
 
 _LOAD = "torch.load"

@@ -26,16 +26,17 @@ def gives_no_graph(function: FunctionInfo) -> bool:
     if known is None:
         returned = [node.value for node in own(function, ast.Return)]
         yields = any(True for _ in own(function, ast.Yield, ast.YieldFrom))
-        known = bool(returned) and not yields and all(_has_no_graph(value, function.self_name) for value in returned)
+        known = bool(returned) and not yields and all(has_no_graph(value, function.self_name) for value in returned)
         function.memo[gives_no_graph] = known
     return known
 
 
-def _has_no_graph(value: ast.expr | None, me: str | None) -> bool:
+def has_no_graph(value: ast.expr | None, me: str | None) -> bool:
+    """Tell whether an expression, in a method of the object `me` perhaps, is cut off or a constant: it has no graph."""
     if isinstance(value, (ast.Tuple, ast.List)):
-        return all(_has_no_graph(item, me) for item in value.elts)
+        return all(has_no_graph(item, me) for item in value.elts)
     if isinstance(value, ast.Dict):
-        return all(_has_no_graph(item, me) for item in value.values)
+        return all(has_no_graph(item, me) for item in value.values)
     if isinstance(value, ast.Call):
         func = value.func
         if not isinstance(func, ast.Attribute):
@@ -43,7 +44,7 @@ def _has_no_graph(value: ast.expr | None, me: str | None) -> bool:
         if isinstance(func.value, ast.Name) and func.value.id == me:
             return False  # a method of its own, by whatever name
         computes = any(not isinstance(given, ast.Constant) for given in value.args)
-        return func.attr in _ENDS or (not computes and _has_no_graph(func.value, me))
+        return func.attr in _ENDS or (not computes and has_no_graph(func.value, me))
     return isinstance(value, ast.Constant)
 
 
@@ -83,11 +84,12 @@ class _Reader:
         if attribute is not None and attribute.attr in _CUTS:
             self.has_cut = True
             return True
-        if attribute is not None and attribute.attr in _MOVES | _SQUASHES:
+        if attribute is not None and attribute.attr in _MOVES | _SQUASHES | _ORDERS:
             call = self._called.get(id(attribute))
             return call is not None and self.is_cut(call)
         if id(node) in self._picked:
-            return self.is_cut(self._picked[id(node)])
+            picked = self._picked[id(node)]
+            return isinstance(picked.ctx, ast.Store) or self.is_cut(picked)  # `y[best] = 0` asks nothing of it
         if id(node) in self._computed:
             return self.is_cut(self._computed[id(node)])  # `(y + 1).detach()`
         if id(node) in self._squashed:
@@ -132,4 +134,6 @@ _MOVES = frozenset(
 )
 _SQUASHES = frozenset({"softmax", "log_softmax", "sigmoid", "tanh", "exp"})
 """Functions, and methods, that make probabilities of scores."""
+_ORDERS = frozenset({"sort", "topk", "max", "min", "argsort", "argmax", "argmin", "kthvalue", "median"})
+"""Methods that find and order numbers, be it with their places: `scores, places = y.topk(5)`."""
 _OF_SHAPE = frozenset({"shape", "size", "dtype", "device"})

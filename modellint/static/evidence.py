@@ -96,13 +96,37 @@ def is_inference(event: Event, snapshot: Snapshot) -> bool:
     if "volatile" in event.uses:
         return True
     if has_loaded_weights(snapshot):
-        return predicts or named
+        return predicts or named or _reads_what_it_left(event, snapshot)
     if snapshot.obj.weights == frozenset({RANDOM}) and not (event.model_trained or snapshot.obj.touched):
         return False  # nothing was loaded or learned: another rule's business
     if "detached" in event.uses and predicts and _is_what_came_of_training(event, snapshot):
         return True
     evaluated = event.model_trained and over_held_out_data(event)
     return named and (predicts or evaluated or "returned" in event.uses or keeps_its_numbers(event))
+
+
+def _reads_what_it_left(event: Event, snapshot: Snapshot) -> bool:
+    """Tell whether a forward whose result is dropped keeps it in the module, where it is read behind it, and nothing
+    learns: `net(a, b)`, `show(net.warped)`."""
+    cls, function = snapshot.obj.cls, event.function
+    if not event.result_dropped or not isinstance(cls, ClassInfo) or "forward" not in cls.methods:
+        return False
+    if put_into_training(snapshot) or any(map(_LEARNS.search, calls_around(event))):
+        return False
+    forward = cls.methods["forward"]
+    left = {
+        node.attr
+        for node in own(forward, ast.Attribute)
+        if isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Name) and node.value.id == forward.self_name
+    }
+    model = event.text.removesuffix(".forward")
+    return any(
+        isinstance(node.ctx, ast.Load)
+        and node.lineno > event.site.row
+        and node.attr in left
+        and ast.unparse(node.value) == model
+        for node in own(function, ast.Attribute)
+    )
 
 
 def _is_over(event: Event) -> bool:

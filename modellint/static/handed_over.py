@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from modellint.static.flow.vocabulary import GRAD_SWITCHES
-from modellint.static.guards import own, walk_own
+from modellint.static.guards import own, values_entered, walk_own
 from modellint.static.project import ClassInfo, FunctionInfo, Project
 from modellint.static.project.facts import parameters
 from modellint.static.project.names import last_name
@@ -114,7 +114,8 @@ def _names(node: ast.AST | None, function: FunctionInfo, scope: FunctionInfo) ->
 def _known_to_run(call: ast.Call, scope: FunctionInfo, project: Project) -> Iterator[ast.expr]:
     """Yield the arguments of a call that are only run there: started, or called by a function in sight."""
     symbol = project.resolve_in(scope, call.func)
-    if last_name(call.func) in _STARTS or (symbol is not None and _STARTERS.match(symbol.dotted)):
+    starts = symbol is not None and _STARTERS.match(symbol.dotted) is not None
+    if last_name(call.func) in _STARTS or starts or _is_asked_of_a_starter(call.func, scope, project):
         yield from _arguments(call)
         return
     callee = symbol.target if symbol is not None and isinstance(symbol.target, FunctionInfo) else None
@@ -127,6 +128,33 @@ def _known_to_run(call: ast.Call, scope: FunctionInfo, project: Project) -> Iter
     names = [parameter.arg for parameter, _ in parameters(callee)][hidden:]
     given = [*zip(names, call.args, strict=False), *((keyword.arg, keyword.value) for keyword in call.keywords)]
     yield from (value for name, value in given if name in callee.callees)
+
+
+def _is_asked_of_a_starter(func: ast.expr, scope: FunctionInfo, project: Project) -> bool:
+    """Tell whether a method is called of what a starter made: `button = gr.Button()`, `button.click(predict)`.
+
+    `gr.Button().click(check).then(predict)` as well, and what a `with` enters.
+    """
+    made = func.value if isinstance(func, ast.Attribute) else None
+    if isinstance(made, ast.Call):
+        return _is_made_by_a_starter(made, scope, project)
+    if not isinstance(made, ast.Name):
+        return False
+    inner: FunctionInfo | None = scope
+    while inner is not None:
+        if values := values_entered(inner, made.id):
+            return all(_is_made_by_a_starter(value, inner, project) for value in values)
+        inner = inner.parent
+    return False
+
+
+def _is_made_by_a_starter(value: ast.expr, scope: FunctionInfo, project: Project) -> bool:
+    if not isinstance(value, ast.Call):
+        return False
+    symbol = project.resolve_in(scope, value.func)
+    if symbol is not None and _STARTERS.match(symbol.dotted):
+        return True
+    return isinstance(value.func, ast.Attribute) and _is_asked_of_a_starter(value.func, scope, project)
 
 
 _SWITCHES = GRAD_SWITCHES | {"eval", "train"}

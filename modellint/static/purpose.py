@@ -10,6 +10,7 @@ from itertools import pairwise
 from modellint.static import held_out
 from modellint.static.flow.events import CallSite, Event
 from modellint.static.flow.frames import call_at
+from modellint.static.flow.values import Site
 from modellint.static.flow.vocabulary import PHASE
 from modellint.static.guards import bindings, conditions, own, path_to, walk_own
 from modellint.static.naming import is_test_module, snake, speaks_of_inference, speaks_of_loss_alone
@@ -287,19 +288,31 @@ def acts_by_name(event: Event) -> bool:
 
 def steps_an_environment(event: Event) -> bool:
     """Tell whether an environment is given a step by what a function makes of a result: `env.step(actions)`."""
-    step = event.key.chain[-1] if event.key.chain else None
-    function = event.function if step is None else step.caller
-    taken = {
-        given.id
+    steps = [(event.function, event.site), *((step.caller, step.site) for step in event.key.chain[-1:])]
+    return any(_steps_with(function, site) for function, site in steps)
+
+
+def _steps_with(function: FunctionInfo, site: Site) -> bool:
+    """Tell whether a function gives an environment a step by what it makes of the result of the call at `site`."""
+    given = (
+        _without_methods(given)
         for call in function.calls_of("step")
         if isinstance(call.func, ast.Attribute) and _ENVIRONMENT.search(last_name(call.func.value) or "")
         for given in call.args
-        if isinstance(given, ast.Name)
-    }
-    call = call_at(function, event.site if step is None else step.site) if taken else None
-    if call is None:
-        return False
-    return not names_made_of(function, call).isdisjoint(taken)
+    )
+    taken = {value.id for value in given if isinstance(value, ast.Name)}
+    call = call_at(function, site) if taken else None
+    return call is not None and not names_made_of(function, call).isdisjoint(taken)
+
+
+def _without_methods(given: ast.expr) -> ast.expr:
+    """Return what methods cut off or convert on the spot: `action` of `action.detach().cpu().numpy()`."""
+    while isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute) and given.func.attr in _CONVERTS:
+        given = given.func.value
+    return given
+
+
+_CONVERTS = frozenset("detach cpu numpy item tolist clone squeeze flatten to".split())
 
 
 def names_made_of(function: FunctionInfo, call: ast.Call) -> set[str]:

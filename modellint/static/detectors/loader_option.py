@@ -11,6 +11,7 @@ from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
 from modellint.static.datapath.consumption import Consumption
+from modellint.static.datapath.evidence import is_test_scope
 from modellint.static.datapath.full_batches import makes_full_batches, wants_full_batches
 from modellint.static.datapath.held_out import held_out_loaders
 from modellint.static.datapath.loaders import (
@@ -104,6 +105,9 @@ def _findings(context: FileContext, makers: set[str], names: set[str], options: 
         for call in _named_for_tests(context, makers, options):
             if call not in seen:
                 yield _unread(context, call)
+        for call in _made_for_each_split(context, options):
+            if call not in seen:
+                yield _unread(context, call)
         for view in held_out_loaders(context, options["loaders"], seen):
             on = _switched_on(context.resolver, view, options, ()) is not None
             if on and not makes_full_batches(context.resolver, view):
@@ -127,6 +131,55 @@ def _has_no_order(loader: Loader, context: FileContext) -> bool:
     """Tell whether a loader has one sample to hand out, which comes first in any order."""
     data = loader.view.argument("dataset", 0)
     return data is not None and is_one_sample(context.resolver, data)
+
+
+def _made_for_each_split(context: FileContext, options: Mapping[str, Any]) -> Iterator[ast.Call]:
+    """Yield the calls that make the loaders of all splits, with one of `arguments` written true, and tell training from
+    the other ones: `{key: DataLoader(data, shuffle=key == "train", drop_last=True) for key, data in splits.items()}`.
+    """
+    for scope in context.scopes_calling({name for name in context.callees if "oader" in name}):
+        if is_test_scope(scope) or any(map(_is_meant_so, (scope.name, scope.module.path.stem))):
+            continue
+        turns = own(scope, ast.DictComp, ast.ListComp, ast.GeneratorExp, ast.For)
+        for call in scope.calls:
+            told = {keyword.arg for keyword in call.keywords if _is_written_true(keyword)}
+            shuffle = next((keyword.value for keyword in call.keywords if keyword.arg == "shuffle"), None)
+            if told.isdisjoint(options["arguments"]) or shuffle is None or not _asks_for_training(shuffle):
+                continue
+            around = [turn for turn in turns if any(node is call for node in ast.walk(turn))]
+            given = {
+                n.id
+                for turn in around
+                for target in _targets(turn)
+                for n in ast.walk(target)
+                if isinstance(n, ast.Name)
+            }
+            if given.isdisjoint(node.id for node in ast.walk(shuffle) if isinstance(node, ast.Name)):
+                continue
+            for view in context.resolver.views(Origin(call, scope)):
+                if is_loader(context.resolver, view, options["loaders"]) and not makes_full_batches(
+                    context.resolver, view
+                ):
+                    yield call
+
+
+def _targets(turn: ast.AST) -> list[ast.expr]:
+    return [turn.target] if isinstance(turn, ast.For) else [each.target for each in getattr(turn, "generators", ())]
+
+
+def _asks_for_training(test: ast.expr) -> bool:
+    """Tell whether a condition holds for the training data and for no other: `split == "train"`."""
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq):
+        return False
+    sides = (test.left, test.comparators[0])
+    return any(isinstance(side, ast.Constant) and str(side.value).lower() in ("train", "training") for side in sides)
+
+
+_MEANT_SO = re.compile(r"pretrain|contrastive|simclr|moco|ssl|bench", re.I)
+
+
+def _is_meant_so(name: str) -> bool:
+    return _MEANT_SO.search(name) is not None
 
 
 def _named_for_tests(context: FileContext, makers: set[str], options: Mapping[str, Any]) -> Iterator[ast.Call]:

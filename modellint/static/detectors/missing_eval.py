@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -21,7 +22,19 @@ from modellint.static.evidence import PREDICTS, as_trained, is_explained, is_inf
 from modellint.static.flow.events import FORWARD, Event, Loop, Snapshot
 from modellint.static.flow.frames import call_at, holds
 from modellint.static.flow.libraries import SAVED_WHOLE
-from modellint.static.flow.values import ENTRY, EVAL, JUST_BUILT, MIXED, OFF, RANDOM, TRAIN, UNKNOWN, Site, kinds
+from modellint.static.flow.values import (
+    ENTRY,
+    EVAL,
+    JUST_BUILT,
+    LOADED,
+    MIXED,
+    OFF,
+    RANDOM,
+    TRAIN,
+    UNKNOWN,
+    Site,
+    kinds,
+)
 from modellint.static.guards import assignments, conditions, names_mode, own
 from modellint.static.hidden import hides_children
 from modellint.static.left_open import (
@@ -261,8 +274,42 @@ def _follows_owner(event: Event, snapshot: Snapshot, context: FileContext) -> bo
     features = snapshot.grad.state != OFF and PREDICTS.isdisjoint(event.uses)
     built = snapshot.obj.weights == frozenset({RANDOM})  # by a configuration: as good as a layer of its own
     mine = (features or built) and event.text.startswith(f"{event.root.self_name}.")
+    if LOADED in snapshot.obj.weights and _is_made_for_this(event):
+        return False
     set_here = [fact for fact in snapshot.modes if fact.mode != ENTRY]
     return bool(set_here) and all(fact.by_constructor or (mine and fact.by_library) for fact in set_here)
+
+
+def _is_made_for_this(event: Event) -> bool:
+    """Tell whether a method always makes the part that it runs, itself or by a method that it calls for it.
+
+    Nobody outside can have set the mode of what is not there before: `self.load()`, `self.model(x)`.
+    """
+    function = event.function
+    me, cls = function.self_name, function.cls
+    if me is None or cls is None or function.name == "__init__" or not event.text.startswith(f"{me}."):
+        return False
+    part, row = event.text.removeprefix(f"{me}.").partition(".")[0], event.site.row
+    if _makes(function, part, row):
+        return True
+    return any(
+        call.lineno < row
+        and (step := cls.methods.get(attribute_of(call.func, me) or "")) is not None
+        and not any(conditions(function, call))
+        and _makes(step, part)
+        for call in function.calls
+    )
+
+
+def _makes(method: FunctionInfo, part: str, before: float = math.inf) -> bool:
+    """Tell whether a method stores `self.part` under no condition, before the row `before` of its file."""
+    stored = (node for node in own(method, ast.Attribute) if isinstance(node.ctx, ast.Store))
+    return any(
+        node.lineno < before
+        and attribute_of(node, method.self_name or "") == part
+        and not any(conditions(method, node))
+        for node in stored
+    )
 
 
 def _has_learned_in_part(event: Event, snapshot: Snapshot) -> bool:

@@ -269,6 +269,9 @@ def _problem(method: FunctionInfo) -> str:
         return "does not call super().train(mode), so that no submodule ever changes its mode"
     if not _returns_something(method):
         return "does not return self, so that `model = model.eval()` gives None"
+    given_back = _part_given_back(method)
+    if given_back:
+        return f"returns `{given_back}` instead of self, so that `model = model.eval()` gives only that part"
     if _falls_through(node.body) or any(inner.value is None for inner in own(method, ast.Return)):
         return "does not return self in every case, so that `model = model.eval()` may give None"
     return ""
@@ -338,6 +341,18 @@ def _falls_through(body: list[ast.stmt]) -> bool:
     if isinstance(last, (ast.With, ast.Try)):
         return _falls_through(last.body)
     return not isinstance(last, (ast.Return, ast.Raise, ast.While))
+
+
+def _part_given_back(method: FunctionInfo) -> str:
+    """Return the part of which an override returns what `train()` gives: `return self.net.train(mode)`."""
+    values = [node.value for node in own(method, ast.Return)]
+    parts = [
+        value.func.value
+        for value in values
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "train"
+    ]
+    mine = [part for part in parts if attribute_of(part, method.self_name or "")]
+    return ast.unparse(mine[0]) if mine and len(mine) == len(values) else ""
 
 
 def _is_docstring(statement: ast.stmt) -> bool:

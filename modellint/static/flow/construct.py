@@ -452,9 +452,11 @@ def _with_parts(machine: Machine, depends: Dependence, attrs: dict[str, Value], 
         depends = with_part(machine, depends, value, state)
         if depends.answer == YES:
             return depends
-    for oid in _held(args.starred, state) if args.starred is not None else ():
-        if state.heap[oid].kind == MODEL and state.heap[oid].depends == YES:  # `Sequential(*layers)`
-            return Dependence(YES, state.heap[oid].detail or state.heap[oid].how)
-    if args.starred is not None and depends.answer == NO:
-        return Dependence(UNKNOWN)
-    return depends
+    if args.starred is None:
+        return depends
+    spread = [state.heap[oid] for oid in _held(args.starred, state)]  # `Sequential(*layers)`
+    for layer in spread:
+        if layer.kind == MODEL and layer.depends == YES:
+            return Dependence(YES, layer.detail or layer.how)
+    free = bool(spread) and all(layer.kind == MODEL and layer.depends == NO for layer in spread)
+    return depends if free or depends.answer != NO else Dependence(UNKNOWN)

@@ -54,6 +54,7 @@ PREDICTIONS = {
     "argmin": "prediction",
     "topk": "prediction",
     "argsort": "prediction",
+    "multinomial": "prediction",
     "tolist": "prediction",
     "item": "number",
     "asscalar": "number",
@@ -142,6 +143,9 @@ def method(machine: Machine, receiver: Value, name: str, args: Args, node: ast.C
         taint = cut_off(taint)
     elif name in ("max", "min", "sort") and args.every():
         machine.recorder.use(taint, "prediction")
+    elif name == "sample" and _is_of_a_distribution(machine, node):
+        machine.recorder.use(taint, "prediction")
+        taint = cut_off(taint)
     elif name == "detach":
         machine.recorder.use(taint, "detached")
         taint = cut_off(taint)
@@ -152,6 +156,15 @@ def method(machine: Machine, receiver: Value, name: str, args: Args, node: ast.C
         elif name not in _HELD:
             taint = state.computed(taint)
     return Value(taint=taint | run_callbacks(machine, name, args, node, state))
+
+
+def _is_of_a_distribution(machine: Machine, call: ast.Call) -> bool:
+    """Tell whether what is drawn from is a distribution of torch, written on the spot: its sample has no graph."""
+    drawn_from = call.func.value if isinstance(call.func, ast.Attribute) else None
+    if not isinstance(drawn_from, ast.Call):
+        return False
+    made = machine.project.resolve_in(machine.frame.function, drawn_from.func)
+    return made is not None and (made.dotted or "").startswith("torch.distributions.")
 
 
 def after_unknown(value: Value, node: ast.Call) -> Value:

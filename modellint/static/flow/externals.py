@@ -71,7 +71,7 @@ EXPORTS = frozenset(
 _GRADIENT = re.compile(
     r"^torch\.(autograd\.(grad|backward|functional\.\w+)|func\.(grad\w*|vjp|jvp|jac\w+|hessian|linearize))$"
 )
-_PREDICTION = re.compile(r"^(torch\.(argmax|topk|max|sort|argsort|argmin)|numpy\.|np\.|sklearn\.)")
+_PREDICTION = re.compile(r"^(torch\.(argmax|topk|max|sort|argsort|argmin|multinomial)|numpy\.|np\.|sklearn\.)")
 
 
 def call_external(machine: Machine, dotted: str, args: Args, node: ast.Call, state: State) -> Value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from modellint.diagnostic import Severity
 from tests.static.conftest import Lint
 
 HEAD = """
@@ -246,10 +247,10 @@ def predict(path, x, sizes):
 """
 
 
-@pytest.mark.parametrize(("layer", "mark"), [("ReLU()", ""), ("Dropout(0.5)", "  # ML101")])
+@pytest.mark.parametrize(("layer", "mark"), [("ReLU()", "  # ML101:info"), ("Dropout(0.5)", "  # ML101:error")])
 def test_a_row_of_layers_out_of_a_list(lint: Lint, layer: str, mark: str) -> None:
     found = lint(HEAD + LAYERS.format(layer=layer, mark=mark), rules=["ML101"])
-    assert all("Dropout(p=0.5)" in one.message for one in found)
+    assert all("Dropout(p=0.5)" in one.message for one in found if one.severity is Severity.ERROR)
 
 
 ASKED = """
