@@ -204,13 +204,33 @@ def _nothing_tells(case: Case) -> bool:
 
 
 def _is_most_likely_of_the_file(case: Case) -> bool:
-    """Tell whether a model comes from callers, of which nothing is known, to a file whose own networks have no mode."""
-    obj, context = case.snapshot.obj, case.context
-    if obj.cls is not None or obj.depends != UNKNOWN or obj.born is not None:
+    """Tell whether a model of which nothing is known comes to a file whose own networks have no mode.
+
+    From callers, or as it was saved whole, to a file that saves as well. Its own are those that it defines or builds.
+    """
+    obj, context, module = case.snapshot.obj, case.context, case.event.function.module
+    if obj.cls not in (None, "torch.load") or obj.depends != UNKNOWN:
         return False
-    modules = [cls for cls in case.event.function.module.classes if "forward" in cls.methods]
-    networks = [c for c in modules if context.classes.is_module(c) and not context.weights.of(c).is_weightless]
-    return bool(networks) and all(context.classes.dependence(cls).answer == NO for cls in networks)
+    scopes = (module.body, *module.functions)
+    if obj.born is not None and not _is_saved_by_them(case, scopes):
+        return False
+    calls = ((scope, call) for scope in scopes for call in scope.calls)
+    built = {context.project.resolve_in(scope, call.func) for scope, call in calls}
+    made = {symbol.target for symbol in built if symbol is not None and isinstance(symbol.target, ClassInfo)}
+    modules = [cls for cls in {*module.classes, *made} if context.classes.is_module(cls) and _has_forward(cls, context)]
+    networks = [cls for cls in modules if not context.weights.of(cls).is_weightless]
+    found = [context.classes.dependence(cls) for cls in networks]
+    tells = any(one.answer == YES or one.hints for one in found)
+    return not tells and any(one.answer == NO for one in found)
+
+
+def _is_saved_by_them(case: Case, scopes: Iterable[FunctionInfo]) -> bool:
+    saved = all(fact.how == SAVED_WHOLE for fact in case.snapshot.modes)
+    return saved and any("save" in scope.callees for scope in scopes)
+
+
+def _has_forward(cls: ClassInfo, context: FileContext) -> bool:
+    return context.project.method(cls, "forward") is not None
 
 
 def _is_of_a_module(case: Case) -> bool:

@@ -199,13 +199,28 @@ def speaks_of_mode(function: FunctionInfo, test: ast.expr) -> bool:
                 return True
             if node.attr != "train" and MODE_NAME.search(node.attr):
                 return True
-        elif isinstance(node, ast.Name) and (MODE_NAME.search(node.id) or "training" in node.id):
+        elif (isinstance(node, ast.Name) and (MODE_NAME.search(node.id) or "training" in node.id)) or _asks_for_a_stage(
+            node
+        ):
             return True
     bare = test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else test
     match bare:
         case ast.Compare(ast.Name() as asked, [ast.Eq() | ast.Is()], [ast.Constant(True | False)]):
             bare = asked if _STAGE.search(asked.id) else bare  # `test == True`
     return isinstance(bare, ast.Name) and bare.id in own
+
+
+def _asks_for_a_stage(node: ast.AST) -> bool:
+    """Tell whether a comparison is with the name of a stage: `self.split == "train"`."""
+    match node:
+        case ast.Compare(ast.Name() | ast.Attribute(), [ast.Eq() | ast.NotEq()], [ast.Constant(str(stage))]):
+            return stage.lower() in _STAGES
+    return False
+
+
+_STAGES = frozenset(
+    {"train", "training", "val", "valid", "validation", "test", "testing", "eval", "infer", "inference"}
+)
 
 
 def _asks_for_a_variant(node: ast.AST) -> bool:

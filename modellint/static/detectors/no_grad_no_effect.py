@@ -12,7 +12,7 @@ from modellint.diagnostic import Confidence
 from modellint.static.attributes import stored
 from modellint.static.context import FileContext, Finding
 from modellint.static.flow.decorators import bare_decorator
-from modellint.static.guards import alone, assignments, conditions, entered, own, path_to, values_bound
+from modellint.static.guards import alone, assignments, conditions, entered, own, path_to, values_bound, values_of
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import FunctionInfo
 from modellint.static.project.names import last_name, names_in
@@ -151,10 +151,20 @@ def _frozen_by_name(context: FileContext, scope: FunctionInfo) -> Iterator[Findi
         named = ast.unparse(target.value) in _modules(context, scope, target.value)
         if isinstance(target.value, ast.Name) and any(map(_walks_parameters, _loops_over(scope, target.value.id))):
             named = False
-        if _is_read(scope, target):
-            continue  # a mark that goes to the parameters later
+        if _is_read(scope, target) or _is_frozen_by_a_loop(scope, target.value):
+            continue  # a mark that goes to the parameters later, or one beside what does it
         if target.attr == "requires_grad_" or named or _is_built(context, scope, target.value):
             yield Finding(context.site(node), {"written": f"{ast.unparse(target)} = False"})
+
+
+def _is_frozen_by_a_loop(scope: FunctionInfo, owner: ast.expr) -> bool:
+    """Tell whether a loop of the same function freezes the parameters of a module one by one."""
+    over = {f"{ast.unparse(owner)}.parameters()", f"{ast.unparse(owner)}.named_parameters()"}
+    return any(
+        ast.unparse(loop.iter) in over
+        and any(isinstance(node, ast.Attribute) and node.attr == "requires_grad" for node in walk(loop))
+        for loop in own(scope, ast.For)
+    )
 
 
 def _frozen_by_a_misspelt_name(context: FileContext, scope: FunctionInfo) -> Iterator[Finding]:
@@ -226,8 +236,15 @@ def _modules(context: FileContext, scope: FunctionInfo, owner: ast.expr) -> set[
         scopes = list(scope.cls.methods.values())
     if any("requires_grad" in cls.methods for cls in context.module.classes):
         return set()
+    if isinstance(owner, ast.Name) and any(map(_is_picked_by_a_number, values_of(scope, owner.id))):
+        return set()
     calls = (call.func for one in scopes for name in _OF_MODULES for call in one.calls_of(name))
     return {ast.unparse(func.value) for func in calls if isinstance(func, ast.Attribute)}
+
+
+def _is_picked_by_a_number(value: ast.expr) -> bool:
+    """Tell whether a value is `getattr(self, f"pos_embed{i}")`: one of that row may be a parameter, others modules."""
+    return last_name(value) == "getattr" and any(isinstance(node, ast.JoinedStr) for node in walk(value))
 
 
 def _is_built(context: FileContext, scope: FunctionInfo, owner: ast.expr) -> bool:
@@ -273,6 +290,8 @@ def _walks_parameters(loop: ast.For) -> bool:
 
 
 def _gives_parameters(node: ast.expr) -> bool:
+    if isinstance(node, ast.Call) and last_name(node) == "chain":
+        return bool(node.args) and all(map(_gives_parameters, node.args))
     return last_name(node) in ("parameters", "named_parameters")
 
 

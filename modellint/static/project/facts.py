@@ -35,9 +35,10 @@ class FunctionInfo:
     """A function, a method, or the body of a module (`is_body`).
 
     What is asked of many functions is kept: `words` (those of `WORDS` in it) and `callees` (the last names of what it
-    calls), both with the functions inside it, and `stores`, the variables it assigns. `node`, `calls` and `statements`
-    (bare expressions and `with` blocks), its own only and in the order of the text, live as long as the module's tree
-    and come back with it. `memo` is for what others work out from the nodes; it goes with them.
+    calls), both with the functions inside it, `stores`, the variables it assigns, and `given`, its parameters. `node`,
+    `calls` and `statements` (bare expressions and `with` blocks), its own only and in the order of the text, live as
+    long as the module's tree and come back with it. `memo` is for what others work out from the nodes; it goes with
+    them.
     """
 
     __slots__ = (
@@ -52,6 +53,7 @@ class FunctionInfo:
         "_own",
         "callees",
         "cls",
+        "given",
         "module",
         "name",
         "parent",
@@ -85,6 +87,7 @@ class FunctionInfo:
         self._decorators = tuple(last_name(d) for d in node.decorator_list) if node is not None else ()
         arguments = node.args.posonlyargs + node.args.args if node is not None else []
         self.self_name = arguments[0].arg if arguments and cls is not None and not self.is_static else None
+        self.given = tuple(argument.arg for argument, _ in parameters(self))
 
     @property
     def is_body(self) -> bool:

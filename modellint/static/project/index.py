@@ -283,7 +283,7 @@ class Project:
         return next((owner.setters.get(name) for owner in self.ancestry(cls)[0] if name in owner.methods), None)
 
     def resolve_in(self, scope: FunctionInfo, node: object) -> Symbol | None:
-        """Like `resolve`, with what is defined or imported in the functions around `scope` first."""
+        """Like `resolve`, with what is defined, imported or given in `scope` and the functions around it first."""
         text = node if isinstance(node, str) else dotted_name(node)  # type: ignore[arg-type]
         if text is None:
             return None
@@ -295,6 +295,8 @@ class Project:
                 return Symbol(text, own)
             if first in inner.imports:
                 return self.imported_in(inner, text)
+            if first in inner.given:
+                return None  # whatever the file calls so, here it is what a caller gives
             inner = inner.parent
         known = self._resolved.get(scope.module)
         if known is None:
