@@ -42,7 +42,7 @@ def taken_in(context: FileContext, method: FunctionInfo) -> set[str]:
             found |= {given.id for given in call.args if isinstance(given, ast.Name)}
         if _wraps_under_an_option(method, call):
             continue
-        if last_name(call) in CONTAINERS or last_name(call) == "__init__":  # of a base, a Sequential say
+        if _is_container(last_name(call) or ""):
             for argument in [*call.args, *(k.value for k in call.keywords)]:
                 for node in walk(argument):
                     if isinstance(node, ast.Attribute):
@@ -55,6 +55,11 @@ def taken_in(context: FileContext, method: FunctionInfo) -> set[str]:
                 attribute = attribute_of(argument, method.self_name or "")
                 found |= {f"self.{attribute}"} if attribute is not None else set()
     return found
+
+
+def _is_container(name: str) -> bool:
+    """Tell whether what is called makes a container of torch's, or one by its name, or is the constructor of a base."""
+    return name in CONTAINERS or name == "__init__" or name.endswith("Sequential")
 
 
 def _wraps_under_an_option(method: FunctionInfo, call: ast.Call) -> bool:

@@ -292,10 +292,23 @@ def _getattr(machine: Machine, args: Args, node: ast.Call, state: State) -> Valu
                 if state.heap[oid].kind == MODEL or looks_like_model(state.heap[oid]):
                     set_mode(oid, UNKNOWN_MODES, state)
         seen = bool(args.positional) and not _runs_graphs(machine, args.positional[0], state)
+        seen = seen and not (len(node.args) > 1 and _is_a_method_picked(machine, node))
         held = _every_attribute(args.positional[0], state) if seen else NOTHING
         return held if held.refs else machine.out_of_sight(node, args, state)
     made = ast.copy_location(ast.Attribute(node.args[0], known[0], ast.Load()), node)
     return machine.eval(made, state)
+
+
+def _is_a_method_picked(machine: Machine, node: ast.Call) -> bool:
+    """Tell whether a variable names what is called on the spot: `getattr(lm, kind)(rows)` asks one of its methods.
+
+    An object asks itself for what it keeps, too: `getattr(self, f"head{i}")(x)`.
+    """
+    function, asked = machine.frame.function, node.args[0]
+    if isinstance(asked, ast.Name) and asked.id == function.self_name:
+        return False
+    named = isinstance(node.args[1], (ast.Name, ast.Attribute))
+    return named and any(call.func is node for call in function.calls)
 
 
 _PICKS_MODE = re.compile(r"mode$|phase$|stage$|^(train|eval)")

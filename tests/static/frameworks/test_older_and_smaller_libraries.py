@@ -30,6 +30,35 @@ WRAPPED = """
     """
 
 SILENT = {
+    "flair loads for evaluation and predicts without gradients": """
+        from flair.data import Sentence
+        from flair.nn import Classifier
+
+        def tag(text):
+            tagger, sentence = Classifier.load("ner"), Sentence(text)
+            tagger.predict(sentence)
+            return sentence.to_tagged_string()
+    """,
+    "the forward of Segment Anything is without gradients": """
+        from segment_anything import build_sam_vit_h, sam_model_registry
+
+        def cut_out(images, path):
+            for sam in (sam_model_registry["vit_h"](checkpoint=path), build_sam_vit_h(checkpoint=path)):
+                print(sam(images, multimask_output=False)[0]["masks"].cpu().numpy())
+    """,
+    "the base modules of mmcv and mmengine, wherever they are imported from": """
+        import torch
+        from mmcv.runner.base_module import BaseModule
+        from torchvision.models import resnet18
+
+        class Pose(BaseModule):
+            def __init__(self):
+                super().__init__()
+                self.backbone = resnet18(weights="DEFAULT").eval()
+
+            def forward_test(self, img):
+                return self.backbone(img).detach().cpu().numpy()
+    """,
     "mmcv tests models without gradients": """
         import torch
         from mmcv.runner import BaseModule
