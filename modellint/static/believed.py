@@ -11,7 +11,7 @@ from modellint.static.context import FileContext
 from modellint.static.evidence import PREDICTS, is_shape_check
 from modellint.static.flow.events import Event, Snapshot
 from modellint.static.flow.frames import call_at
-from modellint.static.flow.values import OFF, Site
+from modellint.static.flow.values import OFF, RANDOM, Site
 from modellint.static.guards import own, values_bound, values_of
 from modellint.static.naming import snake
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo
@@ -78,6 +78,12 @@ def is_believed(context: FileContext, event: Event) -> bool:
     used = not PREDICTS.isdisjoint(event.uses) or (named and "returned" in event.uses)
     made_up = _on_synthetic_input(event) and not _goes_on_from_its_answer(event)
     return used and not made_up and not _taught_elsewhere(context, event)
+
+
+def is_asked_without_weights(context: FileContext, event: Event, snapshot: Snapshot) -> bool:
+    """Tell whether somebody believes in the result of a model of the project whose weights were never loaded."""
+    unlearned = snapshot.obj.weights == frozenset({RANDOM}) and not snapshot.obj.touched
+    return unlearned and is_believed(context, event) and leaves_weights_random(context, event, snapshot)
 
 
 def leaves_weights_random(context: FileContext, event: Event, snapshot: Snapshot) -> bool:

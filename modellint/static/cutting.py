@@ -26,17 +26,16 @@ def gives_no_graph(function: FunctionInfo) -> bool:
     if known is None:
         returned = [node.value for node in own(function, ast.Return)]
         yields = any(True for _ in own(function, ast.Yield, ast.YieldFrom))
-        known = bool(returned) and not yields and all(has_no_graph(value, function.self_name) for value in returned)
+        known = bool(returned) and not yields and all(_has_no_graph(value, function.self_name) for value in returned)
         function.memo[gives_no_graph] = known
     return known
 
 
-def has_no_graph(value: ast.expr | None, me: str | None) -> bool:
-    """Tell whether an expression, in a method of the object `me` perhaps, is cut off or a constant: it has no graph."""
+def _has_no_graph(value: ast.expr | None, me: str | None) -> bool:
     if isinstance(value, (ast.Tuple, ast.List)):
-        return all(has_no_graph(item, me) for item in value.elts)
+        return all(_has_no_graph(item, me) for item in value.elts)
     if isinstance(value, ast.Dict):
-        return all(has_no_graph(item, me) for item in value.values)
+        return all(_has_no_graph(item, me) for item in value.values)
     if isinstance(value, ast.Call):
         func = value.func
         if not isinstance(func, ast.Attribute):
@@ -44,7 +43,7 @@ def has_no_graph(value: ast.expr | None, me: str | None) -> bool:
         if isinstance(func.value, ast.Name) and func.value.id == me:
             return False  # a method of its own, by whatever name
         computes = any(not isinstance(given, ast.Constant) for given in value.args)
-        return func.attr in _ENDS or (not computes and has_no_graph(func.value, me))
+        return func.attr in _ENDS or (not computes and _has_no_graph(func.value, me))
     return isinstance(value, ast.Constant)
 
 

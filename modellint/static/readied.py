@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import math
 import re
 
 from modellint.static.attributes import readied_attributes, stored
 from modellint.static.context import FileContext
 from modellint.static.flow.events import Event, Snapshot
+from modellint.static.guards import conditions, own
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo
 
@@ -84,3 +86,29 @@ def _owner(func: ast.expr) -> ast.expr:
     while isinstance(func, ast.Attribute) and isinstance(func.value, ast.Attribute):
         func = func.value
     return func
+
+
+def is_made_for_this(event: Event) -> bool:
+    """Tell whether a method always makes the part that it runs, itself or by a method that it calls for it.
+
+    Nobody outside can have set the mode of what is not there before: `self.load()`, `self.model(x)`.
+    """
+    function, row = event.function, event.site.row
+    me, cls = function.self_name, function.cls
+    if me is None or cls is None or function.name == "__init__":
+        return False
+    part = event.text.removeprefix(f"{me}.").partition(".")[0]
+    before = [call for call in function.calls if call.lineno < row and not any(conditions(function, call))]
+    steps = [cls.methods.get(attribute_of(call.func, me) or "") for call in before]
+    return _makes(function, part, row) or any(step is not None and _makes(step, part) for step in steps)
+
+
+def _makes(method: FunctionInfo, part: str, before: float = math.inf) -> bool:
+    """Tell whether a method stores `self.part` under no condition, before the row `before` of its file."""
+    stored = (node for node in own(method, ast.Attribute) if isinstance(node.ctx, ast.Store))
+    return any(
+        node.lineno < before
+        and attribute_of(node, method.self_name or "") == part
+        and not any(conditions(method, node))
+        for node in stored
+    )

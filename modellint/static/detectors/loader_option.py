@@ -11,7 +11,6 @@ from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
 from modellint.static.datapath.consumption import Consumption
-from modellint.static.datapath.evidence import is_test_scope
 from modellint.static.datapath.full_batches import makes_full_batches, wants_full_batches
 from modellint.static.datapath.held_out import held_out_loaders
 from modellint.static.datapath.loaders import (
@@ -33,7 +32,7 @@ from modellint.static.naming import snake
 from modellint.static.origins import CallView, Origin, Resolver
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import called_name, parameters
-from modellint.static.project.names import last_name
+from modellint.static.project.names import last_name, names_in
 from modellint.static.project.trees import walk
 
 
@@ -134,52 +133,33 @@ def _has_no_order(loader: Loader, context: FileContext) -> bool:
 
 
 def _made_for_each_split(context: FileContext, options: Mapping[str, Any]) -> Iterator[ast.Call]:
-    """Yield the calls that make the loaders of all splits, with one of `arguments` written true, and tell training from
-    the other ones: `{key: DataLoader(data, shuffle=key == "train", drop_last=True) for key, data in splits.items()}`.
+    """Yield the calls that make the loaders of all splits, with one of `arguments` written true.
+
+    They tell training from the other splits: `{key: DataLoader(data, shuffle=key == "train", drop_last=True) for ...}`.
     """
-    for scope in context.scopes_calling({name for name in context.callees if "oader" in name}):
-        if is_test_scope(scope) or any(map(_is_meant_so, (scope.name, scope.module.path.stem))):
-            continue
-        turns = own(scope, ast.DictComp, ast.ListComp, ast.GeneratorExp, ast.For)
-        for call in scope.calls:
-            told = {keyword.arg for keyword in call.keywords if _is_written_true(keyword)}
-            shuffle = next((keyword.value for keyword in call.keywords if keyword.arg == "shuffle"), None)
-            if told.isdisjoint(options["arguments"]) or shuffle is None or not _asks_for_training(shuffle):
-                continue
-            around = [turn for turn in turns if any(node is call for node in ast.walk(turn))]
-            given = {
-                n.id
-                for turn in around
-                for target in _targets(turn)
-                for n in ast.walk(target)
-                if isinstance(n, ast.Name)
-            }
-            if given.isdisjoint(node.id for node in ast.walk(shuffle) if isinstance(node, ast.Name)):
-                continue
-            for view in context.resolver.views(Origin(call, scope)):
-                if is_loader(context.resolver, view, options["loaders"]) and not makes_full_batches(
-                    context.resolver, view
+    makers = {name for name in context.callees if "oader" in name}  # equivalent: spares the search
+    for scope in context.scopes_calling(makers):
+        for turn in own(scope, ast.DictComp, ast.ListComp, ast.GeneratorExp, ast.For):
+            turns = [turn.target] if isinstance(turn, ast.For) else [each.target for each in turn.generators]
+            given = {name for target in turns for name in names_in(target)}
+            for call in (node for node in walk(turn) if isinstance(node, ast.Call)):
+                told = {keyword.arg for keyword in call.keywords if _is_written_true(keyword)}
+                shuffle = next((keyword.value for keyword in call.keywords if keyword.arg == "shuffle"), None)
+                if (
+                    not told.isdisjoint(options["arguments"])
+                    and shuffle is not None
+                    and _asks_for_training(shuffle, given)
                 ):
-                    yield call
+                    views = context.resolver.views(Origin(call, scope))
+                    yield from (call for view in views if is_loader(context.resolver, view, options["loaders"]))
 
 
-def _targets(turn: ast.AST) -> list[ast.expr]:
-    return [turn.target] if isinstance(turn, ast.For) else [each.target for each in getattr(turn, "generators", ())]
-
-
-def _asks_for_training(test: ast.expr) -> bool:
-    """Tell whether a condition holds for the training data and for no other: `split == "train"`."""
-    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq):
-        return False
-    sides = (test.left, test.comparators[0])
-    return any(isinstance(side, ast.Constant) and str(side.value).lower() in ("train", "training") for side in sides)
-
-
-_MEANT_SO = re.compile(r"pretrain|contrastive|simclr|moco|ssl|bench", re.I)
-
-
-def _is_meant_so(name: str) -> bool:
-    return _MEANT_SO.search(name) is not None
+def _asks_for_training(test: ast.expr, given: set[str]) -> bool:
+    """Tell whether a condition holds for the training data alone, by a variable of a loop: `split == "train"`."""
+    match test:
+        case ast.Compare(ast.Name(name), [ast.Eq()], [ast.Constant("train" | "training")]):
+            return name in given
+    return False
 
 
 def _named_for_tests(context: FileContext, makers: set[str], options: Mapping[str, Any]) -> Iterator[ast.Call]:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import ast
-import math
 import re
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from modellint.static.context import FileContext
-from modellint.static.cutting import has_no_graph
 from modellint.static.family import runs_without_gradients, under_switch
 from modellint.static.flow.relevance import hook_of
 from modellint.static.flow.values import TRAIN
-from modellint.static.flow.vocabulary import OTHER_FRAMEWORKS
+from modellint.static.flow.vocabulary import MODEL_NAME, OTHER_FRAMEWORKS
 from modellint.static.guards import conditions, loops_around, own, path_to, targets_of
 from modellint.static.naming import is_test_file
 from modellint.static.origins import Origin
@@ -205,89 +203,31 @@ def _has_graph(name: str, node: ast.AugAssign, loop: ast.AST, function: Function
         first, last = sorted((call.lineno, node.lineno))
         if loop in path_to(function, call) and not any(first < one.row < last for one in read.made[name]):
             return True
-    if _is_added_to_what_is_differentiated(name, node, made, loop, function):
+    if _is_added_to_what_is_differentiated(name, made, loop, function):
         return True
-    if _evaluates(function) and any(_measures_weights(term, function, context) for term in _terms(made.value)):
-        return not under_switch(function, made.value)
     return isinstance(made.value, ast.Call) and _hands_back_a_loss(made.value, made.place, function, context)
 
 
-def _is_added_to_what_is_differentiated(
-    name: str, node: ast.AugAssign, made: _Bound, loop: ast.AST, function: FunctionInfo
-) -> bool:
-    """Tell whether the same turn adds a variable to what it differentiates: `loss = loss + reg`, `loss.backward()`.
+def _is_added_to_what_is_differentiated(name: str, made: _Bound, loop: ast.AST, function: FunctionInfo) -> bool:
+    """Tell whether the same turn adds a penalty to what it differentiates: `loss = loss + reg`, `loss.backward()`.
 
-    What is computed by a call, to add to a loss that learns of it, is a tensor with a graph, unless it is cut off.
+    What a function computes of the model, to be learned from, has a graph, unless it is cut off on the spot.
     """
+    if not any(isinstance(term, ast.Call) and _is_given_a_model(term) for term in _terms(made.value)):
+        return False
     read = _reading(function)
-    if not _is_computed(made.value) or under_switch(function, made.value):
-        return False
-    for total, calls in read.differentiated.items():
-        sums = [one for one in read.made[total] if one.place is None and name in [*_summands(one.value)]]
-        sums = [one for one in sums if isinstance(one.value, ast.BinOp) and isinstance(one.value.op, ast.Add)]
-        for one in sums:
-            last = min((other.row for other in read.made[total] if other.row > one.row), default=math.inf)
-            learned = any(one.row < call.lineno <= last and loop in path_to(function, call) for call in calls)
-            first, end = sorted((one.row, node.lineno))
-            if learned and made.row < one.row and not any(first < other.row < end for other in read.made[name]):
-                return True
-    return False
-
-
-def _evaluates(function: FunctionInfo) -> bool:
-    """Tell whether a function runs a model without gradients, or readies it, and differentiates nothing."""
-    return not {"eval", "no_grad", "inference_mode"}.isdisjoint(function.callees) and not any(
-        "backward" in name or name == "grad" for name in function.callees
+    return any(
+        isinstance(one.value, ast.BinOp)
+        and isinstance(one.value.op, ast.Add)
+        and any(isinstance(term, ast.Name) and term.id == name for term in _terms(one.value))
+        and any(loop in path_to(function, call) for call in calls)
+        for total, calls in read.differentiated.items()
+        for one in read.made[total]
     )
 
 
-def _measures_weights(term: ast.expr, function: FunctionInfo, context: FileContext) -> bool:
-    """Tell whether a call computes a penalty of the weights of a model: `l1(net)`, which has a graph by itself."""
-    if not isinstance(term, ast.Call) or not term.args:
-        return False
-    origins = context.resolver.origins(Origin(term.func, function))
-    found = [one.symbol.target for one in origins if one.symbol is not None]
-    return any(isinstance(callee, FunctionInfo) and _sums_up_weights(callee) for callee in found)
-
-
-def _sums_up_weights(callee: FunctionInfo) -> bool:
-    """Tell whether a function goes through parameters, takes their norms and returns the sum, with its graph."""
-    over = [loop for loop in own(callee, ast.For) if isinstance(loop.iter, ast.Call)]
-    if not any(last_name(loop.iter) in _PARAMETERS for loop in over) or not _CUT_OFF.isdisjoint(callee.words):
-        return False
-    norms = callee.calls_of("norm", "abs", "pow", "square", "sum")
-    return bool(norms) and any(isinstance(node.value, ast.Name) for node in own(callee, ast.Return))
-
-
-_PARAMETERS = frozenset({"parameters", "named_parameters"})
-_CUT_OFF = frozenset({"no_grad", "detach", "item", "data", "inference_mode", "backward", "grad"})
-
-
-def _summands(value: ast.expr) -> Iterator[str]:
-    """Yield the variables that a sum is made of, be they weighed by a number that is written."""
-    match value:
-        case ast.Name(id=name):
-            yield name
-        case ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=right):
-            yield from _summands(left)
-            yield from _summands(right)
-        case ast.BinOp(left=ast.Constant(), op=ast.Mult(), right=part):
-            yield from _summands(part)
-        case ast.BinOp(left=part, op=ast.Mult() | ast.Div(), right=ast.Constant()):
-            yield from _summands(part)
-
-
-def _is_computed(value: ast.expr) -> bool:
-    """Tell whether a term of what a variable is given is what a call computes of something, with its graph."""
-    terms = [term for term in _terms(value) if isinstance(term, ast.Call)]
-    return bool(terms) and all(
-        term.args and last_name(term.func) not in _WITHOUT_GRAPH and not has_no_graph(term, None) for term in terms
-    )
-
-
-_WITHOUT_GRAPH = frozenset(
-    "tensor as_tensor zeros zeros_like ones full scalar_tensor from_numpy get max min round pow".split()
-)
+def _is_given_a_model(call: ast.Call) -> bool:
+    return any(isinstance(given, ast.Name) and MODEL_NAME.match(given.id) for given in call.args)
 
 
 def _hands_back_a_loss(call: ast.Call, place: int | None, function: FunctionInfo, context: FileContext) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -12,7 +11,7 @@ from typing import TypeAlias
 
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence, Severity
-from modellint.static.believed import is_believed, leaves_weights_random
+from modellint.static.believed import is_asked_without_weights
 from modellint.static.comments import says, says_mode_is_meant
 from modellint.static.confidence import Case, weighed
 from modellint.static.context import FileContext, Finding
@@ -26,7 +25,6 @@ from modellint.static.flow.values import (
     ENTRY,
     EVAL,
     JUST_BUILT,
-    LOADED,
     MIXED,
     OFF,
     RANDOM,
@@ -54,7 +52,13 @@ from modellint.static.overriding import forgets_eval
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.names import last_name, names_in
 from modellint.static.purpose import ACTING, functions_around, named_for_inference, names_made_of
-from modellint.static.readied import readies_in_forward, readies_itself, readies_parts_run, runs_readied_parts
+from modellint.static.readied import (
+    is_made_for_this,
+    readies_in_forward,
+    readies_itself,
+    readies_parts_run,
+    runs_readied_parts,
+)
 from modellint.static.seldom import seldom_switched
 from modellint.static.sites import Place, blamed_call, called_from, calls_at, places, shown_at, written_at
 from modellint.static.snapshots import has_loaded_weights, in_eval, in_train, open_mode, records
@@ -75,7 +79,11 @@ def _judge(place: Place, steps: Steps, context: FileContext) -> Iterator[tuple[o
     trained: list[Event] = []
     unclear = False
     for event in place.events:
-        relevant = [s for s in event.snapshots if _is_relevant(event, s, context)]
+        relevant = [
+            s
+            for s in event.snapshots
+            if is_inference(event, s) or is_explained(event, s) or is_asked_without_weights(context, event, s)
+        ]
         relevant = [s for s in relevant if not _follows_owner(event, s, context)]
         relevant = [] if _repeats_a_step(event, steps) else relevant
         relevant = [s for s in relevant if not _is_function(event, s, context) and not _gathers_statistics(event, s)]
@@ -134,14 +142,6 @@ def _judge(place: Place, steps: Steps, context: FileContext) -> Iterator[tuple[o
     confidence = weighed("ML101", confidence, Case(event, snapshot, context))
     finding = _finding(event, snapshot, place.site, confidence, context)
     yield _cause(event, snapshot), _with_callers(finding, [event for event, _ in bad])
-
-
-def _is_relevant(event: Event, snapshot: Snapshot, context: FileContext) -> bool:
-    """Tell whether a forward is inference, also where weights that nobody loaded are forgotten as well as eval()."""
-    if is_inference(event, snapshot) or is_explained(event, snapshot):
-        return True
-    unlearned = snapshot.obj.weights == frozenset({RANDOM}) and not snapshot.obj.touched
-    return unlearned and is_believed(context, event) and leaves_weights_random(context, event, snapshot)
 
 
 def _is_said_where_it_is_set(snapshot: Snapshot, context: FileContext) -> bool:
@@ -274,42 +274,10 @@ def _follows_owner(event: Event, snapshot: Snapshot, context: FileContext) -> bo
     features = snapshot.grad.state != OFF and PREDICTS.isdisjoint(event.uses)
     built = snapshot.obj.weights == frozenset({RANDOM})  # by a configuration: as good as a layer of its own
     mine = (features or built) and event.text.startswith(f"{event.root.self_name}.")
-    if LOADED in snapshot.obj.weights and _is_made_for_this(event):
+    if is_made_for_this(event):
         return False
     set_here = [fact for fact in snapshot.modes if fact.mode != ENTRY]
     return bool(set_here) and all(fact.by_constructor or (mine and fact.by_library) for fact in set_here)
-
-
-def _is_made_for_this(event: Event) -> bool:
-    """Tell whether a method always makes the part that it runs, itself or by a method that it calls for it.
-
-    Nobody outside can have set the mode of what is not there before: `self.load()`, `self.model(x)`.
-    """
-    function = event.function
-    me, cls = function.self_name, function.cls
-    if me is None or cls is None or function.name == "__init__" or not event.text.startswith(f"{me}."):
-        return False
-    part, row = event.text.removeprefix(f"{me}.").partition(".")[0], event.site.row
-    if _makes(function, part, row):
-        return True
-    return any(
-        call.lineno < row
-        and (step := cls.methods.get(attribute_of(call.func, me) or "")) is not None
-        and not any(conditions(function, call))
-        and _makes(step, part)
-        for call in function.calls
-    )
-
-
-def _makes(method: FunctionInfo, part: str, before: float = math.inf) -> bool:
-    """Tell whether a method stores `self.part` under no condition, before the row `before` of its file."""
-    stored = (node for node in own(method, ast.Attribute) if isinstance(node.ctx, ast.Store))
-    return any(
-        node.lineno < before
-        and attribute_of(node, method.self_name or "") == part
-        and not any(conditions(method, node))
-        for node in stored
-    )
 
 
 def _has_learned_in_part(event: Event, snapshot: Snapshot) -> bool:

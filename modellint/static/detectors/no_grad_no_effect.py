@@ -151,20 +151,20 @@ def _frozen_by_name(context: FileContext, scope: FunctionInfo) -> Iterator[Findi
         named = ast.unparse(target.value) in _modules(context, scope, target.value)
         if isinstance(target.value, ast.Name) and any(map(_walks_parameters, _loops_over(scope, target.value.id))):
             named = False
-        if _is_read(scope, target) or _is_frozen_by_a_loop(scope, target.value):
+        if _is_read(scope, target) or _is_frozen_by_a_loop(scope, node, target.value):
             continue  # a mark that goes to the parameters later, or one beside what does it
         if target.attr == "requires_grad_" or named or _is_built(context, scope, target.value):
             yield Finding(context.site(node), {"written": f"{ast.unparse(target)} = False"})
 
 
-def _is_frozen_by_a_loop(scope: FunctionInfo, owner: ast.expr) -> bool:
-    """Tell whether a loop of the same function freezes the parameters of a module one by one."""
-    over = {f"{ast.unparse(owner)}.parameters()", f"{ast.unparse(owner)}.named_parameters()"}
-    return any(
-        ast.unparse(loop.iter) in over
-        and any(isinstance(node, ast.Attribute) and node.attr == "requires_grad" for node in walk(loop))
-        for loop in own(scope, ast.For)
-    )
+def _is_frozen_by_a_loop(scope: FunctionInfo, node: ast.Assign, owner: ast.expr) -> bool:
+    """Tell whether a loop in the same block freezes the parameters of a module one by one."""
+    parents = path_to(scope, node)[:-1]
+    blocks = [getattr(parents[-1], name, []) for name in ("body", "orelse")] if parents else [scope.body]
+    loops = [s for block in blocks if node in block for s in block if isinstance(s, ast.For)]
+    over = f"{ast.unparse(owner)}.parameters()"
+    frozen = (inner for loop in loops if ast.unparse(loop.iter) == over for inner in walk(loop))
+    return any(isinstance(inner, ast.Assign) and _is_false(inner.value) for inner in frozen)
 
 
 def _frozen_by_a_misspelt_name(context: FileContext, scope: FunctionInfo) -> Iterator[Finding]:
@@ -236,15 +236,15 @@ def _modules(context: FileContext, scope: FunctionInfo, owner: ast.expr) -> set[
         scopes = list(scope.cls.methods.values())
     if any("requires_grad" in cls.methods for cls in context.module.classes):
         return set()
-    if isinstance(owner, ast.Name) and any(map(_is_picked_by_a_number, values_of(scope, owner.id))):
+    if isinstance(owner, ast.Name) and any(map(_is_picked_by_name, values_of(scope, owner.id))):
         return set()
     calls = (call.func for one in scopes for name in _OF_MODULES for call in one.calls_of(name))
     return {ast.unparse(func.value) for func in calls if isinstance(func, ast.Attribute)}
 
 
-def _is_picked_by_a_number(value: ast.expr) -> bool:
+def _is_picked_by_name(value: ast.expr) -> bool:
     """Tell whether a value is `getattr(self, f"pos_embed{i}")`: one of that row may be a parameter, others modules."""
-    return last_name(value) == "getattr" and any(isinstance(node, ast.JoinedStr) for node in walk(value))
+    return any(isinstance(given, ast.JoinedStr) for given in getattr(value, "args", ()))
 
 
 def _is_built(context: FileContext, scope: FunctionInfo, owner: ast.expr) -> bool:
@@ -291,7 +291,7 @@ def _walks_parameters(loop: ast.For) -> bool:
 
 def _gives_parameters(node: ast.expr) -> bool:
     if isinstance(node, ast.Call) and last_name(node) == "chain":
-        return bool(node.args) and all(map(_gives_parameters, node.args))
+        return all(map(_gives_parameters, node.args))
     return last_name(node) in ("parameters", "named_parameters")
 
 

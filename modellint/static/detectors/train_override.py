@@ -345,14 +345,9 @@ def _falls_through(body: list[ast.stmt]) -> bool:
 
 def _part_given_back(method: FunctionInfo) -> str:
     """Return the part of which an override returns what `train()` gives: `return self.net.train(mode)`."""
-    values = [node.value for node in own(method, ast.Return)]
-    parts = [
-        value.func.value
-        for value in values
-        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "train"
-    ]
-    mine = [part for part in parts if attribute_of(part, method.self_name or "")]
-    return ast.unparse(mine[0]) if mine and len(mine) == len(values) else ""
+    given = (node.value.func for node in own(method, ast.Return) if isinstance(node.value, ast.Call))
+    asked = (func.value for func in given if isinstance(func, ast.Attribute) and func.attr == "train")
+    return next((ast.unparse(part) for part in asked if attribute_of(part, method.self_name or "")), "")
 
 
 def _is_docstring(statement: ast.stmt) -> bool:
