@@ -49,7 +49,7 @@ _MEANT_RANDOM = re.compile(
 
 _SYNTHETIC = frozenset(
     "rand randn randint rand_like randn_like randint_like ones zeros empty full arange linspace ones_like zeros_like "
-    "randperm eye normal uniform dummy_input dummy_inputs RandomState".split()
+    "randperm eye normal uniform normal_ uniform_ random_ fill_ zero_ Size dummy_input dummy_inputs RandomState".split()
 )
 _LOADS_WHAT_IT_HOLDS = frozenset({"load_state", "load_checkpoint", "load_objects", "load_ckpt", "resume_or_load"})
 """Methods of engines and accelerators: they load into the models that were handed to them before."""
@@ -220,8 +220,12 @@ _LITERAL = (ast.List, ast.Tuple, ast.Constant, ast.UnaryOp, ast.BinOp, ast.opera
 
 def _is_of_a_size(call: ast.Call) -> bool:
     """Tell whether a call is `torch.FloatTensor(2, 3)`, uninitialised memory; with one argument it copies that."""
-    sizes = len(call.args) > 1 or any(isinstance(size, ast.Starred) for size in call.args)
+    sizes = len(call.args) > 1 or any(isinstance(given, ast.Starred) or _is_size(given) for given in call.args)
     return sizes and last_name(call) in _OF_SIZES_OR_VALUES
+
+
+def _is_size(given: ast.expr) -> bool:
+    return isinstance(given, ast.Name) and given.id.endswith(("size", "shape"))
 
 
 def _is_literal(call: ast.Call) -> bool:

@@ -29,6 +29,7 @@ from modellint.static.knowledge import Knowledge
 from modellint.static.naming import PREPARES_DATA
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo, Project
+from modellint.static.project.callers import heirs_nearby
 from modellint.static.project.facts import argument_given, is_plain, parameters
 from modellint.static.project.names import dotted_name, holder, last_name, names_in
 
@@ -352,9 +353,15 @@ class Classes:
         choices_kept = [(method, c) for method, value in self.kept_in(scope.cls, attribute) for c in choices(value)]
         named = [(method, c) for method, c in choices_kept if self._names_outside(method, c)]
         found = [self._of_any([choice], call, method, set()) for method, choice in named]
-        if len(named) == len(choices_kept) and len({one.answer for one in found}) == 1:
+        set_by_name = any("setattr" in method.callees for method in scope.cls.methods.values())
+        sure = len(named) == len(choices_kept) and not set_by_name and not self._is_kept_by_heirs(scope.cls, attribute)
+        if sure and len({one.answer for one in found}) == 1:
             return given.joined(found)
         return Dependence(UNKNOWN if any(one.answer != NO for one in found) else NO)  # there may be no such layer
+
+    def _is_kept_by_heirs(self, cls: ClassInfo, attribute: str) -> bool:
+        methods = (method for heir in heirs_nearby(self.project, cls) for method in heir.methods.values())
+        return any(attribute in self._attributes(method) for method in methods)
 
     def _names_outside(self, method: FunctionInfo, choice: ast.expr) -> bool:
         """Tell whether an expression names something that is no attribute of the method's own object."""

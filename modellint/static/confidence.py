@@ -206,7 +206,7 @@ def _nothing_tells(case: Case) -> bool:
 def _is_most_likely_of_the_file(case: Case) -> bool:
     """Tell whether a model of which nothing is known comes to a file whose own networks have no mode.
 
-    From callers, or as it was saved whole, to a file that saves as well. Its own are those that it defines or builds.
+    From callers, or as it was saved whole, to a file that saves as well, whose own are also those that it builds.
     """
     obj, context, module = case.snapshot.obj, case.context, case.event.function.module
     if obj.cls not in (None, "torch.load") or obj.depends != UNKNOWN:
@@ -214,7 +214,7 @@ def _is_most_likely_of_the_file(case: Case) -> bool:
     scopes = (module.body, *module.functions)
     if obj.born is not None and not _is_saved_by_them(case, scopes):
         return False
-    calls = ((scope, call) for scope in scopes for call in scope.calls)
+    calls = ((scope, call) for scope in scopes for call in scope.calls if obj.born is not None)
     built = {context.project.resolve_in(scope, call.func) for scope, call in calls}
     made = {symbol.target for symbol in built if symbol is not None and isinstance(symbol.target, ClassInfo)}
     modules = [cls for cls in {*module.classes, *made} if context.classes.is_module(cls) and _has_forward(cls, context)]

@@ -124,9 +124,13 @@ def _reads_what_it_left(event: Event, snapshot: Snapshot) -> bool:
         isinstance(node.ctx, ast.Load)
         and node.lineno > event.site.row
         and node.attr in left
+        and _COSTS.search(node.attr) is None
         and ast.unparse(node.value) == model
         for node in own(function, ast.Attribute)
     )
+
+
+_COSTS = re.compile(r"loss|cost|energy|error|nll|elbo")
 
 
 def _is_over(event: Event) -> bool:

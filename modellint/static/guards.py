@@ -199,9 +199,10 @@ def speaks_of_mode(function: FunctionInfo, test: ast.expr) -> bool:
                 return True
             if node.attr != "train" and MODE_NAME.search(node.attr):
                 return True
-        elif (isinstance(node, ast.Name) and (MODE_NAME.search(node.id) or "training" in node.id)) or _asks_for_a_stage(
-            node
-        ):
+        elif isinstance(node, ast.Name):
+            if MODE_NAME.search(node.id) or "training" in node.id:
+                return True
+        elif _asks_for_a_stage(function, node):
             return True
     bare = test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else test
     match bare:
@@ -210,12 +211,19 @@ def speaks_of_mode(function: FunctionInfo, test: ast.expr) -> bool:
     return isinstance(bare, ast.Name) and bare.id in own
 
 
-def _asks_for_a_stage(node: ast.AST) -> bool:
-    """Tell whether a comparison is with the name of a stage: `self.split == "train"`."""
+def _asks_for_a_stage(function: FunctionInfo, node: ast.AST) -> bool:
+    """Tell whether a comparison is with the name of a stage: `self.split == "train"`, of what is no constant."""
     match node:
-        case ast.Compare(ast.Name() | ast.Attribute(), [ast.Eq() | ast.NotEq()], [ast.Constant(str(stage))]):
-            return stage.lower() in _STAGES
+        case ast.Compare(ast.Name() | ast.Attribute() as asked, [ast.Eq() | ast.NotEq()], [ast.Constant(str(stage))]):
+            return stage.lower() in _STAGES and not _is_constant(function, ast.unparse(asked))
     return False
+
+
+def _is_constant(function: FunctionInfo, attribute: str) -> bool:
+    """Tell whether a class writes an attribute as a constant alone: `self.stage = "train"`."""
+    methods = function.cls.methods.values() if function.cls is not None else ()
+    stored = [n.value for m in methods for n in own(m, ast.Assign) if attribute in map(ast.unparse, n.targets)]
+    return bool(stored) and all(isinstance(value, ast.Constant) for value in stored)
 
 
 _STAGES = frozenset(

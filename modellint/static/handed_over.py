@@ -10,7 +10,7 @@ from modellint.static.flow.vocabulary import GRAD_SWITCHES
 from modellint.static.guards import own, values_entered, walk_own
 from modellint.static.project import ClassInfo, FunctionInfo, Project
 from modellint.static.project.facts import parameters
-from modellint.static.project.names import last_name
+from modellint.static.project.names import last_name, names_in
 
 
 def is_handed_over(root: FunctionInfo, project: Project) -> bool:
@@ -143,7 +143,9 @@ def _is_asked_of_a_starter(func: ast.expr, scope: FunctionInfo, project: Project
     inner: FunctionInfo | None = scope
     while inner is not None:
         if values := values_entered(inner, made.id):
-            return all(_is_made_by_a_starter(value, inner, project) for value in values)
+            # `event = event.then(f)` says nothing of what it was before
+            anew = [value for value in values if made.id not in names_in(value)]
+            return bool(anew) and all(_is_made_by_a_starter(value, inner, project) for value in anew)
         inner = inner.parent
     return False
 

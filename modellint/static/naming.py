@@ -31,12 +31,9 @@ def is_test_file(path: Path) -> bool:
     """Tell whether a file belongs to a test suite, by pytest's conventions."""
     stem = path.stem
     named = stem.startswith("test_") or stem.endswith("_test") or stem == "conftest"
-    if not named and (_BENCHMARK.match(stem) or any(map(_BENCHMARK.match, path.parts[-2:-1]))):
-        return False  # pytest collects none of `tests/benchmarks/benchmark_conv.py`
     return named or not _SUITE_ROOTS.isdisjoint(path.parts[-4:-1])
 
 
-_BENCHMARK = re.compile(r"bench(mark\w*)?(_|$)")
 _SUITE_ROOTS = frozenset({"tests", "unit_tests", "unittests", "integration_tests"})
 
 

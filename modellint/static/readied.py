@@ -104,11 +104,16 @@ def is_made_for_this(event: Event) -> bool:
 
 
 def _makes(method: FunctionInfo, part: str, before: float = math.inf) -> bool:
-    """Tell whether a method stores `self.part` under no condition, before the row `before` of its file."""
-    stored = (node for node in own(method, ast.Attribute) if isinstance(node.ctx, ast.Store))
+    """Tell whether a method builds `self.part` under no condition, before the row `before` of its file.
+
+    `self.part = self.part.to(device)` builds nothing.
+    """
+    mine = f"{method.self_name}.{part}"
     return any(
-        node.lineno < before
-        and attribute_of(node, method.self_name or "") == part
+        isinstance(node.value, ast.Call)
+        and node.lineno < before
+        and [ast.unparse(target) for target in node.targets] == [mine]
+        and mine not in ast.unparse(node.value)
         and not any(conditions(method, node))
-        for node in stored
+        for node in own(method, ast.Assign)
     )

@@ -83,11 +83,13 @@ def places(context: FileContext, kind: str) -> Iterator[Place]:
 def _is_seen_here_alone(event: Event, context: FileContext) -> bool:
     """Tell whether a root of this file leads to a file that is checked, too, from where nobody finds this caller.
 
-    Callers are looked for by imports: of `model.encode(x)` in a file between, which is given the model, none tells.
+    Callers are looked for by imports: of `model.encode(x)` in a file between, which is given the model, none tells. It
+    is asked of what this file built alone, whose mode it knows.
     """
-    if event.root.module is not context.module or event.training or event.site.path == str(context.module.path):
+    if event.training or event.root.module is not context.module or not event.key.chain:
         return False
-    other = context.neighbour(Path(event.site.path), "report")
+    built = all(s.obj.born is not None and s.obj.born.path == str(context.module.path) for s in event.snapshots)
+    other = context.neighbour(Path(event.site.path), "report") if built and not is_open(event) else None
     if other is None:
         return False
     return not any(seen.site == event.site and seen.root.module is context.module for seen in seen_in(other))

@@ -74,7 +74,7 @@ def trains(resolver: Resolver, scope: FunctionInfo, root: ast.AST, activation: A
     """Tell whether the code below `root` computes gradients or steps an optimizer."""
     steps: list[ast.Call] = []
     clears: list[ast.Call] = []
-    left = set(_on_leaving(root))
+    left = set(_on_leaving(root, scope))
     for node in walk(root):
         if isinstance(node, ast.Call):
             name = last_name(node.func)
@@ -89,15 +89,15 @@ def trains(resolver: Resolver, scope: FunctionInfo, root: ast.AST, activation: A
     return any(resolver.runs(scope, call, activation) for call in steps or clears)
 
 
-def _on_leaving(root: ast.AST) -> Iterator[ast.expr]:
-    """Yield `net.train()` before a `return` or `break`: it puts back the mode that was there before the loop."""
+def _on_leaving(root: ast.AST, scope: FunctionInfo) -> Iterator[ast.expr]:
+    """Yield `net.train()` before a `return` or `break`, of what `net.eval()` was called of: it puts that back."""
+    readied = {f"{ast.unparse(call.func).removesuffix('.eval')}.train()" for call in scope.calls_of("eval")}
     for node in walk(root):
         block = getattr(node, "body", None)
         for statement, after in pairwise(block if isinstance(block, list) else ()):
-            if isinstance(statement, ast.Expr) and isinstance(after, (ast.Return, ast.Break)):
-                call = statement.value
-                if isinstance(call, ast.Call) and last_name(call) == "train" and not (call.args or call.keywords):
-                    yield call
+            leaves = isinstance(after, (ast.Return, ast.Break))
+            if leaves and isinstance(statement, ast.Expr) and ast.unparse(statement.value) in readied:
+                yield statement.value
 
 
 def trains_by_name(name: str | None) -> bool:

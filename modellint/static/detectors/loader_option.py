@@ -139,9 +139,9 @@ def _made_for_each_split(context: FileContext, options: Mapping[str, Any]) -> It
     """
     makers = {name for name in context.callees if "oader" in name}  # equivalent: spares the search
     for scope in context.scopes_calling(makers):
-        for turn in own(scope, ast.DictComp, ast.ListComp, ast.GeneratorExp, ast.For):
-            turns = [turn.target] if isinstance(turn, ast.For) else [each.target for each in turn.generators]
-            given = {name for target in turns for name in names_in(target)}
+        for turn in own(scope, ast.DictComp, ast.ListComp):
+            named = (each.target for each in turn.generators if not isinstance(each.iter, (ast.Tuple, ast.List)))
+            given = {name for target in named for name in names_in(target)}
             for call in (node for node in walk(turn) if isinstance(node, ast.Call)):
                 told = {keyword.arg for keyword in call.keywords if _is_written_true(keyword)}
                 shuffle = next((keyword.value for keyword in call.keywords if keyword.arg == "shuffle"), None)

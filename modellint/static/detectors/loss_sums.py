@@ -203,17 +203,20 @@ def _has_graph(name: str, node: ast.AugAssign, loop: ast.AST, function: Function
         first, last = sorted((call.lineno, node.lineno))
         if loop in path_to(function, call) and not any(first < one.row < last for one in read.made[name]):
             return True
-    if _is_added_to_what_is_differentiated(name, made, loop, function):
+    if _is_added_to_what_is_differentiated(name, made, loop, function, context):
         return True
     return isinstance(made.value, ast.Call) and _hands_back_a_loss(made.value, made.place, function, context)
 
 
-def _is_added_to_what_is_differentiated(name: str, made: _Bound, loop: ast.AST, function: FunctionInfo) -> bool:
+def _is_added_to_what_is_differentiated(
+    name: str, made: _Bound, loop: ast.AST, function: FunctionInfo, context: FileContext
+) -> bool:
     """Tell whether the same turn adds a penalty to what it differentiates: `loss = loss + reg`, `loss.backward()`.
 
     What a function computes of the model, to be learned from, has a graph, unless it is cut off on the spot.
     """
-    if not any(isinstance(term, ast.Call) and _is_given_a_model(term) for term in _terms(made.value)):
+    computes = (term for term in _terms(made.value) if isinstance(term, ast.Call))
+    if not any(_is_penalty(term, function, context) for term in computes):
         return False
     read = _reading(function)
     return any(
@@ -226,8 +229,18 @@ def _is_added_to_what_is_differentiated(name: str, made: _Bound, loop: ast.AST, 
     )
 
 
-def _is_given_a_model(call: ast.Call) -> bool:
-    return any(isinstance(given, ast.Name) and MODEL_NAME.match(given.id) for given in call.args)
+def _is_penalty(call: ast.Call, function: FunctionInfo, context: FileContext) -> bool:
+    """Tell whether a function is given a model, `l1(net)`; in sight it takes norms and cuts nothing off."""
+    if not isinstance(call.func, ast.Name) or not any(
+        isinstance(given, ast.Name) and MODEL_NAME.match(given.id) for given in call.args
+    ):
+        return False
+    callee = _callee(call, function, context)
+    return callee is None or (not _NORMS.isdisjoint(callee.callees) and _NUMBERS.isdisjoint(callee.callees))
+
+
+_NORMS = frozenset({"norm", "abs", "pow", "square"})
+_NUMBERS = frozenset({"no_grad", "item", "float", "detach", "numel", "len"})
 
 
 def _hands_back_a_loss(call: ast.Call, place: int | None, function: FunctionInfo, context: FileContext) -> bool:

@@ -24,7 +24,7 @@ from modellint.static.evidence import (
 from modellint.static.family import builds_what_differentiates, differentiates, under_switch
 from modellint.static.flow.events import FORWARD, Event, Snapshot
 from modellint.static.flow.frames import call_at, holds
-from modellint.static.flow.handed import begins_a_thread, takes_the_time
+from modellint.static.flow.handed import begins_a_thread
 from modellint.static.flow.values import ENTRY, EVAL, LOADED, OFF, ON, RANDOM, TRAIN, Site, kinds
 from modellint.static.flow.vocabulary import LOSS_METHOD
 from modellint.static.guards import bindings, conditions, own, values_of
@@ -255,18 +255,9 @@ def _rows_of(function: FunctionInfo, text: str) -> list[int]:
 
 
 def _is_timed(event: Event) -> bool:
-    """Tell whether a loop runs a forward between two looks at the clock, or `timeit` does: a benchmark."""
-    if _is_given_to_a_timer(event):
-        return True
+    """Tell whether a loop runs a forward between two looks at the clock: a benchmark."""
     rows = [call.lineno for call in event.function.calls_of(*_CLOCKS)] if event.loops else []
     return any(row < event.site.row for row in rows) and any(row > event.site.end_row for row in rows)
-
-
-def _is_given_to_a_timer(event: Event) -> bool:
-    """Tell whether a forward is all that a function does which is given to what takes its time."""
-    step = event.key.chain[-1] if event.key.chain else None
-    call = call_at(step.caller, step.site) if step is not None else None
-    return call is not None and takes_the_time(call)
 
 
 _CLOCKS = ("time", "perf_counter", "process_time", "monotonic", "elapsed_time")

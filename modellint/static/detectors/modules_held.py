@@ -42,7 +42,7 @@ def taken_in(context: FileContext, method: FunctionInfo) -> set[str]:
             found |= {given.id for given in call.args if isinstance(given, ast.Name)}
         if _wraps_under_an_option(method, call):
             continue
-        if _is_container(last_name(call) or ""):
+        if _is_container(context, method, call):
             for argument in [*call.args, *(k.value for k in call.keywords)]:
                 for node in walk(argument):
                     if isinstance(node, ast.Attribute):
@@ -57,9 +57,12 @@ def taken_in(context: FileContext, method: FunctionInfo) -> set[str]:
     return found
 
 
-def _is_container(name: str) -> bool:
-    """Tell whether what is called makes a container of torch's, or one by its name, or is the constructor of a base."""
-    return name in CONTAINERS or name == "__init__" or name.endswith("Sequential")
+def _is_container(context: FileContext, method: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether what is called makes a container of torch's, or an heir of one, or is the constructor of a base."""
+    name = last_name(call) or ""
+    made = context.project.resolve_in(method, call.func) if name.endswith("Sequential") else None
+    heir = made is not None and isinstance(made.target, ClassInfo) and context.classes.is_module(made.target)
+    return heir or name in CONTAINERS or name == "__init__"
 
 
 def _wraps_under_an_option(method: FunctionInfo, call: ast.Call) -> bool:

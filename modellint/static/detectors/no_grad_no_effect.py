@@ -163,8 +163,12 @@ def _is_frozen_by_a_loop(scope: FunctionInfo, node: ast.Assign, owner: ast.expr)
     blocks = [getattr(parents[-1], name, []) for name in ("body", "orelse")] if parents else [scope.body]
     loops = [s for block in blocks if node in block for s in block if isinstance(s, ast.For)]
     over = f"{ast.unparse(owner)}.parameters()"
-    frozen = (inner for loop in loops if ast.unparse(loop.iter) == over for inner in walk(loop))
-    return any(isinstance(inner, ast.Assign) and _is_false(inner.value) for inner in frozen)
+    return any(
+        ast.unparse(step) == f"{ast.unparse(loop.target)}.requires_grad = False"
+        for loop in loops
+        if ast.unparse(loop.iter) == over
+        for step in loop.body
+    )
 
 
 def _frozen_by_a_misspelt_name(context: FileContext, scope: FunctionInfo) -> Iterator[Finding]:
@@ -236,7 +240,7 @@ def _modules(context: FileContext, scope: FunctionInfo, owner: ast.expr) -> set[
         scopes = list(scope.cls.methods.values())
     if any("requires_grad" in cls.methods for cls in context.module.classes):
         return set()
-    if isinstance(owner, ast.Name) and any(map(_is_picked_by_name, values_of(scope, owner.id))):
+    if isinstance(owner, ast.Name) and sum(map(_is_picked_by_name, values_of(scope, owner.id))) > 1:
         return set()
     calls = (call.func for one in scopes for name in _OF_MODULES for call in one.calls_of(name))
     return {ast.unparse(func.value) for func in calls if isinstance(func, ast.Attribute)}

@@ -344,7 +344,12 @@ def _falls_through(body: list[ast.stmt]) -> bool:
 
 
 def _part_given_back(method: FunctionInfo) -> str:
-    """Return the part of which an override returns what `train()` gives: `return self.net.train(mode)`."""
+    """Return the part of which an override returns what `train()` gives: `return self.net.train(mode)`.
+
+    What is given something else besides trains, in steps: `return self.trainer.train(data)`.
+    """
+    if len(method.given) > 2:
+        return ""
     given = (node.value.func for node in own(method, ast.Return) if isinstance(node.value, ast.Call))
     asked = (func.value for func in given if isinstance(func, ast.Attribute) and func.attr == "train")
     return next((ast.unparse(part) for part in asked if attribute_of(part, method.self_name or "")), "")

@@ -39,10 +39,7 @@ one that hands the function over has set."""
 
 _THREAD_POOLS = frozenset({"ThreadPoolExecutor", "ThreadPool"})
 
-TIMERS = frozenset({"timeit", "repeat", "Timer", "do_bench"})
-"""Called with nothing, many times over, by what takes the time of it: `timeit(lambda: net(x), number=1000)`."""
-
-CALLERS = _FOR_EACH | _AS_GIVEN | _PACKED.keys() | TIMERS
+CALLERS = _FOR_EACH | _AS_GIVEN | _PACKED.keys()
 """Names of functions, methods and classes that call what they are given."""
 
 
@@ -65,11 +62,6 @@ def run_callbacks(machine: Machine, name: str, args: Args, node: ast.Call, state
 def begins_a_thread(call: ast.Call) -> bool:
     """Tell whether a call, by its name alone, has a function run by a new thread."""
     return last_name(call.func) in _IN_A_THREAD
-
-
-def takes_the_time(call: ast.Call) -> bool:
-    """Tell whether a call, by its name alone, runs a function for the time that it takes."""
-    return last_name(call.func) in TIMERS
 
 
 def _begins_a_thread(machine: Machine, name: str, node: ast.Call) -> bool:
@@ -112,11 +104,10 @@ def _run_given(machine: Machine, name: str, args: Args, node: ast.Call, state: S
         return machine.call_value(Value(models), inputs, given, state).taint if models else frozenset()
     for index, value in enumerate(args.positional):
         if _is_code(value):
-            rest = args.positional[index + 1 :] if name not in TIMERS else ()
+            rest = args.positional[index + 1 :]
             if name in _FOR_EACH:
                 rest = tuple(iterate(machine, v, state, node) for v in rest)
-            result = machine.call_value(value, Args(rest), node, state)
-            return result.taint if name not in TIMERS else frozenset()  # which give the time, not the result
+            return machine.call_value(value, Args(rest), node, state).taint
     return frozenset()
 
 
