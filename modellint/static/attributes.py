@@ -217,8 +217,15 @@ def owner_of(function: FunctionInfo, call: ast.Call) -> str:
     return next((name for name, value in stored(function) if _holds(value, call)), "")
 
 
-def stored(function: FunctionInfo) -> Iterator[tuple[str, ast.expr]]:
-    """Yield the attributes that a function assigns, with what it assigns to each."""
+def stored(function: FunctionInfo) -> list[tuple[str, ast.expr]]:
+    """Return the attributes that a function assigns, with what it assigns to each."""
+    known: list[tuple[str, ast.expr]] | None = function.memo.get(stored)
+    if known is None:
+        known = function.memo[stored] = list(_assigned(function))
+    return known
+
+
+def _assigned(function: FunctionInfo) -> Iterator[tuple[str, ast.expr]]:
     nodes = walk(function.node) if function.node else ()
     for node in (node for node in nodes if isinstance(node, ast.Assign)):
         for target in node.targets:

@@ -48,6 +48,7 @@ class Classes:
         self._forwards: dict[FunctionInfo, tuple[frozenset[str], Sequence[FunctionInfo]]] = {}
         self._children: dict[ClassInfo, frozenset[str]] = {}
         self._plain: dict[tuple[ClassInfo, str], bool] = {}
+        self._objects: dict[tuple[ClassInfo, str], ClassInfo | None] = {}
         self._assigned: dict[FunctionInfo, frozenset[str]] = {}
 
     def is_module(self, cls: ClassInfo) -> bool:
@@ -171,6 +172,17 @@ class Classes:
             for name, value in stored(method)
             if name == attribute
         ]
+
+    def object_kept(self, cls: ClassInfo, attribute: str) -> ClassInfo | None:
+        """Return the class of the project, no module, of which all is made that `cls` keeps as `attribute`."""
+        if (cls, attribute) not in self._objects:
+            made: set[ClassInfo | None] = set()
+            for method, value in self.kept_in(cls, attribute):
+                symbol = self.project.resolve_in(method, value.func) if isinstance(value, ast.Call) else None
+                target = symbol.target if symbol is not None else None
+                made.add(target if isinstance(target, ClassInfo) and not self.may_be_module(target) else None)
+            self._objects[cls, attribute] = made.pop() if len(made) == 1 else None
+        return self._objects[cls, attribute]
 
     def names_module(self, scope: FunctionInfo, node: ast.expr) -> bool:
         """Tell whether an expression names a class that is a torch module."""

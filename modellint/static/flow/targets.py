@@ -370,57 +370,51 @@ def _entry(machine: Machine, oid: int, key: str, name: str, state: State) -> Val
     return value
 
 
-def _object_kept(machine: Machine, obj: Obj, name: str) -> ClassInfo | None:
-    """Return the class of the project, no module, of which whatever the methods of a class keep as `name` is made."""
-    if not isinstance(obj.cls, ClassInfo):
-        return None
-    made: set[ClassInfo | None] = set()
-    for method, value in machine.classes.kept_in(obj.cls, name):
-        symbol = machine.project.resolve_in(method, value.func) if isinstance(value, ast.Call) else None
-        target = symbol.target if symbol is not None else None
-        made.add(target if isinstance(target, ClassInfo) and not machine.classes.may_be_module(target) else None)
-    return made.pop() if len(made) == 1 else None
-
-
 def part_of(machine: Machine, oid: int, name: str, state: State) -> Value:
     """Return the attribute `name` of an object, made up now: part of a model, or something unknown."""
     obj = state.heap[oid]
     if name == "module" and obj.kind == MODEL and not _stores(machine, obj, name):
         return Value(refs=frozenset({oid}))  # written for models that may be wrapped for several devices
-    kept = _object_kept(machine, obj, name)
-    inside = obj.kind in (MODEL, OPAQUE) and kept is None
-    if PREPARES_DATA.search(name):
-        inside = isinstance(obj.cls, ClassInfo) and machine.classes.builds_child(obj.cls, name)
-    if inside and isinstance(obj.cls, ClassInfo) and any(fact.by_constructor for fact in obj.modes):
-        # built and never switched since: an attribute that is no child built in sight may be in any mode, and so may
-        # the parts of a class of which nothing tells that it depends on one
-        telling = obj.depends != UNKNOWN or obj.hints or machine.classes.dependence(obj.cls).hints
-        inside = telling and machine.classes.builds_child(obj.cls, name)
-    if inside and isinstance(obj.cls, ClassInfo) and any(f.by_library and f.mode == TRAIN for f in obj.modes):
-        inside = not machine.classes.loads_child(obj.cls, name)  # a loader of the whole calls no train()
     key = machine.number(("part", oid, name))
     if state.heap.find(key) is None:
-        modeless = inside and isinstance(obj.cls, ClassInfo) and machine.classes.has_no_mode(obj.cls, name)
-        state.heap[key] = Obj(
-            OPAQUE if kept is None else INSTANCE,
-            kept,
-            name,
-            obj.born,
-            obj.how,
-            obj.modes if inside else UNKNOWN_MODES,
-            obj.weights,
-            {name: held for name, held in obj.attrs.items() if name == METHODS_UNSEEN},
-            proven=False,
-            part=inside,
-            frozen=obj.frozen,
-            touched=obj.touched,
-            depends=NO if modeless else obj.depends if inside else UNKNOWN,
-            detail=obj.detail if inside and not modeless else "",
-        )
+        state.heap[key] = _made_up(machine, obj, name)
         machine.owners[key] = (oid, name)
     value = Value(refs=frozenset({key}))
     state.heap[oid] = obj._replace(attrs={**obj.attrs, name: value})
     return value
+
+
+def _made_up(machine: Machine, obj: Obj, name: str) -> Obj:
+    """Return what the attribute `name` of an object may be, of which nothing but the object is known."""
+    cls = obj.cls if isinstance(obj.cls, ClassInfo) else None
+    kept = machine.classes.object_kept(cls, name) if cls is not None else None
+    inside = obj.kind in (MODEL, OPAQUE) and kept is None
+    if PREPARES_DATA.search(name):
+        inside = cls is not None and machine.classes.builds_child(cls, name)
+    if inside and cls is not None and any(fact.by_constructor for fact in obj.modes):
+        # built and never switched since: an attribute that is no child built in sight may be in any mode, and so may
+        # the parts of a class of which nothing tells that it depends on one
+        telling = obj.depends != UNKNOWN or obj.hints or machine.classes.dependence(cls).hints
+        inside = telling and machine.classes.builds_child(cls, name)
+    if inside and cls is not None and any(f.by_library and f.mode == TRAIN for f in obj.modes):
+        inside = not machine.classes.loads_child(cls, name)  # a loader of the whole calls no train()
+    modeless = inside and cls is not None and machine.classes.has_no_mode(cls, name)
+    return Obj(
+        OPAQUE if kept is None else INSTANCE,
+        kept,
+        name,
+        obj.born,
+        obj.how,
+        obj.modes if inside else UNKNOWN_MODES,
+        obj.weights,
+        {name: held for name, held in obj.attrs.items() if name == METHODS_UNSEEN},
+        proven=False,
+        part=inside,
+        frozen=obj.frozen,
+        touched=obj.touched,
+        depends=NO if modeless else obj.depends if inside else UNKNOWN,
+        detail=obj.detail if inside and not modeless else "",
+    )
 
 
 def _stores(machine: Machine, obj: Obj, attribute: str) -> bool:
