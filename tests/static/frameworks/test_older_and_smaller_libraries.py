@@ -29,6 +29,21 @@ WRAPPED = """
                 return model(ids).argmax(-1)  # {mark}
     """
 
+MMCV = ("mmcv.runner", "mmcv.runner.base_module")
+TESTED = """
+        import torch
+        from {module} import BaseModule
+        from torchvision.models import resnet18
+
+        class Pose(BaseModule):
+            def __init__(self):
+                super().__init__()
+                self.backbone = resnet18(weights="DEFAULT").eval()
+
+            def forward_test(self, img):
+                return self.backbone(img).detach().cpu().numpy()
+    """
+
 SILENT = {
     "flair loads for evaluation and predicts without gradients": """
         from flair.data import Sentence
@@ -46,32 +61,7 @@ SILENT = {
             for sam in (sam_model_registry["vit_h"](checkpoint=path), build_sam_vit_h(checkpoint=path)):
                 print(sam(images, multimask_output=False)[0]["masks"].cpu().numpy())
     """,
-    "the base modules of mmcv and mmengine, wherever they are imported from": """
-        import torch
-        from mmcv.runner.base_module import BaseModule
-        from torchvision.models import resnet18
-
-        class Pose(BaseModule):
-            def __init__(self):
-                super().__init__()
-                self.backbone = resnet18(weights="DEFAULT").eval()
-
-            def forward_test(self, img):
-                return self.backbone(img).detach().cpu().numpy()
-    """,
-    "mmcv tests models without gradients": """
-        import torch
-        from mmcv.runner import BaseModule
-        from torchvision.models import resnet18
-
-        class Pose(BaseModule):
-            def __init__(self):
-                super().__init__()
-                self.backbone = resnet18(weights="DEFAULT").eval()
-
-            def forward_test(self, img):
-                return self.backbone(img).detach().cpu().numpy()
-    """,
+    **{f"{module} tests models without gradients": TESTED.format(module=module) for module in MMCV},
     "NeMo's translate() switches the mode, and its tokenizers have none": """
         from nemo.collections.nlp.models.machine_translation import MTEncDecModel
         from nemo.collections.multimodal_autoregressive.tokenizer import CosmosMultiModalTokenizer
