@@ -10,7 +10,7 @@ from modellint.static.flow.vocabulary import MODEL_NAME
 from modellint.static.guards import assignments, conditions, own, path_to, put_into
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import FunctionInfo
-from modellint.static.project.facts import parameters
+from modellint.static.project.facts import is_false, parameters
 from modellint.static.project.names import last_name, names_in
 from modellint.static.project.trees import walk
 
@@ -203,7 +203,7 @@ def never_runs(init: FunctionInfo, attribute: str) -> bool:
 
 def _is_asked_for(method: FunctionInfo, node: ast.AST) -> bool:
     """Tell whether `node` is reached only where a caller sets an option that is off by default."""
-    off = {a.arg for a, default in parameters(method) if isinstance(default, ast.Constant) and default.value is False}
+    off = {a.arg for a, default in parameters(method) if is_false(default)}
     return any(holds and isinstance(test, ast.Name) and test.id in off for test, holds in conditions(method, node))
 
 

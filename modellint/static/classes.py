@@ -30,7 +30,7 @@ from modellint.static.naming import PREPARES_DATA
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo, Project
 from modellint.static.project.callers import heirs_nearby
-from modellint.static.project.facts import argument_given, is_plain, parameters
+from modellint.static.project.facts import argument_given, is_false, is_plain, parameters
 from modellint.static.project.names import dotted_name, holder, last_name, names_in
 
 WITHOUT_LAYERS = frozenset({"object", "abc.ABC", "typing.Generic", "typing.Protocol", "typing_extensions.Protocol"})
@@ -364,6 +364,8 @@ class Classes:
             return Dependence(NO)
         choices_kept = [(method, c) for method, value in self.kept_in(scope.cls, attribute) for c in choices(value)]
         named = [(method, c) for method, c in choices_kept if self._names_outside(method, c)]
+        if not named:
+            return Dependence(NO)  # a method
         found = [self._of_any([choice], call, method, set()) for method, choice in named]
         set_by_name = any("setattr" in method.callees for method in scope.cls.methods.values())
         sure = len(named) == len(choices_kept) and not set_by_name and not self._is_kept_by_heirs(scope.cls, attribute)
@@ -423,7 +425,7 @@ class Classes:
             norm = argument_given(call, ("norm_layer",), None)
             if norm is not None:  # `resnet50(norm_layer=FrozenBatchNorm2d)`, or what a caller gives
                 return Dependence(UNKNOWN, hints=not self._is_named_for_a_free_norm(norm))
-            if "BatchNorm" in name and _is_false(argument_given(call, ("track_running_stats",), 4)):
+            if "BatchNorm" in name and is_false(argument_given(call, ("track_running_stats",), 4)):
                 return Dependence(NO)  # it normalises with the batch at hand in every mode
             chance = argument_given(call, ("p", "dropout", "drop_prob"), 0 if "Drop" in name else None)
             if _is_zero(chance):
@@ -493,10 +495,6 @@ def _placed(found: Dependence, where: str | None) -> Dependence:
 
 def _is_zero(node: ast.expr | None) -> bool:
     return isinstance(node, ast.Constant) and node.value in (0, None, False)
-
-
-def _is_false(node: ast.expr | None) -> bool:
-    return isinstance(node, ast.Constant) and node.value is False
 
 
 _LOAD = "torch.load"

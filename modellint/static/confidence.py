@@ -214,8 +214,8 @@ def _is_most_likely_of_the_file(case: Case) -> bool:
     scopes = (module.body, *module.functions)
     if obj.born is not None and not _is_saved_by_them(case, scopes):
         return False
-    calls = ((scope, call) for scope in scopes for call in scope.calls if obj.born is not None)
-    built = {context.project.resolve_in(scope, call.func) for scope, call in calls}
+    builders = scopes if obj.born is not None else ()
+    built = {context.project.resolve_in(scope, call.func) for scope in builders for call in scope.calls}
     made = {symbol.target for symbol in built if symbol is not None and isinstance(symbol.target, ClassInfo)}
     modules = [cls for cls in {*module.classes, *made} if context.classes.is_module(cls) and _has_forward(cls, context)]
     networks = [cls for cls in modules if not context.weights.of(cls).is_weightless]

@@ -12,6 +12,7 @@ from modellint.static.guards import walk_own
 from modellint.static.naming import TRAINING_NAME, is_test_module, snake
 from modellint.static.origins import Activation, Origin, Resolver
 from modellint.static.project import FunctionInfo
+from modellint.static.project.facts import is_false
 from modellint.static.project.names import last_name
 from modellint.static.project.trees import walk
 
@@ -92,7 +93,7 @@ def trains(resolver: Resolver, scope: FunctionInfo, root: ast.AST, activation: A
 def _on_leaving(root: ast.AST, scope: FunctionInfo) -> Iterator[ast.expr]:
     """Yield `net.train()` before a `return` or `break`, of what `net.eval()` was called of: it puts that back."""
     readied = {f"{ast.unparse(call.func).removesuffix('.eval')}.train()" for call in scope.calls_of("eval")}
-    for node in walk(root):
+    for node in walk(root) if readied else ():
         block = getattr(node, "body", None)
         for statement, after in pairwise(block if isinstance(block, list) else ()):
             leaves = isinstance(after, (ast.Return, ast.Break))
@@ -169,7 +170,7 @@ def _without_grad(resolver: Resolver, scope: FunctionInfo, node: ast.AST, activa
 
 
 def _is_false(call: ast.Call) -> bool:
-    return bool(call.args) and isinstance(call.args[0], ast.Constant) and call.args[0].value is False
+    return bool(call.args) and is_false(call.args[0])
 
 
 def _switches_off(resolver: Resolver, manager: Origin) -> bool:

@@ -12,6 +12,7 @@ from modellint.static.dependence import YES
 from modellint.static.flow.values import Site
 from modellint.static.guards import own, path_to, tied_to_mode, walk_own
 from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project.facts import is_false
 from modellint.static.project.names import last_name
 from modellint.static.project.trees import walk
 
@@ -142,7 +143,7 @@ def _built(context: FileContext, method: FunctionInfo, call: ast.Call, parametri
 
 def _leaves_weights_out(keyword: ast.keyword) -> bool:
     """Tell whether an argument asks a norm for no weights of its own."""
-    off = isinstance(keyword.value, ast.Constant) and keyword.value.value is False
+    off = is_false(keyword.value)
     return off and keyword.arg in ("affine", "elementwise_affine")
 
 

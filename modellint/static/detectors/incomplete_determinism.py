@@ -10,6 +10,7 @@ from modellint.catalog import ActiveRule
 from modellint.static.context import FileContext, Finding
 from modellint.static.guards import walk_own
 from modellint.static.project import FunctionInfo
+from modellint.static.project.facts import is_false
 
 
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
@@ -33,7 +34,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
 
 def _asks(call: ast.Call) -> bool:
     mode = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "mode"), None)
-    return not (isinstance(mode, ast.Constant) and mode.value is False)
+    return not is_false(mode)
 
 
 def _contradicting(context: FileContext, options: Mapping[str, Any]) -> Iterator[tuple[str, ast.expr]]:

@@ -15,6 +15,7 @@ from modellint.static.flow.decorators import bare_decorator
 from modellint.static.guards import alone, assignments, conditions, entered, own, path_to, values_bound, values_of
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import FunctionInfo
+from modellint.static.project.facts import is_false
 from modellint.static.project.names import last_name, names_in
 from modellint.static.project.trees import walk
 
@@ -142,7 +143,7 @@ def _enters_one_itself(context: FileContext, scope: FunctionInfo) -> bool:
 
 def _frozen_by_name(context: FileContext, scope: FunctionInfo) -> Iterator[Finding]:
     """Yield `model.requires_grad = False`, an attribute that nothing reads, and assignments to the method."""
-    set_off = [node for node in own(scope, ast.Assign) if _is_false(node.value)]
+    set_off = [node for node in own(scope, ast.Assign) if is_false(node.value)]
     for node, target in ((statement, target) for statement in set_off for target in statement.targets):
         if not isinstance(target, ast.Attribute) or target.attr not in ("requires_grad", "requires_grad_"):
             continue
@@ -175,7 +176,7 @@ def _frozen_by_a_misspelt_name(context: FileContext, scope: FunctionInfo) -> Ite
     """Yield `p.require_grad = False` in a loop over parameters: a new attribute, which nobody reads."""
     for node in own(scope, ast.Assign):
         target = node.targets[0]
-        if not _is_false(node.value) or not isinstance(target, ast.Attribute) or not isinstance(target.value, ast.Name):
+        if not is_false(node.value) or not isinstance(target, ast.Attribute) or not isinstance(target.value, ast.Name):
             continue
         if _MISSPELT.match(target.attr) is None or _is_known(context, target.attr):
             continue
@@ -227,10 +228,6 @@ def _is_no_module_after_all(scope: FunctionInfo, node: ast.AST) -> bool:
     """Tell whether `node` stands where a method of modules was missing: `except AttributeError:`."""
     caught = [outer.type for outer in path_to(scope, node) if isinstance(outer, ast.ExceptHandler)]
     return any(kind is not None and "AttributeError" in ast.unparse(kind) for kind in caught)
-
-
-def _is_false(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is False
 
 
 def _modules(context: FileContext, scope: FunctionInfo, owner: ast.expr) -> set[str]:

@@ -12,7 +12,7 @@ from modellint.diagnostic import Confidence
 from modellint.static.context import FileContext, Finding
 from modellint.static.guards import conditions, own, unnegated
 from modellint.static.project import FunctionInfo
-from modellint.static.project.facts import parameters
+from modellint.static.project.facts import is_false, parameters
 from modellint.static.project.names import last_name
 
 _GUARD = re.compile(r"determin|seed|reproduc|bench|fast|speed|debug", re.I)
@@ -83,7 +83,7 @@ def _is_waived(context: FileContext, last: Mapping[str, ast.Assign], options: Ma
     if all(_is(last.get(name), wanted) for name, wanted in options["switches"].items()):
         return True
     told = (k for scope in context.scopes for call in scope.calls_of(*_TRAINERS) for k in call.keywords)
-    return any(k.arg == "deterministic" and isinstance(k.value, ast.Constant) and k.value.value is False for k in told)
+    return any(k.arg == "deterministic" and is_false(k.value) for k in told)
 
 
 _TRAINERS = ("Trainer", "Fabric")

@@ -9,6 +9,7 @@ from pathlib import Path
 from modellint.static.flow.frames import site_of
 from modellint.static.flow.values import OFF, ON, Grad
 from modellint.static.project import ModuleInfo, Project
+from modellint.static.project.facts import is_false
 from modellint.static.project.names import last_name
 
 
@@ -26,7 +27,7 @@ def grad_at_import(project: Project, module: ModuleInfo) -> Grad:
         for statement in package.body.body:
             call = statement.value if isinstance(statement, ast.Expr) else None
             if isinstance(call, ast.Call) and last_name(call.func) == "set_grad_enabled" and len(call.args) == 1:
-                if isinstance(call.args[0], ast.Constant) and call.args[0].value is False:
+                if is_false(call.args[0]):
                     return Grad(OFF, site_of(package, call))
     return Grad(ON, None)
 

@@ -484,6 +484,11 @@ def _is_message(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Assign) and isinstance(statement.value, (ast.Constant, ast.JoinedStr))
 
 
+def is_false(node: ast.expr | None) -> bool:
+    """Tell whether an expression is `False`, as written."""
+    return isinstance(node, ast.Constant) and node.value is False
+
+
 def is_none(node: ast.expr | None) -> bool:
     """Tell whether an expression is `None`; what is not there is none."""
     return isinstance(node, ast.Constant) and node.value is None
