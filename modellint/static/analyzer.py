@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import ast
-import gc
 import importlib
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -20,13 +17,13 @@ from modellint.static.context import Analyses, FileContext, Finding
 from modellint.static.flow.values import Site
 from modellint.static.knowledge import Knowledge
 from modellint.static.project import ModuleInfo, Project
+from modellint.static.undisturbed import undisturbed
 
 if TYPE_CHECKING:
     from modellint.static.flow.earlier import Memories
     from modellint.static.project.deep import Deep
 
 Detector: TypeAlias = Callable[[FileContext, ActiveRule], Iterator[Finding]]
-_RECURSION = 8_000  # the interpreter follows nesting, and generated code nests deeply
 _DEEP = 200  # levels of a tree; a level takes some thirty frames at most
 
 
@@ -116,8 +113,7 @@ class Analyzer:
 
     def foresee(self, path: Path) -> None:
         """Gather the facts of a file that will be checked: what other files ask about."""
-        with _undisturbed():
-            self._project.files.module(path)
+        undisturbed(partial(self._project.files.module, path))
 
     def check(self, source: SourceFile) -> list[Diagnostic]:
         """Return the findings of one file, in the order of the text.
@@ -125,30 +121,32 @@ class Analyzer:
         Raises `SyntaxError` if it does not parse, `RecursionError` or `MemoryError` if it is nested too deeply to be
         followed, and `RuleCrash` where a rule failed.
         """
-        with _undisturbed():
-            module = self._project.files.add(source)
-            if self._project.files.version != self._version:
-                self._forget()
-            self._project.files.trim(module)
-            context = self._analyses.context(module)
-            lines = source.text.splitlines()
-            found: list[Diagnostic] = []
-            context.resolver.touched = set()
-            for rule in self._rules:
-                self._checkpoint()
-                try:
-                    found += [
-                        _diagnostic(rule, finding, lines, source)
-                        for finding in detector(rule.rule.detector)(context, rule)
-                        if finding.site.path == str(source.path)
-                    ]
-                except Exception as error:
-                    if isinstance(error, MemoryError | RecursionError) and _is_deep(module):
-                        raise  # the text is to blame
-                    raise RuleCrash(rule.rule.code, source.path, error) from error
-            self._project.trails.trace(source.path, context.resolver.touched)
-            self.asked_others = context.asked_others
-            return sorted(dict.fromkeys(found), key=lambda d: d.sort_key)
+        return undisturbed(partial(self._check, source))
+
+    def _check(self, source: SourceFile) -> list[Diagnostic]:
+        module = self._project.files.add(source)
+        if self._project.files.version != self._version:
+            self._forget()
+        self._project.files.trim(module)
+        context = self._analyses.context(module)
+        lines = source.text.splitlines()
+        found: list[Diagnostic] = []
+        context.resolver.touched = set()
+        for rule in self._rules:
+            self._checkpoint()
+            try:
+                found += [
+                    _diagnostic(rule, finding, lines, source)
+                    for finding in detector(rule.rule.detector)(context, rule)
+                    if finding.site.path == str(source.path)
+                ]
+            except Exception as error:
+                if isinstance(error, MemoryError | RecursionError) and _is_deep(module):
+                    raise  # the text is to blame
+                raise RuleCrash(rule.rule.code, source.path, error) from error
+        self._project.trails.trace(source.path, context.resolver.touched)
+        self.asked_others = context.asked_others
+        return sorted(dict.fromkeys(found), key=lambda d: d.sort_key)
 
 
 def _is_deep(module: ModuleInfo) -> bool:
@@ -157,23 +155,6 @@ def _is_deep(module: ModuleInfo) -> bool:
     for _ in range(_DEEP):
         level = [inner for node in level for inner in ast.iter_child_nodes(node)]
     return bool(level)
-
-
-@contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Let trees grow deep, without the collector, which would walk them again and again, for nothing."""
-    limit, collecting = sys.getrecursionlimit(), gc.isenabled()
-    gc.disable()
-    sys.setrecursionlimit(max(limit, _RECURSION))
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(limit)
-        if collecting:
-            # what is left now stays for long: it goes to the oldest generation, without a look at each object
-            gc.freeze()
-            gc.unfreeze()
-            gc.enable()
 
 
 def _diagnostic(rule: ActiveRule, finding: Finding, lines: list[str], source: SourceFile) -> Diagnostic:

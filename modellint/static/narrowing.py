@@ -20,13 +20,13 @@ def asked_for_modules(method: FunctionInfo) -> Iterator[ast.Name]:
             if isinstance(statement, ast.If):
                 test, holds = _without_not(statement.test)
                 if holds:
-                    yield from _uses(_tested(test), statement.body)
+                    yield from _uses(asked_for_module(test), statement.body)
                 elif statement.orelse:
-                    yield from _uses(_tested(test), statement.orelse)
+                    yield from _uses(asked_for_module(test), statement.orelse)
                 elif isinstance(statement.body[-1], (ast.Raise, ast.Continue, ast.Return, ast.Break)):
-                    yield from _uses(_tested(test), block[place + 1 :])
+                    yield from _uses(asked_for_module(test), block[place + 1 :])
             elif isinstance(statement, ast.Assert):
-                yield from _uses(_tested(statement.test), block[place + 1 :])
+                yield from _uses(asked_for_module(statement.test), block[place + 1 :])
 
 
 def _blocks(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
@@ -41,7 +41,7 @@ def _without_not(test: ast.expr) -> tuple[ast.expr, bool]:
     return (test.operand, False) if isinstance(test, ast.UnaryOp) and negated else (test, True)
 
 
-def _tested(test: ast.expr) -> str | None:
+def asked_for_module(test: ast.expr) -> str | None:
     """Return the variable that `isinstance(variable, nn.Module)`, or `type(variable) is nn.Module`, asks for."""
     if isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.Is, ast.Eq)) and len(test.ops) == 1:
         asked = test.left.args if isinstance(test.left, ast.Call) and last_name(test.left) == "type" else []

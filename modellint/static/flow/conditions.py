@@ -12,6 +12,7 @@ from modellint.static.flow.targets import variable_key
 from modellint.static.flow.values import (
     EVAL,
     MODEL,
+    NOTHING,
     OPAQUE,
     TRAIN,
     UNKNOWN,
@@ -22,6 +23,7 @@ from modellint.static.flow.values import (
     only_constant,
 )
 from modellint.static.guards import unnegated
+from modellint.static.narrowing import asked_for_module
 from modellint.static.project.names import last_name
 
 _PURE = (ast.Name, ast.Attribute, ast.Constant, ast.Compare, ast.BoolOp, ast.UnaryOp, ast.cmpop, ast.boolop)
@@ -53,6 +55,8 @@ def narrow(machine: Machine, test: ast.expr, holds: bool, state: State) -> None:
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) is holds:
         for operand in test.values:
             narrow(machine, operand, holds, state)
+    elif isinstance(test, ast.BoolOp) and not holds and len(left := _but_for_libraries(test)) == 1:
+        narrow(machine, left[0], False, state)
     elif isinstance(test, ast.Attribute) and test.attr == "training":
         for oid in machine.eval(test.value, state).refs:
             if state.heap[oid].kind in (MODEL, OPAQUE):
@@ -74,11 +78,30 @@ def narrow(machine: Machine, test: ast.expr, holds: bool, state: State) -> None:
             obj = state.heap[oid]
             if obj.kind in (MODEL, OPAQUE) and (obj.depends == UNKNOWN or "BatchNorm" in obj.detail):
                 state.heap[oid] = obj._replace(modes=frozenset())
+    elif not holds and (other := asked_for_module(test)) is not None:
+        state.variables[variable_key(machine, other, state), other] = NOTHING  # a model of another library
     elif not holds and (name := _asked_for_tensor(test)) is not None:
         key = (variable_key(machine, name, state), name)
         value = state.variables.find(key)
         if value is not None and value.taint:  # what is no tensor was not computed by a forward
             state.variables[key] = value._replace(taint=frozenset())
+
+
+def _but_for_libraries(test: ast.BoolOp) -> list[ast.expr]:
+    """Return what a conjunction asks but for questions whether a library is there, as it is for who uses it."""
+    if not isinstance(test.op, ast.And):
+        return []
+    return [
+        operand
+        for operand in test.values
+        if _ASKS_FOR_LIBRARY.search(
+            (last_name(operand.func) if isinstance(operand, ast.Call) else last_name(operand)) or ""
+        )
+        is None
+    ]
+
+
+_ASKS_FOR_LIBRARY = re.compile(r"^_?is_\w+_available$|^_?HAS_[A-Z0-9_]+$|^_?[A-Z0-9_]+_(AVAILABLE|INSTALLED)$")
 
 
 def _asked_for_batch_norm(test: ast.expr) -> ast.expr | None:

@@ -63,6 +63,7 @@ class Project:
         self._deep = deep
         self._names: dict[ModuleInfo, dict[str, Symbol | None]] = {}
         self._aliasing: set[tuple[ModuleInfo, str]] = set()
+        self._members_of: dict[tuple[Path, str], Symbol] = {}
         self._resolved: dict[ModuleInfo, dict[str, Symbol | None]] = {}
         self._imported: dict[FunctionInfo, dict[str, Symbol | None]] = {}
         self.paths = ImportPaths(root)
@@ -71,6 +72,7 @@ class Project:
 
     def _forget(self) -> None:
         self._names.clear()
+        self._members_of.clear()
         self._resolved.clear()
         self._imported.clear()
 
@@ -206,9 +208,12 @@ class Project:
         if target is None:
             return self._outside(dotted)
         if isinstance(target, (ModuleInfo, Path)):
-            self.trails.name(reader, _home(target))
-            found = self._attribute_of(_home(target), name, dotted, 1) or Symbol(dotted)
-            if found.target is not None:
+            home = _home(target)
+            self.trails.name(reader, home)
+            known = self._members_of.get((home, dotted))
+            found = known or self._attribute_of(home, name, dotted, 1) or Symbol(dotted)
+            if found.target is not None:  # else the end of an import cycle, perhaps
+                self._members_of[home, dotted] = found
                 self.trails.read(reader, _home(found.target))
             return found
         return None
