@@ -8,7 +8,7 @@ from collections.abc import Container, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from modellint.catalog import ActiveRule
-from modellint.diagnostic import Confidence
+from modellint.diagnostic import Confidence, Severity
 from modellint.static.context import FileContext, Finding
 from modellint.static.datapath.consumption import Consumption
 from modellint.static.datapath.full_batches import makes_full_batches, wants_full_batches
@@ -25,6 +25,7 @@ from modellint.static.datapath.loaders import (
 )
 from modellint.static.datapath.reports import arrival
 from modellint.static.datapath.samples import is_one_sample
+from modellint.static.datapath.sums import adds_up
 from modellint.static.flow.frames import site_of
 from modellint.static.guards import own
 from modellint.static.merge import merged
@@ -99,7 +100,8 @@ def _findings(context: FileContext, makers: set[str], names: set[str], options: 
             readers = {use.scope for use in loader.uses}
             decided = _switched_on(context.resolver, loader.view, options, readers)
             if decided is not None:
-                yield _finding(decided, uses)
+                harmless = options.get("sums-are-info") and all(adds_up(use.place) for use in uses)
+                yield _finding(decided, uses, Severity.INFO if harmless else None)
     if options.get("held-out-names"):  # equivalent: no rule about shuffling gets past what excuses a shuffled loader
         for call in _named_for_tests(context, makers, options):
             if call not in seen:
@@ -306,7 +308,7 @@ def _is_where_no_sampler_is(given: Origin, view: CallView) -> bool:
     return ast.unparse(node) == f"{ast.unparse(sampler.node)} is None"
 
 
-def _finding(decided: _Decided, uses: list[Consumption]) -> Finding:
+def _finding(decided: _Decided, uses: list[Consumption], severity: Severity | None) -> Finding:
     """Return the finding at the call that makes a loader, or that tells the project's function which one to make."""
     call, through, value = decided
     assert isinstance(call.node, ast.Call)
@@ -318,4 +320,4 @@ def _finding(decided: _Decided, uses: list[Consumption]) -> Finding:
     if value is not None and value.node is not None:
         related += arrival(site, site_of(value.scope.module, value.node), "set here")
     confidence = Confidence.CERTAIN if use.sure else Confidence.LIKELY
-    return Finding(site, {"loader": ast.unparse(call.node.func)}, confidence, related=related)
+    return Finding(site, {"loader": ast.unparse(call.node.func)}, confidence, severity, related=related)

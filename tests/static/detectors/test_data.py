@@ -692,3 +692,47 @@ def test_found(code: str, lint: Lint) -> None:
 @pytest.mark.parametrize("files", ACROSS_FILES.values(), ids=ACROSS_FILES)
 def test_across_files(files: dict[str, str], lint: Lint) -> None:
     lint(files, rules=RULES)
+
+
+_LOOP = """
+        def evaluate(model, test_set, meter, file, seen):
+            model.eval()
+            total, losses, rows = 0.0, [], ""
+            with torch.no_grad():
+                for step, (x, y) in enumerate(DataLoader(test_set, batch_size=4, shuffle=True)):  # {mark}
+                    if torch.cuda.is_available():
+                        x = x.cuda()
+                    out = model(x)
+                    loss = nn.functional.cross_entropy(out, y, reduction="sum")
+                    {line}
+            return total, losses, rows
+        """
+_SUMS = [
+    "total += loss.item()",
+    "total = total + loss.item(); losses.append(loss.item())",
+    "meter.update(out, y); print(step, loss.item())",
+    "self.total += loss.item()",
+]
+_ROWS = [
+    "total += loss.item(); seen.append(out)",
+    "total += loss.item(); seen += out.tolist()",
+    "total += loss.item(); seen[step] = out",
+    "total += loss.item(); seen = torch.cat([seen, out])",
+    "total += loss.item(); rows += f'{out}'",
+    "total += loss.item(); rows += ','",
+    "total += loss.item(); file.write(str(out))",
+    "total += loss.item(); seen.last = out",
+    "total += loss.item(); yield out",
+    "total += loss.item(); show(out)",
+    "print(loss.item())",
+]
+
+
+@pytest.mark.parametrize("line", _ROWS)
+def test_what_is_collected_in_another_order(line: str, lint: Lint) -> None:
+    lint(_HEAD + _LOOP.format(mark="ML306:warning", line=line), rules=RULES)
+
+
+@pytest.mark.parametrize("line", _SUMS)
+def test_a_sum_in_another_order_is_an_info(line: str, lint: Lint) -> None:
+    lint(_HEAD + _LOOP.format(mark="ML306:info", line=line), rules=RULES)
