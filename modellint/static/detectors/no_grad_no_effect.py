@@ -47,7 +47,8 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                     if isinstance(last, ast.Call) and _switches(context, scope, last.func):
                         continue  # which decides on autograd in any case
                     for left in passed_over:
-                        if isinstance(left, ast.Call) and _switches(context, scope, left.func):
+                        switches = isinstance(left, ast.Call) and _switches(context, scope, left.func)
+                        if switches and not _is_switched_around(context, scope):
                             yield Finding(context.site(left), {"written": f"{ast.unparse(left)} and ..."})
         yield from _detached_in_vain(context, scope)
         yield from _frozen_by_name(context, scope)
@@ -56,6 +57,13 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
         calls = [(name, value) for name, value in assignments(scope) if isinstance(value, ast.Call) and not value.args]
         for name, value in _never_read(scope, [call for call in calls if _switches(context, scope, call[1].func)]):
             yield Finding(context.site(value), {"written": f"{name} = {ast.unparse(value)}"})
+
+
+def _is_switched_around(context: FileContext, scope: FunctionInfo) -> bool:
+    """Tell whether a decorator decides on autograd for a whole function: what is lost inside it changes nothing."""
+    return any(
+        _switches(context, scope, bare_decorator(decorator)) for decorator in getattr(scope.node, "decorator_list", ())
+    )
 
 
 def _detached_in_vain(context: FileContext, scope: FunctionInfo) -> Iterator[Finding]:
