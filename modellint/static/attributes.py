@@ -85,11 +85,17 @@ def computes_by_mode(method: FunctionInfo) -> bool:
     """
     if "training" not in method.words or method.name in ("__init__", "train", "eval", "training_step"):
         return False
-    asked = [(scope, node) for scope in method.inner() for node in own(scope, ast.Attribute) if node.attr == "training"]
+    asked = list(asked_for_mode(method))
     everywhere = [node for node in walk(method.node or ast.Pass()) if getattr(node, "attr", None) == "training"]
     if not everywhere and any(parameter.arg == "training" for parameter, _ in parameters(method)):
         return False  # as in Keras, callers say it
     return len(asked) < len(everywhere) or not asked or any(_follows(path_to(s, node), method) for s, node in asked)
+
+
+def asked_for_mode(method: FunctionInfo) -> Iterator[tuple[FunctionInfo, ast.Attribute]]:
+    """Yield where a method asks an object for its mode, each with the function that does: the method, or one in it."""
+    for scope in method.inner():
+        yield from ((scope, node) for node in own(scope, ast.Attribute) if node.attr == "training")
 
 
 def _follows(path: list[ast.AST], method: FunctionInfo) -> bool:

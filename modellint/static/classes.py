@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from modellint.static import given, picked
 from modellint.static.attributes import (
+    asked_for_mode,
     attributes_of,
     called_attributes,
     computes_by_mode,
@@ -104,11 +105,10 @@ class Classes:
         called: set[str] = set()
         for owner in mine:
             for method in owner.methods.values():
-                if computes_by_mode(method):
-                    return Dependence(YES, f"{cls.name}.{method.name} asks for self.training")
                 if may_compute_by_mode(method):
                     answers.append(Dependence(UNKNOWN))
-                found = given.by_method(self, mine, method, self.of_function(method))
+                built = given.joined([_of_mode_asked(cls, method), self.of_function(method)])
+                found = given.by_method(self, mine, method, built)
                 its_own = owner.methods.get("__init__", init)
                 if its_own is not None and its_own is not init:
                     found = given.of_base(self, found, its_own, init)
@@ -461,6 +461,20 @@ class Classes:
         if not builds_layers or first_part(dotted) in _OF_PYTHON:
             return Dependence(NO)
         return Dependence(UNKNOWN, hints=is_named_for_an_architecture(name))
+
+
+def _of_mode_asked(cls: ClassInfo, method: FunctionInfo) -> Dependence:
+    """Tell whether a method of `cls` computes by `self.training`, perhaps as an option of the constructor asks for it.
+
+    `if self.noisy:`, and within it `if self.training:`.
+    """
+    if not computes_by_mode(method):
+        return Dependence(NO)
+    found = Dependence(YES, f"{cls.name}.{method.name} asks for self.training")
+    asked = list(asked_for_mode(method))
+    if not asked or any(scope is not method for scope, _ in asked):
+        return found
+    return given.joined(given.where_asked_for(found, method, node) for _, node in asked)
 
 
 def _is_plain_value(method: FunctionInfo, value: ast.expr) -> bool:
