@@ -9,7 +9,7 @@ import re
 from modellint.static.attributes import readied_attributes, stored
 from modellint.static.context import FileContext
 from modellint.static.flow.events import Event, Snapshot
-from modellint.static.guards import conditions, own
+from modellint.static.guards import conditions, own, runs_in_eval_only
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo
 
@@ -101,6 +101,23 @@ def is_made_for_this(event: Event) -> bool:
     before = [call for call in function.calls if call.lineno < row and not any(conditions(function, call))]
     steps = [cls.methods.get(attribute_of(call.func, me) or "") for call in before]
     return _makes(function, part, row) or any(step is not None and _makes(step, part) for step in steps)
+
+
+def is_run_in_eval_alone(event: Event, context: FileContext) -> bool:
+    """Tell whether the class calls a method only where its object is in evaluation mode, and so are its parts.
+
+    `return self.step(x) if self.training else self.predict(x)`
+    """
+    root = event.root
+    family = context.project.ancestry(root.cls)[0] if root.cls is not None else []
+    calls = [
+        (method, call)
+        for cls in family
+        for method in cls.methods.values()
+        for call in method.calls_of(root.name)
+        if attribute_of(call.func, method.self_name or "") == root.name
+    ]
+    return bool(calls) and all(runs_in_eval_only(method, call) for method, call in calls)
 
 
 def _makes(method: FunctionInfo, part: str, before: float = math.inf) -> bool:

@@ -30,6 +30,7 @@ from modellint.static.flow.values import (
     RANDOM,
     TRAIN,
     UNKNOWN,
+    ModeFact,
     Site,
     kinds,
 )
@@ -54,6 +55,7 @@ from modellint.static.project.names import last_name, names_in
 from modellint.static.purpose import ACTING, functions_around, named_for_inference, names_made_of
 from modellint.static.readied import (
     is_made_for_this,
+    is_run_in_eval_alone,
     readies_in_forward,
     readies_itself,
     readies_parts_run,
@@ -277,7 +279,17 @@ def _follows_owner(event: Event, snapshot: Snapshot, context: FileContext) -> bo
     if is_made_for_this(event):
         return False
     set_here = [fact for fact in snapshot.modes if fact.mode != ENTRY]
-    return bool(set_here) and all(fact.by_constructor or (mine and fact.by_library) for fact in set_here)
+    if set_here and is_run_in_eval_alone(event, context):
+        return True
+    return bool(set_here) and all(
+        fact.by_constructor or (mine and fact.by_library) or _is_set_as_built(fact, cls, context) for fact in set_here
+    )
+
+
+def _is_set_as_built(fact: ModeFact, cls: ClassInfo, context: FileContext) -> bool:
+    """Tell whether a constructor of the class calls `train()`, the mode of new parts anyway: eval() comes later."""
+    builders = (owner.methods.get("__init__") for owner in context.project.ancestry(cls)[0])
+    return fact.by_train and any(builder is not None and holds(builder, fact.site) for builder in builders)
 
 
 def _has_learned_in_part(event: Event, snapshot: Snapshot) -> bool:
