@@ -406,6 +406,22 @@ class Classes:
         name = last_name(norm)
         return any(self.knowledge.mode_free.get(f"{package}.{name}") for package in ("torch.nn", "torchvision.ops"))
 
+    def _is_made_beside(self, scope: FunctionInfo, layer: ast.expr | None) -> bool:
+        """Tell whether a function itself builds a layer that it gives to something else, in place or beforehand."""
+        if isinstance(layer, ast.Name):
+            made = values_of(scope, layer.id)
+        elif isinstance(layer, ast.Attribute):
+            made = [value for name, value in stored(scope) if name == attribute_of(layer, scope.self_name or "")]
+        else:
+            made = [] if layer is None else [layer]
+        symbols = (
+            self.project.resolve_in(scope, value.func) if isinstance(value, ast.Call) else None for value in made
+        )
+        return bool(made) and all(
+            symbol is not None and (symbol.target is not None or self.knowledge.mode_dependent.get(symbol.dotted))
+            for symbol in symbols
+        )
+
     def _switches_itself(self, cls: ClassInfo) -> bool:
         """Tell whether a new instance of `cls` puts itself into evaluation mode, with weights perhaps that it loads: it
         is so within a new whole."""
@@ -422,6 +438,8 @@ class Classes:
         if name.lstrip("_")[:1].islower() and not self.knowledge.loaders.get(dotted):
             return Dependence(NO)  # a function, no layer
         if self.knowledge.mode_dependent.get(dotted):
+            if scope is not None and self._is_made_beside(scope, given.layer_repeated(dotted, call)):
+                return Dependence(NO)  # that layer is looked at as such
             norm = argument_given(call, ("norm_layer",), None)
             if norm is not None:  # `resnet50(norm_layer=FrozenBatchNorm2d)`, or what a caller gives
                 return Dependence(UNKNOWN, hints=not self._is_named_for_a_free_norm(norm))

@@ -13,13 +13,15 @@ from modellint.static.dependence import NO, UNKNOWN, YES, Dependence, Option
 from modellint.static.guards import assignments, conditions, own, put_into, returned, unnegated
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo
-from modellint.static.project.facts import parameters
+from modellint.static.project.facts import argument_given, parameters
 from modellint.static.project.names import dotted_name, last_name
 
 if TYPE_CHECKING:
     from modellint.static.classes import Classes
 
 CONTAINERS = frozenset({"torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.nn.Sequential"})
+STACKS = frozenset({"torch.nn.TransformerEncoder", "torch.nn.TransformerDecoder"})
+"""Classes that repeat a layer and have no dropout of their own (torch/nn/modules/transformer.py, 2.13)."""
 _PLAIN_CONTAINERS = CONTAINERS | {"typing.Generic"}
 _DEEPEST = 6
 
@@ -520,6 +522,9 @@ def _of_made(classes: Classes, call: ast.Call, scope: FunctionInfo, depth: int) 
         return Dependence(UNKNOWN)
     if last_name(call) == "partial" and call.args:
         return of_value(classes, call.args[0], scope, depth + 1)
+    repeated = layer_repeated(symbol.dotted, call)
+    if repeated is not None:
+        return of_value(classes, repeated, scope, depth + 1)
     if symbol.dotted in CONTAINERS:
         return joined(of_value(classes, part, scope, depth + 1) for part in call.args)
     if isinstance(symbol.target, ClassInfo):
@@ -530,6 +535,11 @@ def _of_made(classes: Classes, call: ast.Call, scope: FunctionInfo, depth: int) 
     if wrapper is not None and wrapper.effect.mode == "same" and call.args:  # `torch.compile(net)`
         return of_value(classes, call.args[0], scope, depth + 1)
     return _of_outside(classes, symbol.dotted, call)
+
+
+def layer_repeated(dotted: str, call: ast.Call | None) -> ast.expr | None:
+    """Return the layer that `call` builds a stack of, whose mode alone matters: `TransformerEncoder(layer, 6)`."""
+    return argument_given(call, ("encoder_layer", "decoder_layer"), 0) if dotted in STACKS else None
 
 
 def _of_outside(classes: Classes, dotted: str, call: ast.Call | None) -> Dependence:

@@ -328,6 +328,8 @@ def construct_external(machine: Machine, dotted: str, args: Args, node: ast.Call
         if source is not None:
             return Value(refs=frozenset({source}))
     depends = machine.classes.of_external(dotted, node)
+    if dotted in given.STACKS and args.positional and _modules_in(args.positional[0], state):
+        depends = Dependence(NO)  # but for the layer that it repeats
     attrs: dict[str, Value] = {}
     if dotted.startswith("torch.nn."):
         for index, part in enumerate(args.positional):
