@@ -84,6 +84,13 @@ class Knowledge:
         self.loaders = _facts(frameworks, lambda f: f.loaders)
         self.wrappers = _facts(frameworks, lambda f: f.wrappers)
         self.entry_points = _facts(frameworks, lambda f: f.entry_points)
+        self.switches = frozenset(
+            fact.call.rpartition(".")[2]
+            for framework in frameworks
+            for fact in framework.entry_points
+            if fact.effect.runs == "nothing" and fact.effect.leaves != "same"
+        )
+        """The names of functions and methods that do nothing to a model but switch its mode."""
         self.runners = _facts(frameworks, lambda f: f.runners)
         self.contexts = _facts(frameworks, lambda f: f.contexts)
         self.module_bases = _names(frameworks, lambda f: f.module_bases, lambda f: f.no_modules)

@@ -148,6 +148,7 @@ class Relevance:
             self._inert[function] = True  # recursion adds nothing
             self._inert[function] = (
                 _CHANGES.isdisjoint(function.words)
+                and self._knowledge.switches.isdisjoint(function.callees)
                 and not self._facts.runs(function)
                 and not self._facts.makes(function)
                 and depth < _MAX_DEPTH
