@@ -5,7 +5,8 @@ Three questions: which functions to start from, which may run a forward for thei
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 
 from modellint.catalog.framework import Hook
 from modellint.static.classes import Classes
@@ -33,11 +34,23 @@ _MAX_EVIDENCE_DEPTH = 2
 
 def hook_of(function: FunctionInfo, project: Project, knowledge: Knowledge) -> Hook | None:
     """Return what a library does before it calls this method by itself, None if it does not call it."""
-    for base in project.ancestry(function.cls)[1] if function.cls is not None else ():
+    if function.cls is None:
+        return None
+    family, outside = project.ancestry(function.cls)
+    for base in chain(outside, _of_libraries(family, project, knowledge)):
         hook = knowledge.hook(base, function.name)
         if hook is not None:
             return hook
     return None
+
+
+def _of_libraries(family: Iterable[ClassInfo], project: Project, knowledge: Knowledge) -> Iterator[str]:
+    """Yield the names by which classes import their bases from a library that is in the project: a fork, a copy."""
+    for cls in family:
+        for base in cls.bases:
+            symbol = project.resolve_in(cls.scope, base) if base is not None else None
+            if symbol is not None and symbol.target is not None and knowledge.is_library(symbol.dotted):
+                yield symbol.dotted
 
 
 class Relevance:
