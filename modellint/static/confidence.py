@@ -18,11 +18,12 @@ from modellint.static.classes import first_part
 from modellint.static.context import FileContext
 from modellint.static.dependence import NO, UNKNOWN, YES, is_named_for_an_architecture
 from modellint.static.family import differentiates
+from modellint.static.flow.annotated import classes_annotated
 from modellint.static.flow.events import Event, Snapshot
 from modellint.static.flow.frames import call_at, holds
 from modellint.static.flow.libraries import SAVED_WHOLE
 from modellint.static.flow.values import ENTRY, JUST_BUILT, LOADED, TRAIN, UNKNOWN_MODES, Obj, Site, kinds
-from modellint.static.guards import conditions, loops_around, path_to
+from modellint.static.guards import conditions, loops_around, own, path_to
 from modellint.static.left_open import sees_to_it_itself, switched_for_training_alone
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.callers import MAX_FILES, heirs_nearby, scopes_mentioning
@@ -200,7 +201,24 @@ def _nothing_tells(case: Case) -> bool:
         likely = obj.hints or classes.dependence(obj.cls).hints
     elif obj.cls is not None:
         likely = obj.hints or (not of_torch and (likely or classes.of_external(obj.cls, None).hints))
+    elif declared := _declared(case.context, obj.born):
+        found = [classes.dependence(cls) for cls in declared]
+        likely = any(one.answer == YES or one.hints for one in found)
     return not likely and not any(fact.by_train or fact.by_library for fact in case.snapshot.modes)
+
+
+def _declared(context: FileContext, site: Site | None) -> list[ClassInfo]:
+    """Return the classes of the project, with their heirs, of which the call at `site` makes one, as the annotation of
+    its variable says: `actor: Actor = make(config)`. Nothing where it names any other class."""
+    declared: list[ClassInfo] = []
+    for scope, call in calls_at(context, site):
+        notes = [node.annotation for node in own(scope, ast.AnnAssign) if node.value is call]
+        symbols = [context.project.resolve_in(scope, named) for note in notes for named in classes_annotated(note)]
+        named = [symbol.target for symbol in symbols if symbol is not None and isinstance(symbol.target, ClassInfo)]
+        if len(named) < len(symbols):
+            return []
+        declared += named
+    return [*declared, *(heir for cls in declared for heir in heirs_nearby(context.project, cls))]
 
 
 def _is_most_likely_of_the_file(case: Case) -> bool:

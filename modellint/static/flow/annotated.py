@@ -39,7 +39,7 @@ def declare(machine: Machine, function: FunctionInfo, argument: ast.arg, value: 
     unknown = _unknown(value, state)
     if not unknown or argument.annotation is None or not _is_asked(function, argument.arg):
         return
-    for node in _classes_named(argument.annotation):
+    for node in classes_annotated(argument.annotation):
         symbol = machine.project.resolve_in(function, node)
         if symbol is None:
             continue
@@ -55,7 +55,7 @@ def takes_modules(machine: Machine, function: FunctionInfo) -> bool:
             n
             for argument, _ in parameters(function)
             if argument.annotation
-            for n in _classes_named(argument.annotation)
+            for n in classes_annotated(argument.annotation)
         )
         known = function.memo[takes_modules] = any(machine.classes.names_module(function, node) for node in named)
     return known
@@ -144,7 +144,7 @@ def _is_asked(function: FunctionInfo, name: str) -> bool:
     )
 
 
-def _classes_named(annotation: ast.expr) -> Iterator[ast.expr]:
+def classes_annotated(annotation: ast.expr) -> Iterator[ast.expr]:
     """Yield the classes that an annotation names: the parts of a union, what is optional, what stands in quotes."""
     if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
         try:
@@ -152,11 +152,11 @@ def _classes_named(annotation: ast.expr) -> Iterator[ast.expr]:
         except SyntaxError:
             return
     if isinstance(annotation, ast.BinOp) and isinstance(annotation.op, ast.BitOr):
-        yield from _classes_named(annotation.left)
-        yield from _classes_named(annotation.right)
+        yield from classes_annotated(annotation.left)
+        yield from classes_annotated(annotation.right)
     elif isinstance(annotation, ast.Subscript) and last_name(annotation.value) in ("Optional", "Union"):
         inner = annotation.slice
         for part in inner.elts if isinstance(inner, ast.Tuple) else [inner]:
-            yield from _classes_named(part)
+            yield from classes_annotated(part)
     elif isinstance(annotation, (ast.Name, ast.Attribute)):
         yield annotation
