@@ -294,9 +294,10 @@ _CRITERION = re.compile(
 """How a loss is called, which measures the same in every mode."""
 _TRANSFORM = re.compile(
     r"(^|[._])(transforms?(_inputs?)?|augment(ation|ations|er|or)?|perturbation|normali[sz]er?(_\w+)?|"
-    r"(mel_?)?spectrogram|mfcc|i?stft|fbank|resampler?)$"
+    r"(mel_?)?spectrogram|mfcc|i?stft|fbank|resampler?|anchor_gen(erator)?)$"
 )
-"""How a transform of data is called, which has a mode, perhaps, and no weights."""
+"""How a transform of data is called, which has a mode, perhaps, and no weights; the anchors of a detector are made of
+the sizes of its feature maps alone."""
 _STEP = re.compile(r"(^|_)train(ing)?_(step|batch|iter\w*)(_|$)")
 
 

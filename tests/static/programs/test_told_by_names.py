@@ -233,3 +233,27 @@ def test_a_step_of_an_evaluation_is_none_through_an_environment(
     lint: Lint, name: str, ready: str, also: str, mark: str
 ) -> None:
     lint(STEPS.format(NAME=name, READY=ready, ALSO=also, MARK=mark), rules=["ML101"])
+
+
+ANCHORS = """
+        import torch
+
+        class Decoder:
+            def __init__(self, path):
+                self.NAME = torch.load(path)
+
+            def infer(self, features):
+                boxes = self.NAME(features)
+                return boxes.argmax(1).tolist()
+"""
+
+
+@pytest.mark.parametrize("name", ["anchor_generator", "rpn_anchor_gen"])
+def test_what_makes_anchors_learns_nothing(lint: Lint, name: str) -> None:
+    lint(ANCHORS.replace("NAME", name), rules=["ML101", "ML201"], possible=True)
+
+
+@pytest.mark.parametrize("name", ["generator", "anchor_head"])
+def test_what_is_named_otherwise_may_have_a_mode(lint: Lint, name: str) -> None:
+    marked = ANCHORS.replace("NAME(features)", "NAME(features)  # ML101,ML201")
+    lint(marked.replace("NAME", name), rules=["ML101", "ML201"], possible=True)
