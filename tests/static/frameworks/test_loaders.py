@@ -164,6 +164,14 @@ SILENT = {
             asr = EncoderDecoderASR.from_hparams(source="speechbrain/asr", savedir="tmp")
             return asr.transcribe_file(path)
     """,
+    "which records nothing without no_grad, as its parameters require no gradients": """
+        from speechbrain.inference.separation import SepformerSeparation
+
+        def separate(mixtures):
+            model = SepformerSeparation.from_hparams(source="speechbrain/sepformer-wsj02mix")
+            for mixture in mixtures:
+                print(model(mixture).detach().cpu().numpy())
+    """,
     "yolov5 from the hub shapes itself for inference": """
         import torch
 
@@ -475,6 +483,14 @@ FOUND = {
             model = EncoderClassifier.from_hparams(source="a/b", freeze_params=False)
             with torch.no_grad():
                 return model(wave)[0].argmax(-1)  # ML101
+    """,
+    "whose parameters require gradients then": """
+        from speechbrain.inference.separation import SepformerSeparation
+
+        def separate(mixtures):
+            model = SepformerSeparation.from_hparams(source="a/b", freeze_params=False).eval()
+            for mixture in mixtures:
+                print(model(mixture).detach().cpu().numpy())  # ML201
     """,
     "sam2 for training": """
         import torch
