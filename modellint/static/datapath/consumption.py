@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from modellint.static.datapath.evidence import (
+    drops_what_it_gets,
     evaluates_by_name,
     infers,
     infers_for_its_caller,
@@ -203,8 +204,8 @@ class Consumptions:
                 kind, sure = EVALUATION, False  # a script that is called `evaluate.py`
             elif not scope.is_body and TRAINING_NAME.search(snake(scope.name)):
                 kind = TRAINING
-        if run.partly and kind == EVALUATION:
-            kind = OTHER  # no evaluation of all there is
+        if kind == EVALUATION and (run.partly or drops_what_it_gets(root, scope)):
+            kind = OTHER  # no evaluation of all there is, or of nothing: batch norms gather their statistics anew
         for iterated in _iterated(run.over):
             yield Consumption(kind, Origin(iterated, scope, activation), root, scope, sure, partly)
 

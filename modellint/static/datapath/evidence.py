@@ -132,6 +132,23 @@ def is_forward(call: ast.Call) -> bool:
     return False
 
 
+def drops_what_it_gets(root: ast.AST, scope: FunctionInfo) -> bool:
+    """Tell whether the code below `root` runs a model and nobody reads what it gives: `net(images)`, and no more.
+
+    Unless hooks read it. What is handed a model besides, as in `images.to(device_of(net))`, runs nothing.
+    """
+    nodes = list(walk(root))
+    forwards = [node for node in nodes if isinstance(node, ast.Call) and is_forward(node)]
+    alone = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    dropped = all(id(call) in alone and not _may_keep(call.func) for call in forwards)
+    return bool(forwards) and dropped and "forward_hook" not in scope.module.text
+
+
+def _may_keep(func: ast.expr) -> bool:
+    """Tell whether a method may leave in the model what it computes: `net.test_batch(x)`, as `forward` does not."""
+    return isinstance(func, ast.Attribute) and func.attr != "forward" and FORWARD_METHOD.match(func.attr) is not None
+
+
 def _is_model_name(name: str) -> bool:
     return MODEL_NAME.match(name) is not None and NO_MODEL_NAME.search(name) is None
 
