@@ -14,7 +14,7 @@ from modellint.static.flow.values import OFF, RANDOM, UNKNOWN_MODES
 from modellint.static.flow.vocabulary import LOSS_METHOD, OTHER_FRAMEWORKS
 from modellint.static.guards import conditions, own, path_to
 from modellint.static.naming import snake, speaks_of_inference
-from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo
 from modellint.static.project.facts import is_none, parameters
 from modellint.static.project.names import is_called_on, last_name
 from modellint.static.purpose import (
@@ -242,11 +242,11 @@ _BOOSTERS = frozenset({"xgboost", "lightgbm", "catboost"})
 def _is_of_another_framework(event: Event) -> bool:
     """Tell whether a function, or the branch of it around a call, computes with TensorFlow, say, and not with torch.
 
-    So does a file that imports JAX or Keras and no torch; TensorFlow may be there for its logs.
+    So does a file that imports JAX or Keras and no torch; TensorFlow may be there for its logs, unless it computes.
     """
     function = event.function
     roots = {made.module.split(".")[0] for made in function.module.imports.values() if not made.level}
-    if "torch" not in roots and not roots.isdisjoint(_NEVER_FOR_LOGS):
+    if "torch" not in roots and (not roots.isdisjoint(_NEVER_FOR_LOGS) or _computes_with_tensorflow(function.module)):
         return True
     others = {name for name, made in function.module.imports.items() if made.module.split(".")[0] in OTHER_FRAMEWORKS}
     here = [alias for node in own(function, ast.Import) for alias in node.names]
@@ -260,6 +260,20 @@ def _is_of_another_framework(event: Event) -> bool:
     return _OF_TORCH.isdisjoint(used) or any(
         not others.isdisjoint(names) and "torch" not in names for names in _used_in_branches(event)
     )
+
+
+def _computes_with_tensorflow(module: ModuleInfo) -> bool:
+    """Tell whether a file makes tensors of TensorFlow, in whatever function: `tf.convert_to_tensor(x)`."""
+    names = {name for name, made in module.imports.items() if made.module.split(".")[0] == "tensorflow"}
+    scopes = (module.body, *module.functions) if names else ()
+    return any(
+        isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name) and call.func.value.id in names
+        for scope in scopes
+        for call in scope.calls_of(*_MAKES_TENSORS)
+    )
+
+
+_MAKES_TENSORS = ("convert_to_tensor", "constant", "cast", "one_hot", "reshape", "reduce_mean", "matmul", "placeholder")
 
 
 def _is_in_a_branch_for_another(event: Event) -> bool:
