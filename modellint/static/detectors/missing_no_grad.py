@@ -238,7 +238,7 @@ def _is_evaluated_apart(event: Event, snapshot: Snapshot, context: FileContext) 
     """Tell whether a model is evaluated in no loop that trains; another one may learn from its numbers: a probe."""
     if not in_eval(snapshot) or not means_inference(event):
         return False
-    trained = (other for other in context.flow.events if other.training and other.root is event.root)
+    trained = (other for other in seen_in(context) if other.training and other.root is event.root)
     return not any(other.loops == event.loops[: len(other.loops)] for other in trained)
 
 

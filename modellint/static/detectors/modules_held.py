@@ -276,6 +276,7 @@ class Holdings:
         flags = {name: bool(node.value) for name, node in constants.items() if name not in maker.stores}
         builders = self._given_builders(given)
         held = Holdings(self.context, self.makers, maker, taken_in(self.context, maker), builders)
+        held.named -= {name for name, node in given.items() if self._is_registered(node)}  # of which torch knows
         for node in held.steps:
             if not is_ruled_out(maker, node, flags):
                 held.follow(node)
