@@ -25,7 +25,7 @@ from modellint.static.flow.asking import is_open
 from modellint.static.flow.events import EVAL_AGAIN, FORWARD, CallSite, Event
 from modellint.static.flow.frames import call_at, holds, site_of
 from modellint.static.flow.values import ENTRY, EVAL, TRAIN, UNKNOWN, ModeFact, Modes, Site, kinds
-from modellint.static.guards import assignments, conditions, path_to, statements_before, unnegated, walk_own
+from modellint.static.guards import assignments, conditions, own, path_to, statements_before, unnegated, walk_own
 from modellint.static.merge import merged
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.names import last_name, names_in
@@ -110,6 +110,7 @@ def _leaks(
             continue  # the derivative by an input is part of the answer: a divergence, a force
         left = (f for f in _leaked(event, events, everything, evaluated) if not _in_the_last_turn(event, f, everything))
         left = (f for f in left if not _put_back(f, context) and not _is_for_no_training(f, event, context))
+        left = (f for f in left if not _excludes(f, event, context))
         facts = {f.site: f for f in left if f.site is not None}
         if facts:
             yield event, facts
@@ -133,6 +134,41 @@ def _is_for_no_training(fact: ModeFact, event: Event, context: FileContext) -> b
         holds and ast.unparse(test) in ends
         for function, call in calls_at(context, fact.site)
         for test, holds in conditions(function, call)
+    )
+
+
+def _excludes(fact: ModeFact, event: Event, context: FileContext) -> bool:
+    """Tell whether eval() is called where an option does not hold under which alone its function goes on to train.
+
+    `if not args.train: net.eval()`, and `if args.train and full(memory):` around what trains. The flow tells so many
+    options of a run apart and no more.
+    """
+    ways = [(event.function, event.site), *((step.caller, step.site) for step in event.key.chain)]
+    for function, call in calls_at(context, fact.site):
+        left = set(_options(function, call))
+        for scope, site in ways:
+            trains = call_at(function, site) if scope is function and left else None
+            asked = _options(function, trains) if trains is not None else ()
+            if any((option, not holds) in left and not _is_set(function, option) for option, holds in asked):
+                return True
+    return False
+
+
+def _options(function: FunctionInfo, node: ast.AST) -> Iterator[tuple[str, bool]]:
+    """Yield the variables and attributes whose truth, or falsehood, a node runs under, alone or with something else."""
+    for test, holds in conditions(function, node):
+        asked, wanted = unnegated(test, holds)
+        together = isinstance(asked, ast.BoolOp) and isinstance(asked.op, ast.And) is wanted
+        for operand in asked.values if isinstance(asked, ast.BoolOp) and together else [asked]:
+            option, holding = unnegated(operand, wanted)
+            if isinstance(option, (ast.Name, ast.Attribute)):
+                yield ast.unparse(option), holding
+
+
+def _is_set(function: FunctionInfo, option: str) -> bool:
+    """Tell whether a function gives a variable, or an attribute of one, a value: it is no option of the run."""
+    return any(
+        isinstance(node.ctx, ast.Store) and ast.unparse(node) == option for node in own(function, ast.Name, ast.Attribute)
     )
 
 
