@@ -194,6 +194,24 @@ def _condition(test: ast.expr) -> tuple[str | None, bool]:
     return text, positive
 
 
+def known_before(machine: Machine, test: ast.expr, state: State) -> bool | None:
+    """Return what the conditions passed say about `test`; None where they leave it open.
+
+    Of `train and step > 3` nothing is left where `train` was found not to hold, nor of the `or` of two where one holds.
+    """
+    key, positive = condition_key(machine, test)
+    answer = implied(key, state) if key is not None else None
+    if answer is not None:
+        return answer is positive
+    whole, holds = unnegated(test)
+    if not isinstance(whole, ast.BoolOp) or not state.path:  # equivalent: the second saves the look
+        return None
+    decisive = isinstance(whole.op, ast.Or)
+    if any(known_before(machine, operand, state) is decisive for operand in whole.values):
+        return decisive is holds
+    return None
+
+
 def implied(key: ConditionKey, state: State) -> bool | None:
     """Return what the conditions passed say about the condition `key`; None where they leave it open.
 

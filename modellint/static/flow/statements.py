@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from modellint.static.flow.assignments import ASSIGNMENTS
-from modellint.static.flow.conditions import condition_key, implied, narrow, truth, truth_of
+from modellint.static.flow.conditions import condition_key, known_before, narrow, truth, truth_of
 from modellint.static.flow.contexts import run_with
 from modellint.static.flow.data import holds_graph
 from modellint.static.flow.definitions import DEFINITIONS
@@ -88,9 +88,8 @@ def _branch(
 ) -> list[State]:
     known = truth(machine, test, state)
     key, positive = condition_key(machine, test)
-    if known is None and key is not None:
-        answer = implied(key, state)
-        known = None if answer is None else answer is positive
+    if known is None:
+        known = known_before(machine, test, state)
     if known is not None:
         return machine.block(body if known else orelse, [state])
     frame = machine.frame
