@@ -25,7 +25,7 @@ from modellint.static.flow.asking import is_open
 from modellint.static.flow.events import EVAL_AGAIN, FORWARD, CallSite, Event
 from modellint.static.flow.frames import call_at, holds, site_of
 from modellint.static.flow.values import ENTRY, EVAL, TRAIN, UNKNOWN, ModeFact, Modes, Site, kinds
-from modellint.static.guards import assignments, conditions, own, path_to, statements_before, unnegated, walk_own
+from modellint.static.guards import assignments, conditions, own, path_to, statements_before, unnegated, values_of, walk_own
 from modellint.static.merge import merged
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.names import last_name, names_in
@@ -417,6 +417,8 @@ def _closed_with_eval(context: FileContext) -> Iterator[Finding]:
             mine = [f for f in forwards if f.function is event.function]
             if any(place.site in _switched_at(f) for f in mine) or _is_another_now(event):
                 continue
+            if _is_evaluated_behind(event):
+                continue
             begun = _switched_at(event)
             first, last = event.function.rows
             inside = all(site.path == event.site.path and first <= site.row <= last for site in begun)
@@ -437,6 +439,29 @@ def _is_another_now(event: Event) -> bool:
     statements = [node for node in walk_own(event.function) if isinstance(node, ast.stmt)]
     before = max((s for s in statements if s.lineno < event.site.row), key=lambda s: s.lineno, default=None)
     return isinstance(before, ast.Expr) and ast.unparse(before).startswith(event.text.removesuffix("eval"))
+
+
+def _is_evaluated_behind(event: Event) -> bool:
+    """Tell whether a call behind an eval() evaluates the model out of sight: itself, or by an object that was given it.
+
+    `strategy = Strategy(net, optimizer)`, ..., `net.eval()`, `strategy.eval(stream)`.
+    """
+    model = event.text.removesuffix(".eval")
+    for call in event.function.calls:
+        evaluates = call.lineno > event.site.row and call.args and _EVALUATES.match(last_name(call) or "")
+        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        makers = values_of(event.function, owner.id) if isinstance(owner, ast.Name) else []
+        if evaluates and any(_is_given(maker, model) for maker in (call, *makers)):
+            return True
+    return False
+
+
+_EVALUATES = re.compile(r"^_?(eval(uate|uation)?|test|valid(ate|ation)?|predict)(_|$)")
+
+
+def _is_given(call: ast.expr, model: str) -> bool:
+    given = [*call.args, *(keyword.value for keyword in call.keywords)] if isinstance(call, ast.Call) else []
+    return any(ast.unparse(argument) == model for argument in given)
 
 
 def _trains_in_train_mode(place: Place, events: Iterable[Event]) -> bool:
