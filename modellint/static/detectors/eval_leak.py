@@ -25,7 +25,16 @@ from modellint.static.flow.asking import is_open
 from modellint.static.flow.events import EVAL_AGAIN, FORWARD, CallSite, Event
 from modellint.static.flow.frames import call_at, holds, site_of
 from modellint.static.flow.values import ENTRY, EVAL, TRAIN, UNKNOWN, ModeFact, Modes, Site, kinds
-from modellint.static.guards import assignments, conditions, own, path_to, statements_before, unnegated, values_of, walk_own
+from modellint.static.guards import (
+    assignments,
+    conditions,
+    own,
+    path_to,
+    statements_before,
+    unnegated,
+    values_of,
+    walk_own,
+)
 from modellint.static.merge import merged
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.names import last_name, names_in
@@ -149,15 +158,15 @@ def _excludes(fact: ModeFact, event: Event, context: FileContext) -> bool:
         for scope, site in ways:
             trains = call_at(function, site) if scope is function and left else None
             asked = _options(function, trains) if trains is not None else ()
-            if any((option, not holds) in left and not _is_set(function, option) for option, holds in asked):
+            if any((option, not wanted) in left and not _is_set(function, option) for option, wanted in asked):
                 return True
     return False
 
 
 def _options(function: FunctionInfo, node: ast.AST) -> Iterator[tuple[str, bool]]:
     """Yield the variables and attributes whose truth, or falsehood, a node runs under, alone or with something else."""
-    for test, holds in conditions(function, node):
-        asked, wanted = unnegated(test, holds)
+    for test, taken in conditions(function, node):
+        asked, wanted = unnegated(test, taken)
         together = isinstance(asked, ast.BoolOp) and isinstance(asked.op, ast.And) is wanted
         for operand in asked.values if isinstance(asked, ast.BoolOp) and together else [asked]:
             option, holding = unnegated(operand, wanted)
@@ -168,7 +177,8 @@ def _options(function: FunctionInfo, node: ast.AST) -> Iterator[tuple[str, bool]
 def _is_set(function: FunctionInfo, option: str) -> bool:
     """Tell whether a function gives a variable, or an attribute of one, a value: it is no option of the run."""
     return any(
-        isinstance(node.ctx, ast.Store) and ast.unparse(node) == option for node in own(function, ast.Name, ast.Attribute)
+        isinstance(node.ctx, ast.Store) and ast.unparse(node) == option
+        for node in own(function, ast.Name, ast.Attribute)
     )
 
 
