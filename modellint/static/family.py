@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from modellint.static.classes import Classes
 from modellint.static.guards import path_to, walk_own
 from modellint.static.naming import speaks_of_inference
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo, Project
@@ -29,6 +30,16 @@ def runs_without_gradients(method: FunctionInfo, project: Project, depth: int = 
     return bool(uses) and all(
         under_switch(caller, node) or runs_without_gradients(caller, project, depth + 1) for caller, node in uses
     )
+
+
+def is_part_of_a_forward(method: FunctionInfo, classes: Classes) -> bool:
+    """Tell whether the `forward` of a module calls `method`, through `self`: it is run for whoever calls the whole."""
+    if method.cls is None or method.self_name is None or not classes.is_module(method.cls):
+        return False
+    forward = classes.project.method(method.cls, "forward")
+    if forward is None or forward is method:
+        return False
+    return any(ast.unparse(call.func) == f"{forward.self_name}.{method.name}" for call in forward.calls_of(method.name))
 
 
 def _uses_through_self(method: FunctionInfo, project: Project) -> Iterator[tuple[FunctionInfo, ast.AST]]:

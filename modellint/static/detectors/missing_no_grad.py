@@ -21,7 +21,12 @@ from modellint.static.evidence import (
     is_shape_check,
     keeps_its_numbers,
 )
-from modellint.static.family import builds_what_differentiates, differentiates, under_switch
+from modellint.static.family import (
+    builds_what_differentiates,
+    differentiates,
+    is_part_of_a_forward,
+    under_switch,
+)
 from modellint.static.flow.events import FORWARD, Event, Snapshot
 from modellint.static.flow.frames import call_at, holds
 from modellint.static.flow.handed import begins_a_thread
@@ -140,6 +145,8 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
     dropped = event.result_dropped and shown.isdisjoint(event.uses)
     between, timed = _is_between_switches(event), sets_eval and _is_timed(event)
     calibrates = sets_eval and _calibrates(event)
+    if not sets_eval and is_part_of_a_forward(event.root, context.classes):
+        return None  # whoever calls the whole sees to it
     learned = has_loaded_weights(snapshot)
     if dropped and not (keeps_its_numbers(event) or between or timed or calibrates) and not learned:
         return None
@@ -238,7 +245,7 @@ def _is_evaluated_apart(event: Event, snapshot: Snapshot, context: FileContext) 
     """Tell whether a model is evaluated in no loop that trains; another one may learn from its numbers: a probe."""
     if not in_eval(snapshot) or not means_inference(event):
         return False
-    trained = (other for other in seen_in(context) if other.training and other.root is event.root)
+    trained = (other for other in context.flow.events if other.training and other.root is event.root)
     return not any(other.loops == event.loops[: len(other.loops)] for other in trained)
 
 
