@@ -17,12 +17,13 @@ from modellint.diagnostic import Confidence
 from modellint.static.classes import first_part
 from modellint.static.context import FileContext
 from modellint.static.dependence import NO, UNKNOWN, YES, is_named_for_an_architecture
-from modellint.static.family import differentiates
+from modellint.static.family import differentiates, is_part_of_a_forward
 from modellint.static.flow.annotated import classes_annotated
 from modellint.static.flow.events import Event, Snapshot
 from modellint.static.flow.frames import call_at, holds
 from modellint.static.flow.libraries import SAVED_WHOLE
 from modellint.static.flow.values import ENTRY, JUST_BUILT, LOADED, TRAIN, UNKNOWN_MODES, Obj, Site, kinds
+from modellint.static.freezing import is_frozen_by_a_method, is_frozen_by_an_option
 from modellint.static.guards import conditions, loops_around, own, path_to
 from modellint.static.left_open import sees_to_it_itself, switched_for_training_alone
 from modellint.static.project import ClassInfo, FunctionInfo
@@ -365,6 +366,26 @@ def _is_second_try(case: Case) -> bool:
     )
 
 
+def _is_frozen_unless_it_trains(case: Case) -> bool:
+    return is_frozen_by_an_option(case.event, case.context)
+
+
+def _is_asked_to_freeze(case: Case) -> bool:
+    return is_frozen_by_a_method(case.event, case.context)
+
+
+def _is_differentiated_outside(case: Case) -> bool:
+    """Tell whether a `forward` gives what its method computed, with its graph, where a project enables autograd.
+
+    It does so to differentiate at inference: by a conditioner, or a guide, that others call.
+    """
+    root, uses = case.event.root, case.event.uses
+    if "returned with its graph" not in uses or not is_part_of_a_forward(root, case.context.classes):
+        return False
+    scopes = scopes_mentioning(case.context.project, "enable_grad(", case.context.module.path, MAX_FILES)
+    return any({"enable_grad", "backward"} <= scope.callees for scope in scopes)
+
+
 def _switches(node: ast.AST) -> bool:
     if not isinstance(node, ast.With):
         return False
@@ -452,4 +473,7 @@ DOUBTS = (
     Doubt("ML201", "what a file of TorchScript gives becomes an array as it is", _goes_into_an_array, 0, 3),
     Doubt("ML201", "its callers, or a file it reads, switch autograd off by `volatile=`", _may_be_volatile, 0, 3),
     Doubt("ML201", "an `except` repeats what its `try` did under no_grad", _is_second_try, 0, 7),
+    Doubt("ML201", "the class freezes the model unless it is to train", _is_frozen_unless_it_trains, 0, 1),
+    Doubt("ML201", "a model out of sight is asked to freeze itself", _is_asked_to_freeze, 0, 1),
+    Doubt("ML201", "a part of a `forward`, in a project that switches autograd on", _is_differentiated_outside, 0, 1),
 )
