@@ -96,7 +96,7 @@ def _makes_for(module: ModuleInfo, sizes: frozenset[str]) -> bool:
 
 
 _MAKES_A_NETWORK = re.compile(
-    r"^(?!.*(Load|Sampl|Data|Train|Arg|Config|Param|Setting|Option|Buffer|Memory))[A-Z]\w*$|^from_model$"
+    r"^(?!.*(Load|Sampl|Data|Train|Tensor|Variable|Arg|Config|Param|Setting|Option|Buffer|Memory))[A-Z]\w*$|^from_model$"
 )
 
 
