@@ -144,7 +144,7 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
     shown = SHOWN | _COUNTED if named else SHOWN  # a caller may drop what an evaluation has counted and logged
     dropped = event.result_dropped and shown.isdisjoint(event.uses)
     between, timed = _is_between_switches(event), sets_eval and _is_timed(event)
-    calibrates = sets_eval and _calibrates(event)
+    calibrates = sets_eval and (_calibrates(event) or _counts_operations(event))
     if not sets_eval and is_part_of_a_forward(event.root, context.classes):
         return None  # whoever calls the whole sees to it
     learned = has_loaded_weights(snapshot)
@@ -242,8 +242,12 @@ def _is_of_old_days(context: FileContext) -> bool:
 
 
 def _is_evaluated_apart(event: Event, snapshot: Snapshot, context: FileContext) -> bool:
-    """Tell whether a model is evaluated in no loop that trains; another one may learn from its numbers: a probe."""
-    if not in_eval(snapshot) or not means_inference(event):
+    """Tell whether a model is evaluated, or run over data, in no loop that trains: another one may learn from it later.
+
+    A probe learns from features, a student from `outputs.append(teacher(x).detach().numpy())`. Of a single forward
+    before the training the graph is small.
+    """
+    if not in_eval(snapshot) or not (means_inference(event) or event.loops):
         return False
     trained = (other for other in context.flow.events if other.training and other.root is event.root)
     return not any(other.loops == event.loops[: len(other.loops)] for other in trained)
@@ -281,6 +285,15 @@ def _calibrates(event: Event) -> bool:
 
 
 _CALIBRATES = re.compile(r"(^|_)cali(b\w*)?(_|$)|calibrat")
+
+
+def _counts_operations(event: Event) -> bool:
+    """Tell whether a function counts the operations of a model by its name, or by what it calls: hooks see a forward."""
+    names = (event.function.name, *event.function.callees)
+    return any(_OPERATIONS.search(snake(name)) for name in names) and not any(map(_DIFFERENTIATES.search, names))
+
+
+_OPERATIONS = re.compile(r"(^|_)(flops?|macs?|mult_adds?)(_|$)")
 
 
 _COUNTED = frozenset({"number", "prediction", "detached"})
