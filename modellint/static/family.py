@@ -56,6 +56,22 @@ def _uses_through_self(method: FunctionInfo, project: Project) -> Iterator[tuple
                     yield caller, node
 
 
+def kept_as(method: FunctionInfo, project: Project) -> set[str]:
+    """Return the attributes by which others call a method, `self.step = self._sample`; none if it is also handed on."""
+    names: set[str] = set()
+    for caller, node in _uses_through_self(method, project):
+        path = path_to(caller, node)
+        outer = path[-2] if len(path) > 1 else None
+        if isinstance(outer, ast.Call) and outer.func is node:
+            continue
+        targets = outer.targets if isinstance(outer, ast.Assign) and outer.value is node else []
+        kept = [target.attr for target in targets if isinstance(target, ast.Attribute)]
+        if not kept or len(kept) < len(targets):
+            return set()
+        names.update(kept)
+    return names
+
+
 def differentiates(cls: ClassInfo, project: Project) -> bool:
     """Tell whether the forward of `cls` asks for gradients: forces, say, or steps of a solver.
 

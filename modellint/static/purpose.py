@@ -297,12 +297,25 @@ def _steps_with(function: FunctionInfo, site: Site) -> bool:
     given = (
         _without_methods(given)
         for call in function.calls_of("step")
-        if isinstance(call.func, ast.Attribute) and _ENVIRONMENT.search(last_name(call.func.value) or "")
-        for given in call.args
+        if isinstance(call.func, ast.Attribute)
+        and (_ENVIRONMENT.search(last_name(call.func.value) or "") or _is_rewarded(function, call))
+        for argument in call.args
+        for given in (argument.elts if isinstance(argument, ast.List) else [argument])
     )
     taken = {value.id for value in given if isinstance(value, ast.Name)}
     call = call_at(function, site) if taken else None
     return call is not None and not names_made_of(function, call).isdisjoint(taken)
+
+
+def _is_rewarded(function: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether a step returns what that of an environment does: `state, reward, done, info = task.step(action)`."""
+    targets = (target for node in own(function, ast.Assign) if node.value is call for target in node.targets)
+    names = {last_name(item) or "" for target in targets for item in getattr(target, "elts", ())}
+    return any(map(_REWARD.search, names)) and any(map(_END.search, names))
+
+
+_REWARD = re.compile(r"(^|_)(reward|rew)s?(_|$)")
+_END = re.compile(r"(^|_)(dones?|terminal\w*|terminated|truncated)(_|$)")
 
 
 def _without_methods(given: ast.expr) -> ast.expr:

@@ -7,7 +7,7 @@ import re
 
 from modellint.static.classes import WITHOUT_LAYERS
 from modellint.static.context import FileContext
-from modellint.static.family import runs_without_gradients, under_switch
+from modellint.static.family import kept_as, runs_without_gradients, under_switch
 from modellint.static.flow.events import Event, Snapshot
 from modellint.static.flow.values import EVAL
 from modellint.static.flow.vocabulary import GRAD_SWITCHES, OTHER_FRAMEWORKS
@@ -32,11 +32,28 @@ def left_to_others(event: Event, context: FileContext) -> bool:
     if event.root_trains:
         return False  # nobody calls what trains without gradients
     return (
-        is_handed_over(event.root, context.project)
+        _is_handed_to_others(event.root, context)
         or runs_without_gradients(event.root, context.project)
         or _is_asked_by_a_library(event.root, context)
         or _called_without_gradients(event, context)
         or reads_graphs(event.function.module)
+    )
+
+
+def _is_handed_to_others(root: FunctionInfo, context: FileContext) -> bool:
+    """Tell whether somebody out of sight calls a function, and may switch autograd off around that.
+
+    Not a method that only gets another name, by which nothing in the project calls it under a switch.
+    """
+    project, mine = context.project, context.module.path
+    if not is_handed_over(root, project):
+        return False
+    names = kept_as(root, project) if root.cls is not None else ()
+    return not names or any(
+        under_switch(scope, call)
+        for name in names
+        for scope in scopes_mentioning(project, f".{name}(", mine, MAX_FILES)
+        for call in scope.calls_of(name)
     )
 
 

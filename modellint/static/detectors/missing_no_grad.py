@@ -288,7 +288,7 @@ _CALIBRATES = re.compile(r"(^|_)cali(b\w*)?(_|$)|calibrat")
 
 
 def _counts_operations(event: Event) -> bool:
-    """Tell whether a function counts the operations of a model by its name, or by what it calls: hooks see a forward."""
+    """Tell whether a function, or what it calls, is named for counting operations: hooks read them off a forward."""
     names = (event.function.name, *event.function.callees)
     return any(_OPERATIONS.search(snake(name)) for name in names) and not any(map(_DIFFERENTIATES.search, names))
 

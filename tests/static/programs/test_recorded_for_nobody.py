@@ -161,3 +161,74 @@ def test_one(image):
 )
 def test_a_function_named_like_a_test_that_the_file_runs(lint: Lint, rest: str, mark: str) -> None:
     lint({"batch_test.py": NAMED.replace("{rest}", rest).replace("{mark}", mark)}, rules=["ML201"])
+
+
+ACTOR = {
+    "actor.py": """
+    class Actor:
+        def __init__(self, task):
+            self._task, self._network = task, None
+            {begin}
+
+        def _transition(self, state):
+            q_values = self._network(state).detach().cpu().numpy(){mark}
+            return self._task.step([q_values.argmax()])
+    """,
+    "agent.py": """
+    import torch
+
+    def run(actor, states):
+        {run}
+    """,
+}
+_RECORDED = "return [actor.step(state) for state in states]"
+_SWITCHED = "with torch.no_grad(): return [actor.step(state) for state in states]"
+_NAMED = "self.step = self._transition"
+
+
+@pytest.mark.parametrize(
+    ("begin", "run", "mark"),
+    [
+        (_NAMED, _SWITCHED, ""),
+        (f"{_NAMED}; task.prepare(self._transition)", _RECORDED, ""),
+        (f"{_NAMED}; self.run, = [self._transition]", _RECORDED, ""),
+        (f"{_NAMED}; run = self._transition; task.prepare(run)", _RECORDED, ""),
+        ("task.prepare(self._transition)", _RECORDED, ""),
+        (_NAMED, _RECORDED, "  # ML201"),
+        (f"{_NAMED}; task.first = self._transition(None)", _RECORDED, "  # ML201"),
+    ],
+)
+def test_an_actor_whose_step_gets_its_name_when_it_is_made(lint: Lint, begin: str, run: str, mark: str) -> None:
+    text = ACTOR["actor.py"].replace("{begin}", begin).replace("{mark}", mark)
+    lint({"actor.py": text, "agent.py": ACTOR["agent.py"].replace("{run}", run)}, rules=["ML201"], check=["actor.py"])
+
+
+PLAYED = """
+import torch
+
+class Agent:
+    def __init__(self, task, network):
+        self.task, self.network = task, network
+
+    def turn(self, state):
+        action = self.network(state).argmax(1).cpu().numpy(){mark}
+        {step}
+        return following, reward
+"""
+
+
+@pytest.mark.parametrize(
+    ("step", "mark"),
+    [
+        ("following, loss, done, _ = self.task.step(action); reward = loss", ""),
+        ("following, reward, rest, _ = self.task.step(action)", ""),
+        ("following, reward, done, _ = self.task.step([0])", ""),
+        ("following = self.task.step(action); reward = done = None", ""),
+        ("following, reward, done, _ = self.task.step(action)", "  # ML201"),
+        ("following, reward, done, _ = self.task.step([action])", "  # ML201"),
+        ("following, rewards, terminals, _ = self.env.step([action]); reward = rewards", "  # ML201"),
+    ],
+)
+def test_a_task_that_rewards_a_step_is_an_environment(lint: Lint, step: str, mark: str) -> None:
+    text = PLAYED.replace("{step}", step).replace("{mark}", mark)
+    lint(text, rules=["ML201"])
