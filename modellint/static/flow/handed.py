@@ -76,6 +76,14 @@ def _begins_a_thread(machine: Machine, name: str, node: ast.Call) -> bool:
     return any(_is_a_pool(value) for value in _makers_of(machine, pool)) if pool is not None else False
 
 
+def _is_run_by_a_context(machine: Machine, name: str, node: ast.Call) -> bool:
+    """Tell whether `contextvars` call what they are given: `copy_context().run(net, x)`."""
+    if name != "run" or not isinstance(node.func, ast.Attribute):  # equivalent: a context has no other such method
+        return False
+    made = (value.func for value in _makers_of(machine, node.func.value) if isinstance(value, ast.Call))
+    return any(last_name(func) == "copy_context" for func in made)
+
+
 def _is_a_pool(value: ast.expr) -> bool:
     """Tell whether a pool of threads is made that nothing readies: an `initializer` may switch autograd off in each."""
     if not isinstance(value, ast.Call) or last_name(value.func) not in _THREAD_POOLS:
@@ -95,7 +103,7 @@ def _makers_of(machine: Machine, pool: ast.expr) -> list[ast.expr]:
 
 
 def _run_given(machine: Machine, name: str, args: Args, node: ast.Call, state: State) -> frozenset[int]:
-    place = _IN_A_THREAD.get(name)
+    place = 0 if _is_run_by_a_context(machine, name, node) else _IN_A_THREAD.get(name)
     if place is not None and place < len(args.positional) and not args.positional[place].symbols:
         models = frozenset(oid for oid in args.positional[place].refs if state.heap[oid].kind == MODEL)
         written = node.args[place] if place < len(node.args) else node.func  # `to_thread(*given)` has fewer

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.static.conftest import Lint
 
 
@@ -64,3 +66,32 @@ def test_another_thread_records(lint: Lint) -> None:
             return scores.argmax(1).tolist()
         """
     )
+
+
+CONTEXT = """
+import contextvars
+
+from torchvision.models import resnet18
+
+class Solver:
+    def __init__(self, runner):
+        self.net = resnet18(weights="DEFAULT").eval()
+        self.ctx = {made}
+
+    def solve(self, x):
+        result = self.ctx.{call}
+        return result.detach().numpy()
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "call"),
+    [
+        ("runner", "run(self.net, x)"),
+        ("contextvars.copy_context()", "run(print, self.net, x)"),
+        ("contextvars.copy_context()", "get(self.net, x)"),
+        ("contextvars.copy_context()", "run(self.net, x)  # ML201"),
+    ],
+)
+def test_a_context_runs_what_it_is_given(lint: Lint, made: str, call: str) -> None:
+    lint(CONTEXT.replace("{made}", made).replace("{call}", call), rules=["ML201"])
