@@ -30,7 +30,7 @@ from modellint.static.family import (
 from modellint.static.flow.events import FORWARD, Event, Snapshot
 from modellint.static.flow.frames import call_at, holds
 from modellint.static.flow.handed import begins_a_thread
-from modellint.static.flow.values import ENTRY, EVAL, LOADED, OFF, ON, RANDOM, TRAIN, Site, kinds
+from modellint.static.flow.values import ENTRY, EVAL, LOADED, OFF, ON, RANDOM, TRAIN, UNKNOWN, Site, kinds
 from modellint.static.flow.vocabulary import LOSS_METHOD
 from modellint.static.guards import bindings, conditions, own, values_of
 from modellint.static.left_open import (
@@ -476,7 +476,8 @@ def _is_cut_off(event: Event, snapshot: Snapshot) -> bool:
     """
     if event.model_trained or speaks_of_inference(event.function.name) is False:
         return False
-    return kinds(snapshot.modes) == {ENTRY} and _is_cut_at_once(event)
+    given = ENTRY in kinds(snapshot.modes) <= {ENTRY, UNKNOWN}  # unknown, too, where another method calls its eval()
+    return given and _is_cut_at_once(event)
 
 
 def _is_cut_at_once(event: Event) -> bool:
