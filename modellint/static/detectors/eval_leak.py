@@ -38,6 +38,7 @@ from modellint.static.guards import (
 from modellint.static.merge import merged
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.names import last_name, names_in
+from modellint.static.project.trees import walk
 from modellint.static.purpose import calls_around, functions_around
 from modellint.static.sites import Place, called_from, calls_at, in_order, places, seen_by_callers, seen_in
 from modellint.static.snapshots import open_mode
@@ -154,32 +155,32 @@ def _excludes(fact: ModeFact, event: Event, context: FileContext) -> bool:
     """
     ways = [(event.function, event.site), *((step.caller, step.site) for step in event.key.chain)]
     for function, call in calls_at(context, fact.site):
-        left = set(_options(function, call))
-        for scope, site in ways:
-            trains = call_at(function, site) if scope is function and left else None
-            asked = _options(function, trains) if trains is not None else ()
-            if any((option, not wanted) in left and not _is_set(function, option) for option, wanted in asked):
-                return True
+        left = _options(function, call)
+        trains = (call_at(scope, site) for scope, site in ways)
+        asked = {option for node in trains if node is not None for option in _options(function, node)}
+        if any((option, not wanted) in left for option, wanted in asked):
+            return True
     return False
 
 
-def _options(function: FunctionInfo, node: ast.AST) -> Iterator[tuple[str, bool]]:
-    """Yield the variables and attributes whose truth, or falsehood, a node runs under, alone or with something else."""
+def _options(function: FunctionInfo, node: ast.AST) -> set[tuple[str, bool]]:
+    """Return what a node runs under, alone or with something else, as its function sets none of it: an option of the
+    run. Each with whether it holds there."""
+    found: set[tuple[str, bool]] = set()
     for test, taken in conditions(function, node):
         asked, wanted = unnegated(test, taken)
         together = isinstance(asked, ast.BoolOp) and isinstance(asked.op, ast.And) is wanted
         for operand in asked.values if isinstance(asked, ast.BoolOp) and together else [asked]:
             option, holding = unnegated(operand, wanted)
-            if isinstance(option, (ast.Name, ast.Attribute)):
-                yield ast.unparse(option), holding
+            if not _is_set(function, option):
+                found.add((ast.unparse(option), holding))
+    return found
 
 
-def _is_set(function: FunctionInfo, option: str) -> bool:
-    """Tell whether a function gives a variable, or an attribute of one, a value: it is no option of the run."""
-    return any(
-        isinstance(node.ctx, ast.Store) and ast.unparse(node) == option
-        for node in own(function, ast.Name, ast.Attribute)
-    )
+def _is_set(function: FunctionInfo, option: ast.expr) -> bool:
+    """Tell whether a function gives a variable of a condition, or an attribute in it, a value."""
+    asked = {ast.unparse(node) for node in walk(option) if isinstance(node, (ast.Name, ast.Attribute))}
+    return any(isinstance(n.ctx, ast.Store) and ast.unparse(n) in asked for n in own(function, ast.Name, ast.Attribute))
 
 
 def _looks(event: Event) -> Confidence:

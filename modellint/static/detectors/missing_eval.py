@@ -278,9 +278,9 @@ def _follows_owner(event: Event, snapshot: Snapshot, context: FileContext) -> bo
     mine = (features or built) and event.text.startswith(f"{event.root.self_name}.")
     if is_made_for_this(event):
         return False
-    set_here = [fact for fact in snapshot.modes if fact.mode != ENTRY]
-    if set_here and is_run_in_eval_alone(event, context):
+    if is_run_in_eval_alone(event, context):
         return True
+    set_here = [fact for fact in snapshot.modes if fact.mode != ENTRY]
     return bool(set_here) and all(
         fact.by_constructor or (mine and fact.by_library) or _is_set_as_built(fact, cls, context) for fact in set_here
     )
