@@ -21,7 +21,7 @@ from modellint.static.project import FunctionInfo
 from modellint.static.project.callers import scopes_mentioning
 from modellint.static.project.names import is_called_on, last_name
 from modellint.static.project.trees import walk
-from modellint.static.purpose import is_test_code
+from modellint.static.purpose import functions_around, is_test_code
 from modellint.static.sites import places, seen_in
 from modellint.static.snapshots import in_eval
 
@@ -44,7 +44,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 continue
             if collected and (not source.training or _is_another_entry(event)):
                 continue
-            if collected and "passed" in event.uses and not frees_graphs(event.function):
+            if collected and "passed" in event.uses and not all(map(frees_graphs, functions_around(source))):
                 continue
             if event.key.detail == METERED and (not _is_given_a_loss(event) or _is_reset_in_each_turn(event)):
                 continue

@@ -205,7 +205,25 @@ def _has_graph(name: str, node: ast.AugAssign, loop: ast.AST, function: Function
             return True
     if _is_added_to_what_is_differentiated(name, made, loop, function, context):
         return True
+    if _is_sum_of_losses(name, made, node, loop, function, context):
+        return True
     return isinstance(made.value, ast.Call) and _hands_back_a_loss(made.value, made.place, function, context)
+
+
+def _is_sum_of_losses(
+    name: str, made: _Bound, node: ast.AugAssign, loop: ast.AST, function: FunctionInfo, context: FileContext
+) -> bool:
+    """Tell whether the turn has added up in the variable what it differentiates, in a loop inside of it perhaps.
+
+    The sum of the losses of a few networks for one batch has all their graphs.
+    """
+    return any(
+        made.row < inner.lineno < node.lineno
+        and ast.unparse(inner.target) == name
+        and loop in (around := loops_around(function, inner))
+        and _differentiated_part(inner, around[-1], function, context) is not None
+        for inner in own(function, ast.AugAssign)
+    )
 
 
 def _is_added_to_what_is_differentiated(

@@ -293,11 +293,15 @@ def accumulated(
 
 
 def _collected(machine: Machine, node: ast.Call, item: Value, state: State) -> frozenset[int]:
-    """Note that a loop that trains in each turn collects results together with their graphs."""
+    """Note that a loop that trains in each turn, be it by a call, collects results together with their graphs."""
     item = item.with_taint(with_elements(Args((item,)), state))
     if not item.taint or not isinstance(node.func, ast.Attribute):
         return frozenset()
-    if not trains_in_each_turn(machine) and not trains_in_each_call(machine, node.func.value):
+    if not (
+        trains_in_each_turn(machine)
+        or trains_in_each_call(machine, node.func.value)
+        or is_trained_in_a_call(machine, item)
+    ):
         return frozenset()
     events = machine.recorder.events
     if any(events[number].key.kind == ACCUMULATE for number in live(item.taint)):
