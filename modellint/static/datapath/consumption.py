@@ -169,7 +169,7 @@ class Consumptions:
             runs = [
                 run
                 for run in (*self._loops(scope), *_drawing(scope))
-                if _uses_model(run.root) or evaluates_by_name(scope.name) or _asks_step(run)
+                if _uses_model(run.root) or evaluates_by_name(scope.name) or _asks_step(run) or _asks_losses(run)
             ]
             if runs:
                 for activation in self._activations(scope):
@@ -192,7 +192,7 @@ class Consumptions:
         if trains(resolver, scope, root, activation):
             kind = TRAINING
         elif not runs_model(root):
-            named = evaluates_by_name(scope.name) and infers(resolver, scope, root, activation)
+            named = (evaluates_by_name(scope.name) or _asks_losses(run)) and infers(resolver, scope, root, activation)
             if named or _evaluates_held_out(run, scope) or _asks_step(run):
                 kind, sure = EVALUATION, False  # the forward is in a helper
         else:
@@ -297,12 +297,23 @@ def _asks_step(run: _Run) -> bool:
     return _is_over_held_out(run) and any(_STEP.match(snake(last_name(call.func) or "")) for call in calls)
 
 
+def _asks_losses(run: _Run) -> bool:
+    """Tell whether a loop over data that is called held out leaves each batch to what gives its loss.
+
+    Where that is without gradients, nothing is learned from it: `loss = self._loss(x, y)` runs the network.
+    """
+    calls = (node for node in walk(run.root) if isinstance(node, ast.Call))
+    return _is_over_held_out(run) and any(_GIVES_LOSS.search(snake(last_name(call.func) or "")) for call in calls)
+
+
 def _is_over_held_out(run: _Run) -> bool:
     names = (n.id if isinstance(n, ast.Name) else n.attr for n in walk(run.over) if isinstance(n, _NAMED))
     return any(_HELD_OUT.search(snake(name)) for name in names)
 
 
 _STEP = re.compile(r"^_?(eval\w*|val\w*|test|predict\w*|infer\w*)_(step|batch|one_batch|iteration)$")
+
+_GIVES_LOSS = re.compile(r"(^|_)(loss(es)?|log_probs?|elbo)$")
 
 
 _NAMED = (ast.Name, ast.Attribute)
