@@ -22,7 +22,7 @@ from modellint.static.detectors.always_in_eval import (
 )
 from modellint.static.detectors.one_flag import put_back_alone
 from modellint.static.flow.asking import is_open
-from modellint.static.flow.events import EVAL_AGAIN, FORWARD, CallSite, Event
+from modellint.static.flow.events import EVAL_AGAIN, FORWARD, CallSite, Event, Snapshot
 from modellint.static.flow.frames import call_at, holds, site_of
 from modellint.static.flow.values import ENTRY, EVAL, TRAIN, UNKNOWN, ModeFact, Modes, Site, kinds
 from modellint.static.guards import (
@@ -36,7 +36,9 @@ from modellint.static.guards import (
     walk_own,
 )
 from modellint.static.merge import merged
+from modellint.static.narrowing import MODULE
 from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project.facts import is_left_open
 from modellint.static.project.names import last_name, names_in
 from modellint.static.project.trees import walk
 from modellint.static.purpose import calls_around, functions_around
@@ -59,7 +61,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             if site in told:
                 continue
             steps = _steps_to(event, facts[site], everything)
-            severity, remark = _matters(event)
+            severity, remark = _matters(event, context)
             finding = Finding(
                 place.site,
                 {"model": event.text, "line": site.line_seen_from(place.site.path), "remark": remark},
@@ -80,11 +82,24 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     yield from alone
 
 
-def _matters(event: Event) -> tuple[Severity | None, str]:
+def _matters(event: Event, context: FileContext) -> tuple[Severity | None, str]:
     """Return how much the mode of a model matters, None for as much as the rule says, and a remark on it."""
-    if all(snapshot.obj.depends == NO for snapshot in event.snapshots):
+    without_mode = all(snapshot.obj.depends == NO for snapshot in event.snapshots)
+    if without_mode and not all(_is_of_heirs(snapshot, context) for snapshot in event.snapshots):
         return Severity.INFO, "; nothing in it depends on the mode today"
     return None, ""
+
+
+def _is_of_heirs(snapshot: Snapshot, context: FileContext) -> bool:
+    """Tell whether a module has no forward of its own: the classes that inherit from it add that and the layers."""
+    cls = snapshot.obj.cls
+    if not isinstance(cls, ClassInfo) or not _BASES.issuperset(context.project.ancestry(cls)[1]):
+        return False
+    forward = context.project.method(cls, "forward")
+    return forward is None or is_left_open(forward)
+
+
+_BASES = MODULE | {"abc.ABC"}
 
 
 Evaluated: TypeAlias = "set[tuple[int | ClassInfo, Site | None]]"
@@ -208,7 +223,7 @@ def _left_to_trainers(context: FileContext) -> Iterator[Finding]:
         for events in trained.values():
             for event, facts in _leaks(in_order(events), everything, evaluated, context):
                 confidence = weighed("ML103", _looks(event), Case(event, event.snapshots[0], context, tuple(facts)))
-                severity, remark = _matters(event)
+                severity, remark = _matters(event, context)
                 message = f"eval() is never undone: `{event.text}` trains in evaluation mode from then on{remark}"
                 related = ((event.site, "trained here"),)
                 found |= {site: Finding(site, {}, confidence, severity, message, related) for site in facts}
@@ -242,7 +257,7 @@ def _through_callers(by_callers: Iterable[list[Event]], context: FileContext) ->
             right |= set() if leaks else {event.site for event in events}
     for event, facts in wrong:
         if event.site not in right:
-            severity, remark = _matters(event)
+            severity, remark = _matters(event, context)
             words = {"model": event.text, "line": min(facts).line_seen_from(event.site.path), "remark": remark}
             confidence = weighed("ML103", _looks(event), Case(event, event.snapshots[0], context, tuple(facts)))
             left = (min(facts), "put into evaluation mode here, and never back")
