@@ -235,6 +235,37 @@ SILENT = {
             with torch.no_grad():
                 return model(batch)["logits"].argmax(-1).tolist()  # ML101:info
     """,
+    "S3PRL's networks are switched, and its features of the signal have no mode": """
+        import s3prl.hub as hub
+        import torch
+        from torch import nn
+
+        class Extractor:
+            def __init__(self, name):
+                self.net = getattr(hub, name)().to("cuda")
+
+            def extract(self, wave):
+                self.net.eval()
+                with torch.no_grad():
+                    return self.net(wave)["hidden_states"][-1].cpu().numpy()
+
+        class Filters:
+            def __init__(self):
+                self.net = hub.fbank()
+
+            def extract(self, wave):
+                with torch.no_grad():
+                    return self.net(wave)["hidden_states"][-1].cpu().numpy()
+
+        class Head(nn.Module):
+            def __init__(self, name):
+                super().__init__()
+                self.net = getattr(hub, name)()
+                self.head = nn.Linear(768, 3)
+
+            def forward(self, wave):
+                return self.head(self.net(wave)["hidden_states"][-1])
+    """,
 }
 
 FOUND = {
@@ -364,6 +395,30 @@ FOUND = {
             model = EncodecModel.encodec_model_24khz()
             frames = model.encode(wave)  # ML201
             return [codes.detach().numpy() for codes, _ in frames]
+    """,
+    "S3PRL's networks come in training mode": """
+        import s3prl.hub as hub
+        import torch
+        from s3prl.nn import S3PRLUpstream
+
+        class Extractor:
+            def __init__(self, name):
+                self.net = getattr(hub, name)().to("cuda")
+
+            def extract(self, wave):
+                with torch.no_grad():
+                    feats = self.net(wave)["hidden_states"][-1]  # ML101
+                return feats.cpu().numpy()
+
+        def features(wave):
+            net = hub.wavlm_base()
+            with torch.no_grad():
+                return net(wave)["hidden_states"][-1].cpu().numpy()  # ML101
+
+        def layers(wave, lengths):
+            net = S3PRLUpstream("hubert")
+            with torch.no_grad():
+                return [state.cpu().numpy() for state in net(wave, lengths)[0]]  # ML101
     """,
 }
 
