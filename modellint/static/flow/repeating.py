@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from modellint.static.flow.events import CallSite
 from modellint.static.flow.state import State
-from modellint.static.flow.values import MODEL, Args, Obj, Value
+from modellint.static.flow.values import MODEL, Args, Obj, Value, computed_alike
 
 _TURNS = 6
 """How often a call is run before it is taken to be always the same: twice the laps of a loop."""
@@ -58,7 +58,7 @@ class Repeated:
 
 def _of(value: Value, taint: frozenset[int]) -> Value:
     """Return what a call gave once as computed from what it is given now: another model may have made that."""
-    return value._replace(taint=taint) if value.taint and taint else value
+    return value._replace(taint=computed_alike(taint, value.taint)) if value.taint and taint else value
 
 
 def _held(value: Value, state: State) -> dict[int, Obj]:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 _METHODS = frozenset({"item", "tolist"})
 _BUILTINS = frozenset({"float", "int", "bool", "len", "str"})
 """What makes plain numbers, or texts, of tensors; a tensor has methods by the names of these, which do not."""
+_CUTS = frozenset({"argmax", "argmin", "eq", "ne", "gt", "ge", "lt", "le"})
+_GOES_ON = frozenset({"float", "double", "long", "int", "to", "type", "cpu", "view", "sum", "mean"})
+"""Methods of tensors through which no gradient comes, and methods that change nothing about that."""
 
 
 def in_parts(machine: Machine, function: FunctionInfo, whole: Value, state: State) -> Value:
@@ -59,15 +62,19 @@ def _has_numbers(function: FunctionInfo, display: ast.Tuple | ast.Dict) -> bool:
 
 
 def _is_number(function: FunctionInfo, node: ast.expr) -> bool:
-    """Tell whether an expression is a number that was taken out of a tensor, or written down."""
+    """Tell whether an expression is a number that was taken out of a tensor, counted by comparing, or written down."""
     if isinstance(node, ast.Name):
         values = values_of(function, node.id)
         return bool(values) and all(not isinstance(value, ast.Name) and _is_number(function, value) for value in values)
     match node:
         case ast.Constant():
             return True
+        case ast.Compare():
+            return True
+        case ast.Call(ast.Attribute(inner, name)) if name in _GOES_ON:
+            return not isinstance(inner, ast.Name) and _is_number(function, inner)
         case ast.Call(ast.Attribute(attr=name)):
-            return name in _METHODS
+            return name in _METHODS or name in _CUTS
         case ast.Call(ast.Name(name)):
             return name in _BUILTINS
     return False

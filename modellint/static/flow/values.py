@@ -279,6 +279,15 @@ def perhaps_cut_off(taint: frozenset[int]) -> frozenset[int]:
     return frozenset(number if number < 0 else _FIRST_DOUBTED - number for number in taint)
 
 
+def computed_alike(taint: frozenset[int], known: frozenset[int]) -> frozenset[int]:
+    """Return the taint of what is computed from `taint` as a value with the taint `known` was: where that has no graph
+    of what it came from, this has none either."""
+    cut = cut_off(taint) if any(number <= _FIRST_CUT for number in known) else frozenset()
+    if is_cut(known):
+        return cut or perhaps_cut_off(taint)
+    return taint | cut
+
+
 def live(taint: frozenset[int]) -> Iterator[int]:
     """Yield the forwards whose graph a value has for sure."""
     return (number for number in taint if number >= 0)

@@ -22,6 +22,8 @@ from modellint.static.flow.values import (
     Grad,
     Obj,
     Value,
+    cut_off,
+    perhaps_cut_off,
 )
 from tests.static.conftest import Lint
 
@@ -163,6 +165,24 @@ def test_what_is_given_once_more_holds_what_is_in_it(turns: int) -> None:
         calls.learn((), False, Value(refs=frozenset({1})), run)
     assert calls.recall((), None, Args(), other) == Value(refs=frozenset({1}))
     assert dict(other.heap) == dict(run.heap)
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        (frozenset({1}), frozenset({7})),
+        (cut_off(frozenset({1})), cut_off(frozenset({7}))),
+        (perhaps_cut_off(frozenset({1})), perhaps_cut_off(frozenset({7}))),
+        (frozenset({1}) | cut_off(frozenset({1})), frozenset({7}) | cut_off(frozenset({7}))),
+    ],
+    ids=["with its graph", "cut off", "perhaps cut off", "cut off in one branch"],
+)
+def test_what_is_given_once_more_has_a_graph_where_it_had_one(before: frozenset[int], now: frozenset[int]) -> None:
+    state, calls = State.empty(Grad(ON, None)), Repeated()
+    for _ in range(6):
+        calls.learn((), False, Value(taint=before), state)
+    given = Args((Value(taint=frozenset({7})),))
+    assert calls.recall((), None, given, state) == Value(taint=now)
 
 
 @pytest.mark.parametrize("value", [Value(), Value(symbols=(External("zoo.build"),))])
