@@ -24,7 +24,7 @@ from modellint.static.detectors.one_flag import put_back_alone
 from modellint.static.flow.asking import is_open
 from modellint.static.flow.events import EVAL_AGAIN, FORWARD, CallSite, Event, Snapshot
 from modellint.static.flow.frames import call_at, holds, site_of
-from modellint.static.flow.values import ENTRY, EVAL, TRAIN, UNKNOWN, ModeFact, Modes, Site, kinds
+from modellint.static.flow.values import ENTRY, EVAL, OFF, TRAIN, UNKNOWN, ModeFact, Modes, Site, kinds
 from modellint.static.guards import (
     assignments,
     conditions,
@@ -516,7 +516,9 @@ def _leaked(
     """Return the eval() calls whose effect arrives at a training forward that also runs in another mode, or whose model
     was trained in that mode before."""
     ways = [other for other in events if _comes_before(other, event)]
-    every = {fact for way in ways for snapshot in way.snapshots for fact in _told_apart(snapshot.modes)}
+    # one place may train and evaluate in turn, as a loader says; without autograd it does not train
+    trained = (snapshot for way in ways for snapshot in way.snapshots if snapshot.grad.state != OFF)
+    every = {fact for snapshot in trained for fact in _told_apart(snapshot.modes)}
     if not {fact.mode for fact in every} & {TRAIN, ENTRY, UNKNOWN} and not _was_trained_before(event, everything):
         # always in evaluation mode: frozen on purpose, or not
         if undone := every & (undone_in_each_turn(event, everything) | copied_from_evaluation(event)):
