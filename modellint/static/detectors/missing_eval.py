@@ -34,7 +34,7 @@ from modellint.static.flow.values import (
     Site,
     kinds,
 )
-from modellint.static.guards import assignments, conditions, names_mode, own
+from modellint.static.guards import assignments, conditions, names_mode, own, path_to, statements_before
 from modellint.static.hidden import hides_children
 from modellint.static.left_open import (
     is_begun_elsewhere,
@@ -192,19 +192,37 @@ def _is_switched_for_a_while(event: Event, snapshot: Snapshot) -> bool:
 
 
 def _is_put_back(event: Event, snapshot: Snapshot) -> bool:
-    """Tell whether losses are what a forward between train() and eval() is for: detectors tell them in training alone.
+    """Tell whether losses are what a forward behind train() is for: detectors tell them in training alone.
 
+    It stands between train() and eval(), or right behind train() where the losses have names: `sum(losses.values())`.
     The same pair around predictions is the wrong way round.
     """
     function, forward = event.function, call_at(event.function, event.site)
     calls = [call_at(function, fact.site) for fact in snapshot.modes if fact.site is not None]
     if not calls or forward is None:
         return False
+    names = names_made_of(function, forward)
+    if not any(map(_LOSSES.search, names)):
+        return False
     behind = {ast.unparse(call) for call in function.calls_of("eval") if call.lineno > event.site.row}
-    return any(map(_LOSSES.search, names_made_of(function, forward))) and all(
-        call is not None and isinstance(call.func, ast.Attribute) and f"{ast.unparse(call.func.value)}.eval()" in behind
+    named = any(ast.unparse(call.func).removesuffix(".values") in names for call in function.calls_of("values"))
+    return all(
+        call is not None
+        and isinstance(call.func, ast.Attribute)
+        and (
+            f"{ast.unparse(call.func.value)}.eval()" in behind
+            or (named and _stands_right_before(function, call, forward))
+        )
         for call in calls
     )
+
+
+def _stands_right_before(function: FunctionInfo, call: ast.Call, later: ast.Call) -> bool:
+    """Tell whether a call is the statement before the one, or the block, in which another call stands."""
+    path = path_to(function, call)
+    outer = path[-3] if len(path) > 2 else function
+    around = (statements_before(outer, node) for node in path_to(function, later) if isinstance(node, ast.stmt))
+    return any(before[-1:] == path[-2:-1] for before in around)
 
 
 _LOSSES = re.compile(r"(^|_)loss")
