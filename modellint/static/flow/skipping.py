@@ -66,9 +66,32 @@ def runs_what_it_is_given(
     given = [oid for value in args.every() for oid in value.refs]
     kept = [] if receiver is None else [oid for whole in receiver.refs for oid in _inside(state, whole)]
     within = [inner for oid in (*given, *kept) for inner in _inside(state, oid)]
+    if receiver is not None and any(_leads_to_an_heir(machine, function, state.heap[oid]) for oid in receiver.refs):
+        return True
     return any(_runs_a_module(machine, function, state.heap[oid]) for oid in given) or any(
         _asks_an_object(machine, function, state.heap[oid]) for oid in {*given, *kept, *within}
     )
+
+
+def _leads_to_an_heir(machine: Machine, function: FunctionInfo, obj: Obj) -> bool:
+    """Tell whether an inherited method leads to one that the class of its object overrides, and which does something.
+
+    What its own class has in that place may do nothing: `def log_prob(self, x): return self._log_prob(x)`.
+    """
+    cls = obj.cls
+    if not isinstance(cls, ClassInfo) or function.cls is None or cls is function.cls:
+        return False
+    called, queue = set[str](), [function]
+    while queue:
+        for name in queue.pop().callees - called:
+            called.add(name)
+            own_one = machine.project.method(function.cls, name)
+            method = machine.project.method(cls, name) if own_one is not None else None
+            if method is not None and method is not own_one and not machine.is_inert(method):
+                return True
+            if method is not None:
+                queue.append(method)
+    return False
 
 
 def _inside(state: State, oid: int) -> Iterator[int]:
