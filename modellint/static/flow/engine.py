@@ -280,14 +280,15 @@ class FileAnalysis:
         machine = self._machine
         covered = len(machine.covered)
         machine.begin(steps)
-        try:
-            return run()
-        except Exhausted:
-            machine.recorder.abandon((), function)
-            machine.uncover(covered)
-            machine.begin(steps)
-            with machine.hurrying():
+        if function not in machine.needs_haste:
+            try:
                 return run()
+            except Exhausted:
+                machine.recorder.abandon((), function)
+                machine.uncover(covered)
+                machine.begin(steps)
+        with machine.hurrying():
+            return run()
 
     def _as_hook(self, function: FunctionInfo, args: Args, receiver: Value | None, state: State) -> None:
         """Begin a method that a library calls by itself in the state in which the library calls it."""

@@ -150,6 +150,7 @@ class Machine:
         self.limit = MAX_STEPS
         self.in_haste = False
         self._too_long: set[FunctionInfo] = set()
+        self.needs_haste = set[FunctionInfo]()
         self._finished: set[tuple[CallSite, ...]] = set()
         self.shown: set[FunctionInfo] = set()
         self._repeated = Repeated()
@@ -377,8 +378,10 @@ class Machine:
             if self.steps > limit:
                 raise
             self.uncover(covered)
-            if covers and generous:
+            if covers and generous and self.in_haste:
                 self.covered[function] = None
+            elif covers and generous:
+                self.needs_haste.add(function)  # the `main` of a script: begun on its own, it may come to its end
             del self.frames[depth:]
             self.recorder.muted = muted
             self.recorder.abandon(chain, since=since)

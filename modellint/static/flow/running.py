@@ -177,16 +177,15 @@ def _is_kept_by_the_object(caller: _Caller, _call: ast.Call, func: ast.Attribute
         isinstance(owner, ast.Name)
         and owner.id == function.self_name
         and function.cls is not None
-        and (not PREPARES_DATA.search(func.attr) or _is_in_a_network(caller))
+        and (not PREPARES_DATA.search(func.attr) or _may_be_a_part_that_transforms(caller, func.attr))
         and caller.project.method(function.cls, func.attr) is None
     )
 
 
-def _is_in_a_network(caller: _Caller) -> bool:
-    """Tell whether the class is a network, whose parts may be called like what prepares data: the `transform` of a
-    normalizing flow, the `processor` of a graph network. What is kept by that name is known when it is run."""
+def _may_be_a_part_that_transforms(caller: _Caller, name: str) -> bool:
+    """Tell whether a network may compute by a part called `transform`, as normalizing flows do."""
     cls = caller.function.cls
-    return cls is not None and "torch.nn.Module" in caller.project.ancestry(cls)[1]
+    return name.endswith("transform") and cls is not None and "torch.nn.Module" in caller.project.ancestry(cls)[1]
 
 
 _METHODS: tuple[tuple[Callable[[_Caller, ast.Call, ast.Attribute], bool], bool], ...] = (

@@ -287,6 +287,32 @@ def test_what_was_not_seen_to_the_end_is_run_again(
     assert "main" in roots
 
 
+@pytest.mark.parametrize("mode", ["model.eval()", "print(options)"])
+def test_what_takes_too_long_in_a_call_is_run_again_in_haste(
+    lint: Lint, roots: list[str], monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    """Branches that are kept apart make a long function of `main`: joined early, it is seen to the end."""
+    for place in ("machine", "engine"):
+        monkeypatch.setattr(f"modellint.static.flow.{place}.MAX_STEPS", 150)
+    paths = "".join(f"    other{n} = load()\n    if options.part{n}:\n        other{n}.eval()\n" for n in range(4))
+    steps = "".join(f"    print({n})\n" for n in range(60))
+    body = MAIN.replace("model = load()\n", f"model = load()\n    {mode}\n{paths}{steps}")
+    if mode == "model.eval()":
+        body = body.replace("  # ML101", "")
+    hasty: list[bool] = []
+    run = Machine.activate
+
+    def activate(self: Machine, callee: FunctionValue, *args: Any) -> Value:
+        if callee.function.name == "main":
+            hasty.append(self.in_haste)
+        return run(self, callee, *args)
+
+    monkeypatch.setattr(Machine, "activate", activate)
+    lint(HEAD + body + "\nmain(sys.argv[1])\n", rules=["ML101"])
+    assert "main" in roots
+    assert hasty == [False, True]
+
+
 def test_what_a_call_showed_for_one_branch_before_it_stays_when_it_is_too_long_for_another(
     lint: Lint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
