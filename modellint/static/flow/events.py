@@ -12,6 +12,7 @@ from typing import NamedTuple
 from modellint.static.flow.state import State, every_given
 from modellint.static.flow.values import (
     ENTRY,
+    MODEL,
     OFF,
     UNKNOWN_MODES,
     Args,
@@ -233,6 +234,18 @@ def _is_as_given(event: Event) -> bool:
     return all(kinds(s.modes) == {ENTRY} or s.modes == UNKNOWN_MODES for s in event.snapshots)
 
 
+def _parts_of(event: Event) -> Iterator[int]:
+    """Yield the objects that a model in sight keeps, which learn with it."""
+    for snapshot in event.snapshots:
+        if snapshot.obj.kind == MODEL:
+            yield from (oid for value in snapshot.obj.attrs.values() for oid in value.refs)
+
+
+def _is_trained_as_a_part(event: Event, parts: set[int]) -> bool:
+    """Tell whether what an event runs learns as a part of another model, and is not frozen there."""
+    return event.key.oid in parts and not any(snapshot.obj.frozen for snapshot in event.snapshots)
+
+
 def _learns_beside(event: Event) -> bool:
     """Tell whether optimizers of listed tensors, `Adam([delta])`, are all that is made where a gradient is computed.
 
@@ -380,6 +393,7 @@ class Recorder:
             if event.kept and not event.training and _is_left_to_another_method(event):
                 _differentiate(event, event.key.chain)
         trained = {event.key.oid for event in self.events if event.training}
+        parts = {oid for event in self.events if event.training for oid in _parts_of(event)}
         learning = (event for event in self.events if event.training and not _learns_beside(event))
         as_given = {(event.root, event.key.oid) for event in learning if _is_as_given(event)}
         training: dict[object, list[Event]] = {}
@@ -392,7 +406,7 @@ class Recorder:
         steps = {step for event in self.events if (step := _step_around(event)) is not None}
         so_far: dict[int, list[Event]] = {}
         for event in self.events:
-            event.model_trained = event.key.oid in trained
+            event.model_trained = event.key.oid in trained or _is_trained_as_a_part(event, parts)
             event.trained_before = event.key.oid in so_far
             event.after_training = _is_behind(event, [e for e in so_far.get(event.key.oid, ()) if e.root is event.root])
             if event.training:
