@@ -191,7 +191,7 @@ class Classes:
             return False
         if isinstance(symbol.target, ClassInfo):
             return self.is_module(symbol.target)
-        is_tensor = symbol.dotted.endswith(("Parameter", "Buffer"))
+        is_tensor = symbol.dotted.endswith(("Parameter", "Buffer")) or symbol.dotted.startswith(_GIVES_TENSORS)
         return symbol.target is None and self.is_module_name(symbol.dotted) and not is_tensor
 
     def has_no_mode(self, cls: ClassInfo, attribute: str) -> bool:
@@ -479,6 +479,10 @@ class Classes:
         if not builds_layers or first_part(dotted) in _OF_PYTHON:
             return Dependence(NO)
         return Dependence(UNKNOWN, hints=is_named_for_an_architecture(name))
+
+
+_GIVES_TENSORS = ("torch.nn.functional.", "torch.nn.init.")
+"""Beginnings of names of functions that stand beside the modules of torch: their results are tensors."""
 
 
 def _of_mode_asked(cls: ClassInfo, method: FunctionInfo) -> Dependence:
