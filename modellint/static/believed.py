@@ -105,8 +105,8 @@ def leaves_weights_random(context: FileContext, event: Event, snapshot: Snapshot
     cls = snapshot.obj.cls
     if not isinstance(cls, ClassInfo) or is_meant_random(event, snapshot):
         return False
-    asked = next((call for _, call in calls_at(context, snapshot.obj.born)), None)
-    made = context.weights.of(cls) if asked is None else context.weights.made_by(cls, asked)
+    asked = next(calls_at(context, snapshot.obj.born), None)
+    made = context.weights.of(cls) if asked is None else context.weights.made_by(cls, asked[1], asked[0])
     return (made.fresh if made.loads_parts else made.learns) and not made.may_load
 
 

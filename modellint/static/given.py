@@ -104,23 +104,41 @@ def as_called(
     """Return `built`, what a constructor or a factory `maker` builds, as `call` in `scope` asks for it."""
     if not (built.hangs_on or built.options) or depth > _DEEPEST:
         return built
-    starred = any(isinstance(a, ast.Starred) for a in call.args)
-    spread = [k.value for k in call.keywords if k.arg is None]
+    asked = _asked_by(call, maker, scope)
     defaults = {parameter.arg: default for parameter, default in parameters(maker)}
-    placed = list(defaults)[0 if maker.cls is None else 1 :]
-    given: dict[str | None, ast.expr] = {keyword.arg: keyword.value for keyword in call.keywords}
-    given |= {} if starred else dict(zip(placed, call.args, strict=False))
     answers = [] if built.hangs_on else [Dependence(UNKNOWN, hints=built.hints)]
-    asked = _Asked(given, starred, spread, scope)
     answers += _by_options(built, asked.of)
     for name in sorted(built.hangs_on - parameters_of(built.options)):
-        node = given.get(name)
+        node = asked.given.get(name)
+        if _is_left_unused(name, maker, asked):
+            continue
         if node is not None:
             answers.append(of_value(classes, node, scope, depth + 1))
         else:
-            default = None if starred or spread else defaults.get(name)
+            default = None if asked.starred or asked.spread else defaults.get(name)
             answers.append(of_value(classes, default, maker, depth + 1) if default else Dependence(UNKNOWN))
     return joined(answers)
+
+
+def is_left_out(node: ast.expr, maker: FunctionInfo, call: ast.Call, scope: FunctionInfo) -> bool:
+    """Tell whether `node`, in a constructor or a factory, needs an option for which `call` in `scope` does not ask."""
+    return _stands_out(node, maker, _asked_by(call, maker, scope))
+
+
+def _stands_out(node: ast.expr, maker: FunctionInfo, asked: _Asked) -> bool:
+    hanging = where_asked_for(Dependence(YES), maker, node)
+    if hanging.answer == NO:
+        return True
+    return bool(hanging.options) and all(asked.of(option).answer == NO for option in hanging.options)
+
+
+def _is_left_unused(name: str, maker: FunctionInfo, asked: _Asked) -> bool:
+    """Tell whether a parameter is used only where an option asks for it that a call leaves off.
+
+    `if mode == "conv": self.conv = Sequential(Conv2d(6, 32, 1), norm(32))`
+    """
+    uses = [node for node in own(maker, ast.Name) if node.id == name and isinstance(node.ctx, ast.Load)]
+    return bool(uses) and all(_stands_out(use, maker, asked) for use in uses)
 
 
 class Step(NamedTuple):
@@ -237,6 +255,15 @@ class _Asked(NamedTuple):
         if (self.starred or self.spread) and option.default == NO:
             return Dependence(UNKNOWN, hints=True)
         return Dependence(option.default, option.layer)
+
+
+def _asked_by(call: ast.Call, maker: FunctionInfo, scope: FunctionInfo) -> _Asked:
+    """Return what `call` in `scope` gives a constructor or a factory `maker`."""
+    starred = any(isinstance(a, ast.Starred) for a in call.args)
+    placed = [parameter.arg for parameter, _ in parameters(maker)][0 if maker.cls is None else 1 :]
+    given: dict[str | None, ast.expr] = {keyword.arg: keyword.value for keyword in call.keywords}
+    given |= {} if starred else dict(zip(placed, call.args, strict=False))
+    return _Asked(given, starred, [k.value for k in call.keywords if k.arg is None], scope)
 
 
 def both(one: Dependence, other: Dependence) -> Dependence:

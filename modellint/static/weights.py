@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from modellint.catalog.framework import Argument, Fact
 from modellint.static.classes import Classes
 from modellint.static.dependence import NO
 from modellint.static.flow.values import RANDOM
+from modellint.static.given import is_left_out
 from modellint.static.guards import choices, conditions, is_ruled_out, values_of, walk_own
 from modellint.static.knowledge import ABSENT, UNSURE, settle
 from modellint.static.project import ClassInfo, FunctionInfo, Symbol
@@ -90,11 +91,14 @@ class Weights:
             self._known[cls] = self._of(cls)
         return self._known[cls]
 
-    def made_by(self, cls: ClassInfo, call: ast.Call) -> Made:
-        """Return what building an instance of `cls` does as `call` asks for it: `Net(pretrained=False)`."""
+    def made_by(self, cls: ClassInfo, call: ast.Call, scope: FunctionInfo) -> Made:
+        """Return what building an instance of `cls` does as `call` in `scope` asks for it: `Net(pretrained=False)`."""
         init = self._project.method(cls, "__init__")
-        flags = {} if init is None else _flags(init, call)
-        return self._of(cls, init, flags) if flags else self.of(cls)
+        if init is None:
+            return self.of(cls)
+        flags = _flags(init, call)
+        left_out = [c for c in init.calls if is_ruled_out(init, c, flags) or is_left_out(c, init, call, scope)]
+        return self._of(cls, left_out) if left_out else self.of(cls)
 
     def always_loads(self, cls: ClassInfo) -> bool:
         """Tell whether the constructor of `cls` loads weights whatever it is given: `np.load(path)` at its top."""
@@ -133,8 +137,8 @@ class Weights:
             return self.is_function(symbol.target)
         return symbol is not None and not _SCALES.search(symbol.dotted)
 
-    def _of(self, cls: ClassInfo, init: FunctionInfo | None = None, flags: Mapping[str, bool] | None = None) -> Made:
-        """Work out what building an instance does, where `init` is given `flags`."""
+    def _of(self, cls: ClassInfo, left_out: Sequence[ast.Call] = ()) -> Made:
+        """Work out what building an instance does, but for the calls `left_out`."""
         made = _NEITHER
         seen: set[object] = set()
         queue: list[FunctionInfo] = []
@@ -145,7 +149,7 @@ class Weights:
             if len(seen) > _MAX_FUNCTIONS or _sets_parameters(function):
                 return made | _MAY_LOAD
             for call in function.calls:
-                if flags and function is init and is_ruled_out(function, call, flags):
+                if call in left_out:
                     continue
                 made |= self._call(function, call, seen, queue)
                 if made.may_load:

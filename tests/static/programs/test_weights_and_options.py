@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.static.conftest import Lint
 
 SCORES = """
@@ -34,3 +36,41 @@ def test_a_weight_is_no_input_that_asks_for_gradients(lint: Lint) -> None:
 
 def test_a_weight_is_no_reason_to_record(lint: Lint) -> None:
     lint(SCORES.format(switch="", mark="  # ML201"), rules=["ML201", "ML202"])
+
+GUIDED = """
+import torch
+from torch import nn
+
+class Guided(nn.Module):
+    def __init__(self, size, mode="regular", norm=nn.BatchNorm2d):
+        super().__init__()
+        self.size = size
+        self.mode = mode
+        if self.mode == "conv":
+            self.conv = nn.Sequential(nn.Conv2d(6, 32, 1), norm(32), nn.Conv2d(32, 3, 1))
+        else:
+            self.conv = None{more}
+
+    def forward(self, x):
+        return self.conv(x) if self.mode == "conv" else x * self.size
+
+def test(x):
+    guided = Guided({given})
+    with torch.no_grad():
+        print(guided(x).argmax(1)){mark}
+"""
+
+
+@pytest.mark.parametrize("given", ["7", "7, mode='box'", "7, norm=nn.SyncBatchNorm"])
+def test_layers_of_a_class_that_is_given_where_no_option_asks_for_them(lint: Lint, given: str) -> None:
+    lint(GUIDED.format(given=given, more="", mark=""), rules=["ML101", "ML401"])
+
+
+@pytest.mark.parametrize(("given", "mark"), [("7, 'conv'", "ML101, ML401"), ("7, 'conv', nn.GroupNorm", "ML401")])
+def test_layers_of_a_class_that_is_given_where_an_option_asks_for_them(lint: Lint, given: str, mark: str) -> None:
+    lint(GUIDED.format(given=given, more="", mark=f"  # {mark}"), rules=["ML101", "ML401"])
+
+
+def test_layers_of_a_class_that_is_given_which_no_option_leaves_out(lint: Lint) -> None:
+    more = "\n        self.last = nn.Sequential(nn.Linear(3, 3), norm(3))"
+    lint(GUIDED.format(given="7", more=more, mark="  # ML101, ML401"), rules=["ML101", "ML401"])
