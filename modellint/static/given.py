@@ -13,8 +13,10 @@ from modellint.static.dependence import NO, UNKNOWN, YES, Dependence, Option
 from modellint.static.guards import assignments, conditions, own, put_into, returned, unnegated
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project.callers import heirs_nearby
 from modellint.static.project.facts import argument_given, parameters
 from modellint.static.project.names import dotted_name, last_name
+from modellint.static.project.trees import walk
 
 if TYPE_CHECKING:
     from modellint.static.classes import Classes
@@ -59,12 +61,20 @@ def of_call(classes: Classes, cls: ClassInfo, call: ast.Call, scope: FunctionInf
 
 
 def of_base(classes: Classes, built: Dependence, init: FunctionInfo, heir: FunctionInfo | None) -> Dependence:
-    """Tell it of what the constructor `init` of a base builds, which `heir`, the constructor of the class, calls."""
-    if heir is not None and heir.cls is not None:
-        calls = heir.calls_of("__init__")
-        above = [base for base in classes.project.ancestry(heir.cls)[0][1:] if "__init__" in base.methods]
-        if len(calls) == 1 and ast.unparse(calls[0].func).startswith("super(") and above[:1] == [init.cls]:
-            return as_called(classes, built, init, calls[0], heir, 0)
+    """Tell it of what the constructor `init` of a base builds, which `heir`, the constructor of the class, calls.
+
+    Options that `heir` alone has decide there already: it calls a method of the base where one asks for that.
+    """
+    if heir is None or heir.cls is None:
+        return Dependence(built.answer, built.detail, hints=built.hints)
+    taken = {parameter.arg for parameter, _ in parameters(init)}
+    own = {parameter.arg for parameter, _ in parameters(heir)} - taken
+    if built.options and built.hangs_on | parameters_of(built.options) <= own:
+        return built
+    calls = heir.calls_of("__init__")
+    above = [base for base in classes.project.ancestry(heir.cls)[0][1:] if "__init__" in base.methods]
+    if len(calls) == 1 and ast.unparse(calls[0].func).startswith("super(") and above[:1] == [init.cls]:
+        return as_called(classes, built, init, calls[0], heir, 0)
     return Dependence(built.answer, built.detail, hints=built.hints)
 
 
@@ -76,11 +86,10 @@ def by_method(
     What nobody in the class calls is asked for by whoever does; what hangs on that alone is open. Options that the
     method reads from attributes are those of the constructor, and stay.
     """
+    if method.name == "__init__" or built.answer == NO:
+        return built
     own = {parameter.arg for parameter, _ in parameters(method)}
     kept = frozenset(option for option in built.options if not parameters_of([option]) <= own)
-    if method.name == "__init__" or not (len(kept) < len(built.options) or built.hangs_on & own):
-        return built
-    mine = built._replace(options=built.options - kept, hangs_on=built.hangs_on & own)
     calls = [
         (caller, call)
         for owner in family
@@ -89,13 +98,52 @@ def by_method(
         for call in caller.calls_of(method.name)
         if attribute_of(call.func, caller.self_name or "") == method.name
     ]
+    inner = _is_private(method) or (bool(calls) and all(caller.name == "__init__" for caller, _ in calls))
+    if not calls and _is_private(method) and _is_never_mentioned(classes, family, method):
+        return Dependence(NO)
+    hangs = len(kept) < len(built.options) or bool(built.hangs_on & own)
+    if not hangs and not (inner and built.is_certain and calls):
+        return built
+    mine = built._replace(options=built.options - kept, hangs_on=built.hangs_on & own)
     answers = [_hung(option) for option in sorted(kept, key=repr)]
     if not calls or method.is_static or depth > _DEEPEST:
         return joined([Dependence(mine.answer, mine.detail, hints=mine.hints), *answers])
     for caller, call in calls:
         asked = as_called(classes, mine, method, call, caller, 0)
+        if inner and asked.is_certain:
+            asked = where_asked_for(asked, caller, call)
         answers.append(by_method(classes, family, caller, asked, depth + 1))
     return joined(answers)
+
+
+def _is_private(method: FunctionInfo) -> bool:
+    return method.name.startswith("_") and not method.name.startswith("__")
+
+
+def _is_never_mentioned(classes: Classes, family: Sequence[ClassInfo], method: FunctionInfo) -> bool:
+    """Tell whether a class, its bases and its heirs never speak of a method: it is a helper for other heirs of a base.
+
+    A base out of sight may call it all the same, unless that is one of torch or Python.
+    """
+    outside = classes.project.ancestry(family[0])[1]
+    if not _KNOWN_BASES.issuperset(base.partition(".")[0] for base in outside):
+        return False
+    methods = (one for owner in (*family, *heirs_nearby(classes.project, family[0])) for one in owner.methods.values())
+    return not any("getattr" in one.callees or method.name in _mentioned(one) for one in methods)
+
+
+def _mentioned(method: FunctionInfo) -> frozenset[str]:
+    """Return the attributes and texts in a method."""
+    known: frozenset[str] | None = method.memo.get(_mentioned)
+    if known is None:
+        nodes = list(walk(method.node)) if method.node is not None else []
+        attributes = (node.attr for node in nodes if isinstance(node, ast.Attribute))
+        texts = (n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str))
+        known = method.memo[_mentioned] = frozenset((*attributes, *texts))
+    return known
+
+
+_KNOWN_BASES = frozenset({"torch", "abc", "object", "typing"})
 
 
 def as_called(
@@ -300,7 +348,7 @@ def of_option(node: ast.expr, scope: FunctionInfo, layer: str, wanted: str | int
     if isinstance(node, ast.Constant):
         return Dependence(YES, layer) if _is_on(node.value, wanted) else Dependence(NO)
     name = _parameter(node, scope)
-    default = next((default for parameter, default in parameters(scope) if parameter.arg == name), None)
+    default = next((d and _folded(d) for parameter, d in parameters(scope) if parameter.arg == name), None)
     is_off = isinstance(default, ast.Constant) and not _is_on(default.value, wanted)
     if name is not None:
         return _hung(Option(name, layer, NO if is_off else YES, wanted))
@@ -364,6 +412,8 @@ _UNASKED = {"store_true": False, "store_false": True}
 
 SEVERAL = ">1"
 """What is wanted of a number of layers: two or more of them."""
+NOT_OFF = "!=-1"
+"""What is wanted of an option that -1 stands for nothing of: `if dropout != -1:`."""
 NOTHING = "<nothing>"
 """What is wanted of an option that keeps a layer away: that nobody asks for it."""
 
@@ -371,6 +421,8 @@ NOTHING = "<nothing>"
 def _is_on(value: object, wanted: str | int | float | None) -> bool:
     if wanted == SEVERAL:
         return value != 1
+    if wanted == NOT_OFF:
+        return value != -1
     if wanted == NOTHING:
         return value in (0, None, False)
     return value not in (0, None, False) if wanted is None else value == wanted
@@ -413,7 +465,15 @@ def _source(node: ast.expr, scope: FunctionInfo) -> tuple[ast.expr, FunctionInfo
                 node, scope = _settled(node, scope)
                 if node is before:
                     break
-    return node, scope
+    return _folded(node), scope
+
+
+def _folded(node: ast.expr) -> ast.expr:
+    """Return -1 as the constant that it is, other expressions as they are."""
+    match node:
+        case ast.UnaryOp(ast.USub(), ast.Constant(int() | float() as value)):
+            return ast.Constant(-value)
+    return node
 
 
 _SAME_AMOUNT = re.compile(r"^(float|list|tuple|iter)$|_?\d?tuple$|^pair$|_pair$")
@@ -442,6 +502,8 @@ def where_asked_for(found: Dependence, function: FunctionInfo, node: ast.expr) -
                     hung = of_option(part, function, found.detail)
                 case ast.Compare(left, [ast.Gt() | ast.NotEq() | ast.IsNot()], [ast.Constant(0 | None)]):
                     hung = of_option(left, function, found.detail)
+                case ast.Compare(left, [ast.Gt() | ast.NotEq()], [ast.UnaryOp(ast.USub(), ast.Constant(1))]):
+                    hung = of_option(left, function, found.detail, NOT_OFF)
                 case ast.Compare(left, [ast.Eq()], [ast.Constant(str() as wanted)]):
                     hung = of_option(left, function, found.detail, wanted)
                 case _:

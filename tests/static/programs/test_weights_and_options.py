@@ -37,6 +37,7 @@ def test_a_weight_is_no_input_that_asks_for_gradients(lint: Lint) -> None:
 def test_a_weight_is_no_reason_to_record(lint: Lint) -> None:
     lint(SCORES.format(switch="", mark="  # ML201"), rules=["ML201", "ML202"])
 
+
 GUIDED = """
 import torch
 from torch import nn
@@ -74,3 +75,100 @@ def test_layers_of_a_class_that_is_given_where_an_option_asks_for_them(lint: Lin
 def test_layers_of_a_class_that_is_given_which_no_option_leaves_out(lint: Lint) -> None:
     more = "\n        self.last = nn.Sequential(nn.Linear(3, 3), norm(3))"
     lint(GUIDED.format(given="7", more=more, mark="  # ML101, ML401"), rules=["ML101", "ML401"])
+
+
+SHARED = """
+import torch
+from torch import nn
+
+class Base(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norms = nn.ModuleList()
+
+    def _add_norms(self, sizes):
+        for size in sizes:
+            self.norms.append(nn.BatchNorm1d(size))
+
+    def run(self, x):
+        for norm in self.norms:
+            x = norm(x)
+        return self.last(x)
+
+class Plain(Base):
+    def __init__(self, sizes):
+        super().__init__()
+        self.last = nn.Linear(3, 3)
+
+    def forward(self, x):
+        return self.run(x)
+
+class Normed(Plain):
+    def __init__(self, sizes, norm=False):
+        super().__init__(sizes)
+        if norm:
+            self._add_norms(sizes)
+
+class Named(Plain):
+    def __init__(self, sizes, part="last"):
+        super().__init__(sizes)
+        getattr(self, "_add_" + part)(sizes)
+
+def predict(x, path):
+    net = {given}
+    net.load_state_dict(torch.load(path))
+    with torch.no_grad():
+        print(net(x).argmax(1)){mark}
+"""
+
+
+@pytest.mark.parametrize("given", ["Normed([3])", "Normed([3], False)"])
+def test_a_helper_that_a_constructor_calls_where_an_option_asks_for_it(lint: Lint, given: str) -> None:
+    lint(SHARED.format(given=given, mark="  # ML101:info"), rules=["ML101"], possible=True)
+
+
+def test_a_helper_of_a_base_that_no_method_of_the_class_calls(lint: Lint) -> None:
+    text = SHARED.format(given="Plain([3])", mark="  # ML101:info")
+    before, named = text.index("class Normed"), text.index("def predict")
+    lint(text[:before] + text[named:], rules=["ML101"], possible=True)
+
+
+@pytest.mark.parametrize("given", ["Normed([3], True)", "Named([3], 'norms')"])
+def test_a_helper_that_an_option_asks_for(lint: Lint, given: str) -> None:
+    lint(SHARED.format(given=given, mark="  # ML101:error"), rules=["ML101"], possible=True)
+
+
+def test_a_helper_of_a_base_that_its_heirs_call(lint: Lint) -> None:
+    lint(SHARED.format(given="Plain([3])", mark="  # ML101:error"), rules=["ML101"], possible=True)
+
+
+DROPS = """
+import torch
+from torch import nn
+
+class Small(nn.Module):
+    def __init__(self, size, rate=-1):
+        super().__init__()
+        self.layer, self.rate = nn.Linear(size, 4), rate
+        if rate != -1:
+            self.drop = nn.Dropout(p=rate)
+
+    def forward(self, x):
+        x = self.layer(x)
+        return self.drop(x) if self.rate != -1 else x
+
+def predict(x, path):
+    net = Small({given})
+    net.load_state_dict(torch.load(path))
+    with torch.no_grad():
+        print(net(x).argmax(1)){mark}
+"""
+
+
+@pytest.mark.parametrize("given", ["8", "8, -1", "8, rate=-1.0"])
+def test_dropout_that_minus_one_leaves_out(lint: Lint, given: str) -> None:
+    lint(DROPS.format(given=given, mark="  # ML101:info"), rules=["ML101"])
+
+
+def test_dropout_that_a_chance_asks_for(lint: Lint) -> None:
+    lint(DROPS.format(given="8, 0.5", mark="  # ML101:error"), rules=["ML101"])
