@@ -13,6 +13,7 @@ from modellint.static.datapath.evidence import (
     looks_at_samples,
     trains,
 )
+from modellint.static.datapath.transforms import gives_views
 from modellint.static.guards import path_to
 from modellint.static.naming import snake
 from modellint.static.origins import Activation, Origin, Resolver
@@ -75,10 +76,13 @@ def applied(resolver: Resolver, value: Origin) -> Iterator[Origin]:
 
 
 def _is_repeated(scope: FunctionInfo, node: ast.Call) -> bool:
-    """Tell whether a call stands in a loop or comprehension that counts, or runs over views, as for a mean of them."""
+    """Tell whether a call stands in what gives several views, as for a mean of them: a loop or comprehension that
+    counts, or runs over views, a function that returns a list of them."""
     if any(REPEATS.search(snake(name)) for name in _names_around(scope)):
         return True
     for outer in path_to(scope, node):
+        if isinstance(outer, ast.Lambda) and gives_views(outer):
+            return True
         over = outer.iter if isinstance(outer, ast.For) else None
         if isinstance(outer, (ast.ListComp, ast.GeneratorExp)):
             over = outer.generators[0].iter

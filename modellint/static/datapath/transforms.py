@@ -102,6 +102,8 @@ class Transforms:
             yield from self._value(origin.at(node.left), depth + 1)
             yield from self._value(origin.at(node.right), depth + 1)
         elif isinstance(node, ast.Lambda):
+            if gives_views(node):
+                return
             for call in (n for n in walk(node.body) if isinstance(n, ast.Call)):
                 yield from self._value(origin.at(call.func), depth + 1)
         elif isinstance(origin.symbol and origin.symbol.target, FunctionInfo):
@@ -264,6 +266,23 @@ class Transforms:
                     yield from self._value(Origin(func, method, activation), depth + 1)
                 elif isinstance(func, ast.Name):
                     yield from self._applied(Origin(func, method, activation), depth + 1)
+
+
+def gives_views(function: ast.Lambda) -> bool:
+    """Tell whether a function gives several views of the one thing that it is given: test-time augmentation.
+
+    `lambda image: [flip(image), turn(image)]`, `lambda image: [crop(image) for _ in range(10)]`; not two parts of a
+    sample, each its own view: `lambda sample: (flip(sample[0]), sample[1])`.
+    """
+    match function.body:
+        case ast.List(views) | ast.Tuple(views) if len(views) > 1:
+            pass
+        case ast.ListComp(view):
+            views = [view]
+        case _:
+            return False
+    own = {argument.arg for argument in function.args.args}
+    return all(isinstance(view, ast.Call) and any(getattr(a, "id", None) in own for a in view.args) for view in views)
 
 
 _COUNTS = frozenset({"len", "range", "arange", "randperm", "int", "round"})

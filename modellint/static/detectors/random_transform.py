@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import re
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
+from modellint.static.comments import says
 from modellint.static.context import FileContext, Finding
 from modellint.static.datapath.evidence import CORRUPTS, REPEATS, is_forward
 from modellint.static.datapath.held_out import held_out_loaders
@@ -18,6 +21,7 @@ from modellint.static.datapath.reports import arrival
 from modellint.static.datapath.transforms import Randomness, Transforms
 from modellint.static.flow.frames import site_of
 from modellint.static.flow.values import Site
+from modellint.static.guards import path_to
 from modellint.static.merge import merged
 from modellint.static.naming import snake
 from modellint.static.origins import Origin
@@ -59,6 +63,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     if any(CORRUPTS.search(snake(name)) for name in context.module.path.with_suffix("").parts[-_AROUND:]):
         return
     found = [*_through_loaders(context, transforms, names, options), *_direct(context, transforms, names)]
+    found = [seen for seen in found if not _is_said_to_be_meant(seen[0])]
     yield from merged((finding.site, finding) for finding in map(_finding, found))
 
 
@@ -66,6 +71,16 @@ def _finding(seen: Found) -> Finding:
     found, use, arrives, confidence = seen
     site = site_of(found.scope.module, found.node)
     return Finding(site, {"what": found.what}, confidence, related=arrival(site, use, arrives))
+
+
+def _is_said_to_be_meant(found: Randomness) -> bool:
+    """Tell whether a comment where a transform is made, or the whole pipeline, says: test-time augmentation."""
+    statements = (node for node in path_to(found.scope, found.node) if isinstance(node, ast.stmt))
+    made = deque(statements, maxlen=1)  # the innermost
+    return any(says(found.scope.module, statement, _AT_TEST_TIME) for statement in made)
+
+
+_AT_TEST_TIME = re.compile(r"\bTTA\b|test[- ]time[- ]aug", re.I)
 
 
 @cache
