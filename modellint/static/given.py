@@ -109,7 +109,7 @@ def by_method(
     if not calls or method.is_static or depth > _DEEPEST:
         return joined([Dependence(mine.answer, mine.detail, hints=mine.hints), *answers])
     for caller, call in calls:
-        asked = as_called(classes, mine, method, call, caller, 0)
+        asked = as_called(classes, mine, method, call, caller, depth)
         if inner and asked.is_certain:
             asked = where_asked_for(asked, caller, call)
         answers.append(by_method(classes, family, caller, asked, depth + 1))
@@ -157,14 +157,16 @@ def as_called(
     answers = [] if built.hangs_on else [Dependence(UNKNOWN, hints=built.hints)]
     answers += _by_options(built, asked.of)
     for name in sorted(built.hangs_on - parameters_of(built.options)):
-        node = asked.given.get(name)
         if _is_left_unused(name, maker, asked):
             continue
-        if node is not None:
-            answers.append(of_value(classes, node, scope, depth + 1))
+        node, where = asked.given.get(name), scope
+        if node is None and not (asked.starred or asked.spread):
+            node, where = defaults.get(name), maker
+        built_so = _of_class_built(classes, node, where, name, maker, depth + 1) if node is not None else None
+        if built_so is not None:
+            answers.append(as_called(classes, built_so, maker, call, scope, depth + 1))
         else:
-            default = None if asked.starred or asked.spread else defaults.get(name)
-            answers.append(of_value(classes, default, maker, depth + 1) if default else Dependence(UNKNOWN))
+            answers.append(of_value(classes, node, where, depth + 1) if node is not None else Dependence(UNKNOWN))
     return joined(answers)
 
 
@@ -303,6 +305,42 @@ class _Asked(NamedTuple):
         if (self.starred or self.spread) and option.default == NO:
             return Dependence(UNKNOWN, hints=True)
         return Dependence(option.default, option.layer)
+
+
+def _of_class_built(
+    classes: Classes, node: ast.expr, scope: FunctionInfo, name: str, init: FunctionInfo, depth: int
+) -> Dependence | None:
+    """Tell it of a class with options that `node` is, as the constructor `init` builds it, which is given it as `name`.
+
+    `block(width, norm=norm)`, there or in a method that is handed the class: `self.make_layer(block, width, norm)`.
+    None of anything else, and where nothing in sight builds it.
+    """
+    symbol = classes.project.resolve_in(scope, node)
+    cls = symbol.target if symbol is not None else None
+    maker = classes.project.method(cls, "__init__") if isinstance(cls, ClassInfo) else None
+    if init.cls is None or not isinstance(cls, ClassInfo) or maker is None or not classes.dependence(cls).options:
+        return None
+    family = classes.project.ancestry(init.cls)[0]
+    found: list[Dependence] = []
+    for method, parameter in dict.fromkeys([(init, name), *_handed_to_methods(name, init, family)]):
+        for call in method.calls:
+            if isinstance(call.func, ast.Name) and call.func.id == parameter:
+                asked = as_called(classes, classes.dependence(cls), maker, call, method, depth)
+                found.append(by_method(classes, family, method, asked, depth))
+    return joined(found) if found else None
+
+
+def _handed_to_methods(
+    name: str, init: FunctionInfo, family: Sequence[ClassInfo]
+) -> Iterator[tuple[FunctionInfo, str]]:
+    """Yield the methods of an object that a constructor hands its parameter `name`, with what it is called there."""
+    for call in init.calls:
+        called = attribute_of(call.func, init.self_name or "")
+        method = next((owner.methods[called] for owner in family if called in owner.methods), None) if called else None
+        given = _asked_by(call, method, init).given if method is not None else {}
+        for parameter, value in given.items():
+            if method is not None and parameter is not None and isinstance(value, ast.Name) and value.id == name:
+                yield method, parameter
 
 
 def _asked_by(call: ast.Call, maker: FunctionInfo, scope: FunctionInfo) -> _Asked:

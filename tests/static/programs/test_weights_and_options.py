@@ -172,3 +172,97 @@ def test_dropout_that_minus_one_leaves_out(lint: Lint, given: str) -> None:
 
 def test_dropout_that_a_chance_asks_for(lint: Lint) -> None:
     lint(DROPS.format(given="8, 0.5", mark="  # ML101:error"), rules=["ML101"])
+
+
+BLOCKS = """
+import torch
+from torch import nn
+
+class Block(nn.Module):
+    def __init__(self, width, stride=1, norm=True):
+        super().__init__()
+        self.conv, self.norm = nn.Conv2d(width, width, 3, stride), norm
+        if self.norm:
+            self.bn = nn.BatchNorm2d(width)
+
+    def forward(self, x):
+        return self.bn(self.conv(x)) if self.norm else self.conv(x)
+
+class Residual(nn.Module):
+    def __init__(self, block, depth, norm=True):
+        super().__init__()
+        self.stem = {stem}
+        self.layers = self.make_layers(block, depth, norm)
+        self.last = nn.Linear(8, 10)
+
+    def make_layers(self, block, depth, norm):
+        layers = []
+        for stride in [2] + [1] * (depth - 1):
+            layers.append(block(8, stride, {handed}))
+        return nn.Sequential(*layers)
+
+    def forward(self, x):
+        return self.last(self.layers(self.stem(x)).flatten(1))
+
+def predict(x, path):
+    net = Residual({given})
+    net.load_state_dict(torch.load(path))
+    with torch.no_grad():
+        print(net(x).argmax(1)){mark}
+"""
+
+
+@pytest.mark.parametrize(
+    ("stem", "handed", "given"),
+    [
+        ("nn.Identity()", "norm", "Block, 2, norm=False"),
+        ("block(8, norm=norm)", "norm=norm", "Block, 2, False"),
+        ("block(8, norm=False)", "norm=False", "Block, 2"),
+    ],
+)
+def test_blocks_that_are_built_without_their_norm(lint: Lint, stem: str, handed: str, given: str) -> None:
+    lint(BLOCKS.format(stem=stem, handed=handed, given=given, mark="  # ML101:info"), rules=["ML101"])
+
+
+@pytest.mark.parametrize(
+    ("stem", "handed", "given"),
+    [
+        ("nn.Identity()", "norm", "Block, 2"),
+        ("block(8)", "norm=norm", "Block, 2, False"),
+        ("block(8, norm=norm)", "norm=True", "Block, 2, False"),
+    ],
+)
+def test_blocks_that_are_built_with_their_norm(lint: Lint, stem: str, handed: str, given: str) -> None:
+    lint(BLOCKS.format(stem=stem, handed=handed, given=given, mark="  # ML101:error"), rules=["ML101"])
+
+
+def test_blocks_that_are_the_default_of_a_class(lint: Lint) -> None:
+    text = BLOCKS.replace("block, depth, norm=True", "depth, norm=True, block=Block")
+    filled = {"stem": "nn.Identity()", "handed": "norm"}
+    lint(text.format(**filled, given="2, norm=False", mark="  # ML101:info"), rules=["ML101"])
+    lint(text.format(**filled, given="2", mark="  # ML101:error"), rules=["ML101"])
+
+
+def test_a_class_that_builds_one_of_its_own_kind(lint: Lint) -> None:
+    lint(
+        """
+        import torch
+        from torch import nn
+
+        class Nested(nn.Module):
+            def __init__(self, inner, depth, norm=True):
+                super().__init__()
+                self.norm = nn.BatchNorm2d(8) if norm else nn.Identity()
+                self.inner = inner(Nested, depth - 1, norm=norm) if depth else nn.Identity()
+
+            def forward(self, x):
+                return self.inner(self.norm(x))
+
+        def predict(x, path):
+            net = Nested(Nested, 3)
+            net.load_state_dict(torch.load(path))
+            with torch.no_grad():
+                print(net(x).argmax(1))  # ML101
+        """,
+        rules=["ML101"],
+    )
