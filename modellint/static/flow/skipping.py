@@ -74,12 +74,12 @@ def runs_what_it_is_given(
 
 
 def _leads_to_an_heir(machine: Machine, function: FunctionInfo, obj: Obj) -> bool:
-    """Tell whether an inherited method leads to one that the class of its object overrides, and which does something.
+    """Tell whether an inherited method of a module leads to one that its class overrides, and which does something.
 
     What its own class has in that place may do nothing: `def log_prob(self, x): return self._log_prob(x)`.
     """
     cls = obj.cls
-    if not isinstance(cls, ClassInfo) or function.cls is None or cls is function.cls:
+    if not isinstance(cls, ClassInfo) or function.cls in (None, cls) or not machine.classes.is_module(cls):
         return False
     called, queue = set[str](), [function]
     while queue:
