@@ -8,6 +8,7 @@ from typing import Any
 
 from modellint.static.flow.carried import carried
 from modellint.static.flow.conditions import truth
+from modellint.static.flow.each_entry import switch_each
 from modellint.static.flow.machine import Machine, Statements
 from modellint.static.flow.state import State, agree
 from modellint.static.flow.targets import assign, assign_each, elements, variable_key
@@ -39,7 +40,10 @@ def _turns(machine: Machine, node: ast.For | ast.AsyncFor, iterable: Value, stat
         if rewritten is not None:
             _empty(machine, rewritten, current)
 
-    return _laps(machine, node, state, bind_next)
+    ends = _laps(machine, node, state, bind_next)
+    for end in ends:
+        switch_each(machine, node, end)
+    return ends
 
 
 def _rewritten(node: ast.For | ast.AsyncFor) -> ast.Name | None:

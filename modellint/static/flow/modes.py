@@ -34,6 +34,12 @@ def set_mode(oid: int, modes: Modes, state: State) -> None:
         state.heap[number] = obj._replace(kind=kind, modes=modes, proven=obj.proven or not made_up)
 
 
+def set_modes_inside(oid: int, modes: Modes, state: State) -> None:
+    """Put what an object holds into a mode, be it in sight already or asked for later: it may be a mere dict."""
+    for number in _with_parts(oid, state):
+        state.heap[number] = state.heap[number]._replace(modes=modes)
+
+
 def set_frozen(oid: int, frozen: bool, state: State) -> None:
     """Let the parameters of an object and of the modules registered in it require gradients, or not."""
     for number in _with_parts(oid, state):
