@@ -216,11 +216,15 @@ def _may_be_given(function: FunctionInfo, call: ast.Call) -> bool:
 
 
 def _is_of_another(func: ast.expr, scope: FunctionInfo, method: FunctionInfo, project: Project) -> bool:
-    """Tell whether `self.name`, or `net.name` of a `net` that is made there, is another class's own method."""
+    """Tell whether `self.name`, or `net.name` of a `net` that is made there, is another class's own method.
+
+    Of a base class `self` may be an object of the heir that has the method.
+    """
     if not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name):
         return False
     if func.value.id == scope.self_name:
-        classes = [scope.cls]
+        bases = project.ancestry(method.cls)[0] if method.cls is not None else ()
+        classes = [] if scope.cls in bases else [scope.cls]
     else:
         makers = [v.func for v in values_bound(scope, func.value.id) if isinstance(v, ast.Call)]
         symbols = [project.resolve_in(scope, m.value if isinstance(m, ast.Attribute) else m) for m in makers]
