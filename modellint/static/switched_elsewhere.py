@@ -11,7 +11,7 @@ from modellint.static.family import kept_as, runs_without_gradients, under_switc
 from modellint.static.flow.events import Event, Snapshot
 from modellint.static.flow.values import EVAL
 from modellint.static.flow.vocabulary import GRAD_SWITCHES, OTHER_FRAMEWORKS
-from modellint.static.guards import values_bound
+from modellint.static.guards import own, values_bound
 from modellint.static.handed_over import is_handed_over
 from modellint.static.left_open import is_held_by_something
 from modellint.static.looked_at import reads_graphs
@@ -253,7 +253,8 @@ def _may_switch_itself(event: Event, context: FileContext) -> bool:
         module = project.load(path, mine, "calls")
         for function in module.functions if module is not None else ():
             if function.name == name and function.node is not None and _is_method(function):
-                if _switches_gradients(function) or any(map(_switches_gradients, _own_methods_called(function))):
+                asked = (function, *_own_methods_called(function), *_functions_answering(function, project))
+                if any(map(_switches_gradients, asked)):
                     return True
                 if function.cls is not None and context.classes.is_module(function.cls):
                     computes = _asks_a_part(function) or any(map(is_left_open, _own_methods_called(function)))
@@ -289,6 +290,13 @@ def _own_methods_called(method: FunctionInfo) -> list[FunctionInfo]:
     """Return the methods of the class itself that one of them calls, on whatever object."""
     methods = method.cls.methods if method.cls is not None else {}
     return [methods[name] for name in methods.keys() & method.callees]
+
+
+def _functions_answering(method: FunctionInfo, project: Project) -> list[FunctionInfo]:
+    """Return the functions of the project whose answer a method gives as its own: `return validate(self.net)`."""
+    calls = (node.value for node in own(method, ast.Return) if isinstance(node.value, ast.Call))
+    symbols = (project.resolve_in(method, call.func) for call in calls)
+    return [s.target for s in symbols if s is not None and isinstance(s.target, FunctionInfo)]
 
 
 def _asks_a_part(method: FunctionInfo) -> bool:

@@ -651,3 +651,59 @@ ASKED = {
 def test_the_method_switches_autograd_off_through_another(lint: Lint, switch: str, mark: str) -> None:
     files = {name: text.replace("{switch}", switch).replace("{mark}", mark) for name, text in ASKED.items()}
     lint(files, rules=["ML201"], check=["predictor.py"])
+
+
+ANSWERED = {
+    "evaluation.py": """
+    import torch
+
+    def validate(net, xs):
+        {switch}
+        return [net(x) for x in xs]
+    """,
+    "model.py": """
+    from torch import nn
+    from evaluation import validate
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = nn.Linear(3, 3)
+
+        def forward(self, x):
+            return self.body(x)
+
+        def validate_on(self, xs):
+            if len(xs) > 1:
+                {answer}
+            return self(xs[0])
+    """,
+    "predictor.py": """
+    class Predictor:
+        def __init__(self, model):
+            model.eval()
+            self.model = model
+
+        def predict(self, xs):
+            return self.model.validate_on(xs).argmax(-1).tolist(){mark}
+    """,
+}
+
+
+@pytest.mark.parametrize(
+    ("switch", "answer", "mark"),
+    [
+        ("torch.set_grad_enabled(False)", "return validate(self, xs)", ""),
+        ("xs = list(xs)", "return validate(self, xs)", "  # ML201"),
+        ("torch.set_grad_enabled(False)", "self.score = validate", "  # ML201"),
+        ("torch.set_grad_enabled(False)", "validate(self, xs[:1])", "  # ML201"),
+    ],
+)
+def test_the_method_gives_what_a_function_does_without_autograd(
+    lint: Lint, switch: str, answer: str, mark: str
+) -> None:
+    filled = {"{switch}": switch, "{answer}": answer, "{mark}": mark}
+    files = dict(ANSWERED)
+    for place, text in filled.items():
+        files = {name: program.replace(place, text) for name, program in files.items()}
+    lint(files, rules=["ML201"], check=["predictor.py"])
