@@ -27,6 +27,7 @@ from modellint.static.attributes import (
 from modellint.static.dependence import NO, OF_LIBRARY, UNKNOWN, YES, Dependence, is_named_for_an_architecture
 from modellint.static.guards import choices, unmoved, values_of, walk_own
 from modellint.static.knowledge import Knowledge
+from modellint.static.made_for_itself import stays_in
 from modellint.static.naming import PREPARES_DATA
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo, Project
@@ -265,6 +266,8 @@ class Classes:
         for call in function.calls:
             found = self.of_call(call, function, arguments if builds else set())
             if found.answer == NO or self._takes_parts_without_mode(function, call):
+                continue
+            if function.cls is not None and stays_in(function, call):
                 continue
             where = owner_of(function, call)
             found = _placed(found, where)
