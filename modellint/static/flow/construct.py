@@ -110,10 +110,24 @@ def construct(machine: Machine, symbol: ClassValue, args: Args, node: ast.Call, 
             state.heap[oid] = built = built._replace(weights=_weights_of_parts(machine, cls, built, state))
         if built.depends == UNKNOWN and machine.classes.dependence(cls).hangs_on:
             state.heap[oid] = built = _with_given(machine, built, state)
-        switched = any(EVAL in kinds(part.modes) for part in _objects(built.attrs.values(), state))
-        if built.kind == MODEL and switched and machine.classes.dependence(cls).answer != YES:
+        if (
+            built.kind == MODEL
+            and _keeps_what_is_switched(built, state)
+            and machine.classes.dependence(cls).answer != YES
+        ):
             state.heap[oid] = built._replace(modes=built.modes | UNKNOWN_MODES)  # only its own flag may be left
     return value
+
+
+def _keeps_what_is_switched(built: Obj, state: State) -> bool:
+    """Tell whether a new model keeps a part that is in evaluation mode, by itself or in one of torch's containers.
+
+    A container that is known to be in training mode has another part that depends on it.
+    """
+    parts = _objects(built.attrs.values(), state)
+    held = [part for part in parts if part.cls in COLLECTIONS and kinds(part.modes) != {TRAIN}]
+    parts += [part for container in held for part in _objects(container.attrs.values(), state)]
+    return any(EVAL in kinds(part.modes) for part in parts)
 
 
 def _objects(values: Iterable[Value], state: State) -> list[Obj]:
