@@ -63,14 +63,14 @@ def touch(machine: Machine, oid: int, state: State) -> None:
 
 
 def _mark(oid: int, state: State) -> None:
-    """Touch an object and what it holds; what was touched before has touched its parts, but for an instance."""
+    """Touch an object and what it holds, also of one that was touched before: by a part of it, or as it was built."""
     waiting, seen = [oid], {oid}
     while waiting:
         current = waiting.pop()
         obj = state.heap.find(current)
-        if obj is None or (obj.touched and obj.kind != INSTANCE):
+        if obj is None:
             continue
-        if obj.kind in (MODEL, OPAQUE):
+        if obj.kind in (MODEL, OPAQUE) and not obj.touched:
             state.heap[current] = obj._replace(touched=True)
         for value in obj.attrs.values():
             if not value.refs <= seen:
