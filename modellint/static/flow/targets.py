@@ -57,11 +57,12 @@ def assign(machine: Machine, target: ast.expr, value: Value, state: State) -> No
         christen(target.id, value, state)
         state.variables[variable_key(machine, target.id, state), target.id] = value
     elif isinstance(target, (ast.Tuple, ast.List)):
+        beside = _beside_containers(value, state)
         for index, item in enumerate(target.elts):
             if isinstance(item, ast.Starred):
                 assign(machine, item.value, _rest(machine, value, index, len(target.elts), state, item), state)
             else:
-                held = element(machine, value, str(index), state, target)
+                held = element(machine, value, str(index), state, target).with_taint(beside)
                 _detach(held, state)
                 assign(machine, item, held, state)
     elif isinstance(target, ast.Attribute):
@@ -127,6 +128,18 @@ def _detach(value: Value, state: State) -> None:
         obj = state.heap[oid]
         if obj.kind == OPAQUE and obj.part and obj.name.startswith("["):
             state.heap[oid] = obj._replace(part=False)
+
+
+def _beside_containers(value: Value, state: State) -> frozenset[int]:
+    """Return what a value carries that is in none of the containers that it may be: another alternative brings that."""
+    waiting, seen, left = set(value.refs), set(value.refs), value.taint
+    while waiting and left:
+        found = [obj for oid in waiting if (obj := state.heap.find(oid)) is not None and obj.kind == CONTAINER]
+        held = [item for obj in found for item in obj.attrs.values()]
+        left = left.difference(*(item.taint for item in held))
+        waiting = {oid for item in held for oid in item.refs} - seen
+        seen |= waiting
+    return left
 
 
 def _rest(machine: Machine, value: Value, index: int, targets: int, state: State, node: ast.AST) -> Value:
