@@ -64,8 +64,6 @@ def is_believed(context: FileContext, event: Event) -> bool:
         return False
     if is_test_code(event) or wants_randomness(event) or acts(event):
         return False
-    if _is_asked_nothing(event):
-        return False
     if not event.key.chain and any(is_shape_check(event, snapshot) for snapshot in event.snapshots):
         return False
     names = [snake(name) for name in (*names_around(event), event.root.module.path.stem)]
@@ -80,18 +78,6 @@ def is_believed(context: FileContext, event: Event) -> bool:
     used = not PREDICTS.isdisjoint(event.uses) or (named and "returned" in event.uses)
     made_up = _on_synthetic_input(event) and not _goes_on_from_its_answer(event)
     return used and not made_up and not _taught_elsewhere(context, event)
-
-
-def _is_asked_nothing(event: Event) -> bool:
-    """Tell whether a forward gets no input: what it gives is made of its parameters, which begin as they are meant to.
-
-    A shape that is about to be optimized, say. A method may begin with something of its own: `lm.generate()`.
-    """
-    call = call_at(event.function, event.site) if event.key.detail in _PLAIN else None
-    return call is not None and not call.args and not call.keywords
-
-
-_PLAIN = frozenset({"", "forward", "__call__"})
 
 
 def is_asked_without_weights(context: FileContext, event: Event, snapshot: Snapshot) -> bool:

@@ -25,7 +25,7 @@ from modellint.static.attributes import (
     taken_of,
 )
 from modellint.static.dependence import NO, OF_LIBRARY, UNKNOWN, YES, Dependence, is_named_for_an_architecture
-from modellint.static.guards import choices, unmoved, values_of, walk_own
+from modellint.static.guards import choices, conditions, unmoved, values_of, walk_own
 from modellint.static.knowledge import Knowledge
 from modellint.static.made_for_itself import stays_in
 from modellint.static.naming import PREPARES_DATA
@@ -497,7 +497,9 @@ def _of_mode_asked(cls: ClassInfo, method: FunctionInfo) -> Dependence:
         return Dependence(NO)
     found = Dependence(YES, f"{cls.name}.{method.name} asks for self.training")
     asked = list(asked_for_mode(method))
-    if not asked or any(scope is not method for scope, _ in asked):
+    given_there = {argument.arg for argument, _ in parameters(method)} - {method.self_name}
+    tests = (test for scope, node in asked for test, _ in conditions(scope, node))
+    if not asked or any(scope is not method for scope, _ in asked) or any(names_in(t) & given_there for t in tests):
         return found
     return given.joined(given.where_asked_for(found, method, node) for _, node in asked)
 

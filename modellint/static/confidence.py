@@ -28,7 +28,7 @@ from modellint.static.guards import conditions, loops_around, own, path_to
 from modellint.static.left_open import sees_to_it_itself, switched_for_training_alone
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.callers import MAX_FILES, heirs_nearby, scopes_mentioning
-from modellint.static.project.facts import parameters
+from modellint.static.project.facts import is_left_open, parameters
 from modellint.static.project.names import dotted_name
 from modellint.static.purpose import acts_by_name, functions_around
 from modellint.static.sites import calls_at
@@ -219,7 +219,15 @@ def _declared(context: FileContext, site: Site | None) -> list[ClassInfo]:
         if len(named) < len(symbols):
             return []
         declared += named
-    return [*declared, *(heir for cls in declared for heir in heirs_nearby(context.project, cls))]
+    heirs = [heir for cls in declared for heir in heirs_nearby(context.project, cls)]
+    if not heirs and any(_leaves_its_forward_open(cls, context) for cls in declared):
+        return []  # of an abstract class the heirs are out of sight
+    return [*declared, *heirs]
+
+
+def _leaves_its_forward_open(cls: ClassInfo, context: FileContext) -> bool:
+    forward = context.project.method(cls, "forward")
+    return forward is None or is_left_open(forward)
 
 
 def _is_most_likely_of_the_file(case: Case) -> bool:

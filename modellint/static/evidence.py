@@ -246,7 +246,8 @@ def _is_of_another_framework(event: Event) -> bool:
     """
     function = event.function
     roots = {made.module.split(".")[0] for made in function.module.imports.values() if not made.level}
-    if "torch" not in roots and (not roots.isdisjoint(_NEVER_FOR_LOGS) or _computes_with_tensorflow(function.module)):
+    computes = _OF_TORCH.isdisjoint(function.callees) and _computes_with_tensorflow(function.module)
+    if "torch" not in roots and (not roots.isdisjoint(_NEVER_FOR_LOGS) or computes):
         return True
     others = {name for name, made in function.module.imports.items() if made.module.split(".")[0] in OTHER_FRAMEWORKS}
     here = [alias for node in own(function, ast.Import) for alias in node.names]
@@ -273,6 +274,7 @@ def _computes_with_tensorflow(module: ModuleInfo) -> bool:
     )
 
 
+_OF_TORCH = frozenset({"cuda", "detach", "load_state_dict", "state_dict", "no_grad"})
 _MAKES_TENSORS = ("convert_to_tensor", "constant", "cast", "one_hot", "reshape", "reduce_mean", "matmul", "placeholder")
 
 

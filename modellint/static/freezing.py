@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from modellint.static.context import FileContext
 from modellint.static.flow.events import Event
-from modellint.static.guards import conditions, own
+from modellint.static.guards import conditions, own, unnegated
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import FunctionInfo
 from modellint.static.project.callers import MAX_FILES, scopes_mentioning
@@ -29,14 +29,26 @@ def is_frozen_by_an_option(event: Event, context: FileContext) -> bool:
 
 
 def _freezes(method: FunctionInfo, part: str) -> bool:
-    """Tell whether a method freezes all of `self.part` under a condition."""
+    """Tell whether a method freezes all of `self.part` where nothing is to be trained."""
     for loop in own(method, ast.For):
         over = loop.iter.func if isinstance(loop.iter, ast.Call) else None
         if isinstance(over, ast.Attribute) and over.attr == "parameters":
             mine = attribute_of(over.value, method.self_name or "") == part
-            if mine and any(True for _ in conditions(method, loop)) and _FREEZES.search(ast.unparse(loop.body[0])):
+            without = any(_says_without_training(test, holds) for test, holds in conditions(method, loop))
+            thawed = any(_THAWS.search(ast.unparse(node)) for node in own(method, ast.Assign, ast.Expr))
+            if mine and without and not thawed and _FREEZES.search(ast.unparse(loop.body[0])):
                 return True
     return False
+
+
+def _says_without_training(test: ast.expr, holds: bool) -> bool:
+    """Tell whether a condition holds where nothing is to be trained: the `else` of `if training:`."""
+    asked, wanted = unnegated(test, holds)
+    return not wanted and _TRAINING.search(ast.unparse(asked)) is not None
+
+
+_TRAINING = re.compile(r"(^|[._])(is_)?train(ing)?$")
+_THAWS = re.compile(r"\.requires_grad(_\(\)|_\(True| = True)")
 
 
 _FREEZES = re.compile(r"\.requires_grad(_\(| = )False")
@@ -70,4 +82,4 @@ def _beside(method: FunctionInfo) -> Iterator[FunctionInfo]:
     yield from (others[name] for name in method.callees & others.keys())
 
 
-_NAMED = re.compile(r"^freeze(_|$)")
+_NAMED = re.compile(r"^freeze(_(all|model|param(eter)?s|weights|network|net|\w+_and_\w+))?$")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
@@ -99,9 +100,8 @@ def by_method(
         if attribute_of(call.func, caller.self_name or "") == method.name
     ]
     inner = _is_private(method) or (bool(calls) and all(caller.name == "__init__" for caller, _ in calls))
-    if not calls and _is_private(method) and _is_never_mentioned(classes, family, method):
-        return Dependence(NO)
     hangs = len(kept) < len(built.options) or bool(built.hangs_on & own)
+    inner = inner and _is_only_called(classes, family, method, len(calls))
     if not hangs and not (inner and built.is_certain and calls):
         return built
     mine = built._replace(options=built.options - kept, hangs_on=built.hangs_on & own)
@@ -120,30 +120,21 @@ def _is_private(method: FunctionInfo) -> bool:
     return method.name.startswith("_") and not method.name.startswith("__")
 
 
-def _is_never_mentioned(classes: Classes, family: Sequence[ClassInfo], method: FunctionInfo) -> bool:
-    """Tell whether a class, its bases and its heirs never speak of a method: it is a helper for other heirs of a base.
-
-    A base out of sight may call it all the same, unless that is one of torch or Python.
-    """
-    outside = classes.project.ancestry(family[0])[1]
-    if not _KNOWN_BASES.issuperset(base.partition(".")[0] for base in outside):
-        return False
+def _is_only_called(classes: Classes, family: Sequence[ClassInfo], method: FunctionInfo, calls: int) -> bool:
+    """Tell whether a class, its bases and its heirs speak of a method in so many calls of their own, and no more."""
     methods = (one for owner in (*family, *heirs_nearby(classes.project, family[0])) for one in owner.methods.values())
-    return not any("getattr" in one.callees or method.name in _mentioned(one) for one in methods)
+    return sum(_mentioned(one)[method.name] for one in dict.fromkeys(methods)) == calls
 
 
-def _mentioned(method: FunctionInfo) -> frozenset[str]:
-    """Return the attributes and texts in a method."""
-    known: frozenset[str] | None = method.memo.get(_mentioned)
+def _mentioned(method: FunctionInfo) -> Counter[str]:
+    """Return how often each attribute, and each text, stands in a method."""
+    known: Counter[str] | None = method.memo.get(_mentioned)
     if known is None:
         nodes = list(walk(method.node)) if method.node is not None else []
         attributes = (node.attr for node in nodes if isinstance(node, ast.Attribute))
         texts = (n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str))
-        known = method.memo[_mentioned] = frozenset((*attributes, *texts))
+        known = method.memo[_mentioned] = Counter((*attributes, *texts))
     return known
-
-
-_KNOWN_BASES = frozenset({"torch", "abc", "object", "typing"})
 
 
 def as_called(
@@ -172,7 +163,9 @@ def as_called(
 
 def is_left_out(node: ast.expr, maker: FunctionInfo, call: ast.Call, scope: FunctionInfo) -> bool:
     """Tell whether `node`, in a constructor or a factory, needs an option for which `call` in `scope` does not ask."""
-    return _stands_out(node, maker, _asked_by(call, maker, scope))
+    hanging = where_asked_for(Dependence(YES), maker, node)
+    asked = _asked_by(call, maker, scope)
+    return bool(hanging.options) and all(asked.of(option).answer == NO for option in hanging.options)
 
 
 def _stands_out(node: ast.expr, maker: FunctionInfo, asked: _Asked) -> bool:
@@ -187,8 +180,15 @@ def _is_left_unused(name: str, maker: FunctionInfo, asked: _Asked) -> bool:
 
     `if mode == "conv": self.conv = Sequential(Conv2d(6, 32, 1), norm(32))`
     """
-    uses = [node for node in own(maker, ast.Name) if node.id == name and isinstance(node.ctx, ast.Load)]
-    return bool(uses) and all(_stands_out(use, maker, asked) for use in uses)
+    uses = _uses_of(name, maker)
+    mine = {id(node) for node in own(maker, ast.Name)}
+    return bool(uses) and all(id(use) in mine and _stands_out(use, maker, asked) for use in uses)
+
+
+def _uses_of(name: str, function: FunctionInfo) -> list[ast.Name]:
+    """Return where a function, with those inside of it, reads a variable."""
+    names = (node for node in walk(function.node or ast.Pass()) if isinstance(node, ast.Name) and node.id == name)
+    return [node for node in names if isinstance(node.ctx, ast.Load)]
 
 
 class Step(NamedTuple):
@@ -322,11 +322,14 @@ def _of_class_built(
         return None
     family = classes.project.ancestry(init.cls)[0]
     found: list[Dependence] = []
-    for method, parameter in dict.fromkeys([(init, name), *_handed_to_methods(name, init, family)]):
-        for call in method.calls:
-            if isinstance(call.func, ast.Name) and call.func.id == parameter:
-                asked = as_called(classes, classes.dependence(cls), maker, call, method, depth)
-                found.append(by_method(classes, family, method, asked, depth))
+    handed = list(_handed_to_methods(name, init, family))
+    for method, parameter in dict.fromkeys([(init, name), *handed]):
+        builds = [call for call in method.calls if isinstance(call.func, ast.Name) and call.func.id == parameter]
+        if len(_uses_of(parameter, method)) != len(builds) + (len(handed) if method is init else 0):
+            return None  # somebody else may build it
+        for call in builds:
+            asked = as_called(classes, classes.dependence(cls), maker, call, method, depth)
+            found.append(by_method(classes, family, method, asked, depth))
     return joined(found) if found else None
 
 
@@ -460,7 +463,7 @@ def _is_on(value: object, wanted: str | int | float | None) -> bool:
     if wanted == SEVERAL:
         return value != 1
     if wanted == NOT_OFF:
-        return value != -1
+        return value not in (-1, 0, None, False)
     if wanted == NOTHING:
         return value in (0, None, False)
     return value not in (0, None, False) if wanted is None else value == wanted
@@ -483,6 +486,8 @@ def _settled(node: ast.expr, scope: FunctionInfo) -> tuple[ast.expr, FunctionInf
     elif isinstance(node, ast.Name) and all(parameter.arg != node.id for parameter, _ in parameters(scope)):
         within = scope if scope.assigns(node.id) else scope.module.body  # `LAYERS = 2`, at the top of a file
         kept = [(value, within) for name, value in assignments(within) if name == node.id]
+        if within.is_body and f"global {node.id}" in within.module.text:
+            return node, scope  # which a function sets
     return kept[0] if len(kept) == 1 else (node, scope)
 
 

@@ -16,10 +16,12 @@ from modellint.static.handed_over import is_handed_over
 from modellint.static.left_open import is_held_by_something
 from modellint.static.looked_at import reads_graphs
 from modellint.static.naming import is_test_file
+from modellint.static.narrowing import attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo, Project
 from modellint.static.project.callers import MAX_FILES, files_calling, scopes_mentioning
 from modellint.static.project.facts import is_left_open, parameters
-from modellint.static.project.names import last_name
+from modellint.static.project.names import is_named, last_name
+from modellint.static.project.trees import walk
 from modellint.static.sites import calls_at
 
 
@@ -43,18 +45,31 @@ def left_to_others(event: Event, context: FileContext) -> bool:
 def _is_handed_to_others(root: FunctionInfo, context: FileContext) -> bool:
     """Tell whether somebody out of sight calls a function, and may switch autograd off around that.
 
-    Not a method that only gets another name, by which nothing in the project calls it under a switch.
+    Not a method that only gets another name, by which nothing in the project hands it on or calls it under a switch.
     """
     project, mine = context.project, context.module.path
     if not is_handed_over(root, project):
         return False
-    names = kept_as(root, project) if root.cls is not None else ()
-    return not names or any(
-        under_switch(scope, call)
+    names = kept_as(root, project) if root.cls is not None else set[str]()
+    bases = project.ancestry(root.cls)[1] if root.cls is not None else []
+    if not names or not _PLAIN_BASES.issuperset(base.partition(".")[0] for base in bases):
+        return True
+    return any(
+        _is_handed_on_or_switched(scope, name)
         for name in names
-        for scope in scopes_mentioning(project, f".{name}(", mine, MAX_FILES)
-        for call in scope.calls_of(name)
+        for scope in scopes_mentioning(project, f".{name}", mine, MAX_FILES)
     )
+
+
+def _is_handed_on_or_switched(scope: FunctionInfo, name: str) -> bool:
+    calls = scope.calls_of(name)
+    called = {id(call.func) for call in calls}
+    read = (node for node in own(scope, ast.Attribute) if node.attr == name and isinstance(node.ctx, ast.Load))
+    return any(id(node) not in called for node in read) or any(under_switch(scope, call) for call in calls)
+
+
+_PLAIN_BASES = frozenset({"torch", "multiprocessing", "threading", "abc", "object", "typing"})
+"""Where bases come from that know no attribute by the names that a class of the project gives."""
 
 
 def _is_entered(event: Event) -> bool:
@@ -295,8 +310,16 @@ def _own_methods_called(method: FunctionInfo) -> list[FunctionInfo]:
 def _functions_answering(method: FunctionInfo, project: Project) -> list[FunctionInfo]:
     """Return the functions of the project whose answer a method gives as its own: `return validate(self.net)`."""
     calls = (node.value for node in own(method, ast.Return) if isinstance(node.value, ast.Call))
-    symbols = (project.resolve_in(method, call.func) for call in calls)
+    handed = (call for call in calls if _is_handed_a_part(call, method.self_name or ""))
+    symbols = (project.resolve_in(method, call.func) for call in handed)
     return [s.target for s in symbols if s is not None and isinstance(s.target, FunctionInfo)]
+
+
+def _is_handed_a_part(call: ast.Call, me: str) -> bool:
+    """Tell whether a call is given an object, or something that it keeps, as it is: nothing was computed before it."""
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    kept = any(is_named(value, me) or attribute_of(value, me) is not None for value in given)
+    return kept and not any(isinstance(node, ast.Call) for value in given for node in walk(value))
 
 
 def _asks_a_part(method: FunctionInfo) -> bool:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from modellint.static.datapath.evidence import (
-    drops_what_it_gets,
     evaluates_by_name,
+    gathers_statistics,
     infers,
     infers_for_its_caller,
     is_test_scope,
@@ -21,11 +21,12 @@ from modellint.static.datapath.evidence import (
     trains_by_name,
 )
 from modellint.static.datapath.phases import phases
+from modellint.static.datapath.sums import adds_up
 from modellint.static.guards import loops_around, own, values_entered, values_of
 from modellint.static.naming import TRAINING_NAME, is_test_file, is_test_module, snake
 from modellint.static.origins import EVERYWHERE, Activation, Origin, Resolver
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo
-from modellint.static.project.names import last_name
+from modellint.static.project.names import is_named, last_name
 from modellint.static.project.trees import walk
 
 EVALUATION, TRAINING, OTHER = "evaluation", "training", "other"
@@ -169,7 +170,7 @@ class Consumptions:
             runs = [
                 run
                 for run in (*self._loops(scope), *_drawing(scope))
-                if _uses_model(run.root) or evaluates_by_name(scope.name) or _asks_step(run) or _asks_losses(run)
+                if _uses_model(run.root) or evaluates_by_name(scope.name) or _asks_step(run) or _asks_losses(run, scope)
             ]
             if runs:
                 for activation in self._activations(scope):
@@ -192,7 +193,9 @@ class Consumptions:
         if trains(resolver, scope, root, activation):
             kind = TRAINING
         elif not runs_model(root):
-            named = (evaluates_by_name(scope.name) or _asks_losses(run)) and infers(resolver, scope, root, activation)
+            named = (evaluates_by_name(scope.name) or _asks_losses(run, scope)) and infers(
+                resolver, scope, root, activation
+            )
             if named or _evaluates_held_out(run, scope) or _asks_step(run):
                 kind, sure = EVALUATION, False  # the forward is in a helper
         else:
@@ -204,7 +207,7 @@ class Consumptions:
                 kind, sure = EVALUATION, False  # a script that is called `evaluate.py`
             elif not scope.is_body and TRAINING_NAME.search(snake(scope.name)):
                 kind = TRAINING
-        if kind == EVALUATION and (run.partly or drops_what_it_gets(root, scope)):
+        if kind == EVALUATION and (run.partly or gathers_statistics(root, scope)):
             kind = OTHER  # no evaluation of all there is, or of nothing: batch norms gather their statistics anew
         for iterated in _iterated(run.over):
             yield Consumption(kind, Origin(iterated, scope, activation), root, scope, sure, partly)
@@ -297,13 +300,16 @@ def _asks_step(run: _Run) -> bool:
     return _is_over_held_out(run) and any(_STEP.match(snake(last_name(call.func) or "")) for call in calls)
 
 
-def _asks_losses(run: _Run) -> bool:
+def _asks_losses(run: _Run, scope: FunctionInfo) -> bool:
     """Tell whether a loop over data that is called held out leaves each batch to what gives its loss.
 
-    Where that is without gradients, nothing is learned from it: `loss = self._loss(x, y)` runs the network.
+    Where that is without gradients and only summed up, nothing is learned from it: `loss = self._loss(x, y)`.
     """
-    calls = (node for node in walk(run.root) if isinstance(node, ast.Call))
-    return _is_over_held_out(run) and any(_GIVES_LOSS.search(snake(last_name(call.func) or "")) for call in calls)
+    if not _is_over_held_out(run) or not adds_up(run.root, scope):
+        return False
+    called = (node.func for node in walk(run.root) if isinstance(node, ast.Call))
+    methods = (func for func in called if isinstance(func, ast.Attribute))
+    return any(is_named(func.value, scope.self_name) and _GIVES_LOSS.search(snake(func.attr)) for func in methods)
 
 
 def _is_over_held_out(run: _Run) -> bool:

@@ -132,21 +132,22 @@ def is_forward(call: ast.Call) -> bool:
     return False
 
 
-def drops_what_it_gets(root: ast.AST, scope: FunctionInfo) -> bool:
-    """Tell whether the code below `root` runs a model and nobody reads what it gives: `net(images)`, and no more.
+def gathers_statistics(root: ast.AST, scope: FunctionInfo) -> bool:
+    """Tell whether a function named for statistics runs a model in a loop and does nothing else: `net(images)`.
 
-    Unless hooks read it. What is handed a model besides, as in `images.to(device_of(net))`, runs nothing.
+    Batch norms gather theirs anew so. Elsewhere hooks, or the model itself, may keep what it computes.
     """
-    nodes = list(walk(root))
-    forwards = [node for node in nodes if isinstance(node, ast.Call) and is_forward(node)]
-    alone = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
-    dropped = all(id(call) in alone and not _may_keep(call.func) for call in forwards)
-    return bool(forwards) and dropped and "forward_hook" not in scope.module.text
+    if not isinstance(root, (ast.For, ast.AsyncFor)) or _STATISTICS.search(snake(scope.name)) is None:
+        return False
+    asked = [statement.value for statement in root.body if isinstance(statement, ast.Expr)]
+    others = (statement for statement in root.body if not isinstance(statement, ast.Expr))
+    runs = any(isinstance(value, ast.Call) and is_forward(value) for value in asked)
+    return runs and all(isinstance(statement, (ast.Assign, ast.If)) for statement in others)
 
 
-def _may_keep(func: ast.expr) -> bool:
-    """Tell whether a method may leave in the model what it computes: `net.test_batch(x)`, as `forward` does not."""
-    return isinstance(func, ast.Attribute) and func.attr != "forward" and FORWARD_METHOD.match(func.attr) is not None
+_STATISTICS = re.compile(
+    r"(^|_)(bn|batch_?norms?|running_statistics|stat(istic)?s|calib\w*|recalib\w*|recompute\w*)(_|$)"
+)
 
 
 def _is_model_name(name: str) -> bool:

@@ -18,9 +18,7 @@ _RESIZES = frozenset({"resize_", "resize_as_", "set_"})
 
 def wants_full_batches(resolver: Resolver, view: CallView, use: Consumption) -> bool:
     """Tell whether the evaluation `use` has no room for a smaller batch of a loader, or would never see one."""
-    sizes = _sizes(view)
-    made = any(_makes_for(module, sizes) for module in _files(view, use))
-    return made or _fills_buffer(resolver, use, sizes) or makes_full_batches(resolver, view, use)
+    return _fills_buffer(resolver, use, _sizes(view)) or makes_full_batches(resolver, view, use)
 
 
 def makes_full_batches(resolver: Resolver, view: CallView, use: Consumption | None = None) -> bool:
@@ -79,25 +77,6 @@ def _owner(call: ast.Call) -> ast.expr:
     assert isinstance(call.func, ast.Attribute)
     owner = call.func.value
     return owner.value if isinstance(owner, ast.Attribute) and owner.attr == "data" else owner
-
-
-def _makes_for(module: ModuleInfo, sizes: frozenset[str]) -> bool:
-    """Tell whether a file makes something other than data for batches of one of `sizes`: `Net(batch_size=16)`."""
-    return any(
-        _name(given) in sizes
-        for scope in (module.body, *module.functions)
-        for call in scope.calls
-        if _MAKES_A_NETWORK.search(last_name(call) or "")
-        for given in (
-            *(argument for argument in call.args if "batch" in _name(argument)),
-            *(keyword.value for keyword in call.keywords if keyword.arg == "batch_size"),
-        )
-    )
-
-
-_MAKES_A_NETWORK = re.compile(
-    r"^(?!.*(Load|Sampl|Data|Train|Tensor|Variable|Arg|Config|Param|Setting|Option|Buffer|Memory))[A-Z]\w*$|^from_model$"
-)
 
 
 def _is_as_large_as(made: ast.expr, sizes: frozenset[str]) -> bool:

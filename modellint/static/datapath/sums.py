@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
+from modellint.static.guards import values_of
+from modellint.static.project import FunctionInfo
 from modellint.static.project.names import last_name, names_in
 from modellint.static.project.trees import walk
 
-_NUMBERS = re.compile(r"loss|acc|err|score|metric|correct|count", re.I)
-_JOINS = frozenset({"cat", "concat", "concatenate", "hstack", "vstack", "append", "tolist", "list"})
-_ADDS = frozenset({"update", "add", "add_", "add_batch"})
-_TELLS = frozenset({"print", "set_description", "set_postfix", "debug", "info", "eval", "to", "zero_grad"})
-_SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Pass, ast.Continue, ast.Assert)
+_NUMBERS = re.compile(r"loss|acc(uracy)?|err(or)?|metric|iou|dice|correct", re.I)
+"""How lists are called of which a mean is taken."""
+_JOINS = frozenset({"cat", "concat", "concatenate", "hstack", "vstack", "append", "tolist", "list", "str", "zip"})
+_ROWS = (ast.List, ast.ListComp, ast.Dict, ast.DictComp, ast.JoinedStr)
+_METERS = frozenset({"update", "add", "add_batch"})
+_TELLS = frozenset({"set_description", "set_postfix", "eval", "to", "zero_grad"})
+_SIMPLE = (ast.Assign, ast.AugAssign, ast.Expr, ast.Pass, ast.Continue, ast.Assert)
 
 
-def adds_up(loop: ast.AST) -> bool:
-    """Tell whether nothing leaves a loop but sums and means: no list of predictions, no file, no picture."""
+def adds_up(loop: ast.AST, scope: FunctionInfo) -> bool:
+    """Tell whether nothing leaves a loop in `scope` but sums: no list of predictions, no file, no picture."""
     if not isinstance(loop, (ast.For, ast.AsyncFor)):
         return False
     statements = list(_statements(loop.body))
-    return all(map(_keeps_nothing, statements)) and any(map(_adds, statements))
+    return all(_keeps_nothing(one, scope) for one in statements) and any(map(_adds, statements))
 
 
 def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -36,46 +40,50 @@ def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _adds(statement: ast.stmt) -> bool:
-    if isinstance(statement, ast.Expr):
-        return last_name(statement.value) in _ADDS or _keeps_a_number(statement.value)
-    return isinstance(statement, ast.AugAssign)
+    return isinstance(statement, (ast.AugAssign, ast.Expr))
 
 
-def _keeps_nothing(statement: ast.stmt) -> bool:
+def _keeps_nothing(statement: ast.stmt, scope: FunctionInfo) -> bool:
     if not isinstance(statement, _SIMPLE) or any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in walk(statement)):
         return False
     if isinstance(statement, ast.Expr):
-        known = last_name(statement.value) in _ADDS | _TELLS or isinstance(statement.value, ast.Constant)
-        return known or _keeps_a_number(statement.value)
-    if isinstance(statement, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
-        targets: Sequence[ast.expr] = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-        if any(isinstance(node, (ast.Attribute, ast.Subscript)) for target in targets for node in walk(target)):
-            return isinstance(statement, ast.AugAssign) and not _is_row(statement.value)
-        return statement.value is None or not (_grows(targets, statement) and _is_row(statement.value))
+        return _is_harmless(statement.value, scope)
+    if isinstance(statement, ast.AugAssign):
+        sliced = any(isinstance(node, ast.Slice) for node in walk(statement.target))  # a row of its own for each batch
+        return not sliced and not _is_row(statement.target, scope) and not _is_row(statement.value, scope)
+    if isinstance(statement, ast.Assign):
+        into = [node for target in statement.targets for node in walk(target)]
+        if any(isinstance(node, (ast.Attribute, ast.Subscript)) for node in into):
+            return False
+        grows = any(isinstance(node, ast.Name) and node.id in names_in(statement.value) for node in into)
+        return not grows or not _is_row(statement.value, scope)
     return True
 
 
-def _keeps_a_number(call: ast.expr) -> bool:
-    """Tell whether one number of a batch is put into a list: `losses.append(loss.item())`."""
-    if not isinstance(call, ast.Call) or last_name(call) != "append" or len(call.args) != 1:
-        return False
-    given = call.args[0]
-    return last_name(given) == "item" or _NUMBERS.search(last_name(given) or "") is not None
+def _is_harmless(call: ast.expr, scope: FunctionInfo) -> bool:
+    """Tell whether a statement keeps but numbers of a batch: `losses.append(loss.item())`, `meter.update(x)`."""
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return isinstance(call, ast.Constant)
+    owner, name = call.func.value, call.func.attr
+    if name == "append":
+        named = _NUMBERS.search(last_name(owner) or "") is not None
+        return named and len(call.args) == 1 and last_name(call.args[0]) in ("item", "loss")
+    if name not in _METERS:
+        return name in _TELLS
+    rows = any(_is_row(given, scope) for given in call.args)
+    return not rows and not _is_row(owner, scope) and last_name(owner) != scope.self_name
 
 
-def _grows(targets: Sequence[ast.expr], statement: ast.Assign | ast.AnnAssign | ast.AugAssign) -> bool:
-    """Tell whether an assignment adds to what was there: `x += y`, `x = cat((x, y))`."""
-    if isinstance(statement, ast.AugAssign):
+def _is_row(value: ast.expr, scope: FunctionInfo) -> bool:
+    """Tell whether a value is text, or a list in which one thing comes before the other, at once or by its name."""
+    if isinstance(value, ast.Constant) and isinstance(value.value, str):
         return True
-    written = {name for target in targets for name in names_in(target)}
-    return statement.value is not None and not written.isdisjoint(names_in(statement.value))
-
-
-def _is_row(value: ast.expr) -> bool:
-    """Tell whether a value is text, or is made with a list in which one thing comes before the other."""
-    if isinstance(value, ast.JoinedStr) or (isinstance(value, ast.Constant) and isinstance(value.value, str)):
-        return True
+    made = values_of(scope, value.id) if isinstance(value, ast.Name) else [value]
+    nodes = [node for one in made for node in walk(one)]
     return any(
-        isinstance(node, (ast.List, ast.ListComp)) or (isinstance(node, ast.Call) and last_name(node) in _JOINS)
-        for node in walk(value)
+        isinstance(node, _ROWS)
+        or (isinstance(node, ast.Call) and last_name(node) in _JOINS)
+        or (isinstance(node, ast.Attribute) and node.attr in ("r_", "c_"))
+        or (isinstance(node, ast.Constant) and isinstance(node.value, str) and node in made)
+        for node in nodes
     )

@@ -271,11 +271,11 @@ class Transforms:
 def gives_views(function: ast.Lambda) -> bool:
     """Tell whether a function gives several views of the one thing that it is given: test-time augmentation.
 
-    `lambda image: [flip(image), turn(image)]`, `lambda image: [crop(image) for _ in range(10)]`; not two parts of a
-    sample, each its own view: `lambda sample: (flip(sample[0]), sample[1])`.
+    `lambda image: [flip(image), turn(image)]`, `lambda image: [crop(image) for _ in range(10)]`. A tuple is of
+    different things, of the parts of a sample, say: `lambda sample: (flip(sample[0]), sample[1])`.
     """
     match function.body:
-        case ast.List(views) | ast.Tuple(views) if len(views) > 1:
+        case ast.List(views) if len(views) > 1:
             pass
         case ast.ListComp(view):
             views = [view]

@@ -28,6 +28,7 @@ from modellint.static.flow.values import ENTRY, EVAL, OFF, TRAIN, UNKNOWN, ModeF
 from modellint.static.guards import (
     assignments,
     conditions,
+    loops_around,
     own,
     path_to,
     statements_before,
@@ -40,7 +41,6 @@ from modellint.static.narrowing import MODULE
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import is_left_open
 from modellint.static.project.names import last_name, names_in
-from modellint.static.project.trees import walk
 from modellint.static.purpose import calls_around, functions_around
 from modellint.static.sites import Place, called_from, calls_at, in_order, places, seen_by_callers, seen_in
 from modellint.static.snapshots import open_mode
@@ -96,7 +96,8 @@ def _is_of_heirs(snapshot: Snapshot, context: FileContext) -> bool:
     if not isinstance(cls, ClassInfo) or not _BASES.issuperset(context.project.ancestry(cls)[1]):
         return False
     forward = context.project.method(cls, "forward")
-    return forward is None or is_left_open(forward)
+    # nor does the file give a class one by another name: `forward = run`, `self.forward = self.fast`
+    return "forward =" not in cls.module.text if forward is None else is_left_open(forward)
 
 
 _BASES = MODULE | {"abc.ABC"}
@@ -179,23 +180,28 @@ def _excludes(fact: ModeFact, event: Event, context: FileContext) -> bool:
 
 
 def _options(function: FunctionInfo, node: ast.AST) -> set[tuple[str, bool]]:
-    """Return what a node runs under, alone or with something else, as its function sets none of it: an option of the
-    run. Each with whether it holds there."""
+    """Return the options of the run that a node stands under, alone or with something else, and whether each holds."""
     found: set[tuple[str, bool]] = set()
     for test, taken in conditions(function, node):
         asked, wanted = unnegated(test, taken)
         together = isinstance(asked, ast.BoolOp) and isinstance(asked.op, ast.And) is wanted
         for operand in asked.values if isinstance(asked, ast.BoolOp) and together else [asked]:
             option, holding = unnegated(operand, wanted)
-            if not _is_set(function, option):
+            if _is_of_the_run(option, function):
                 found.add((ast.unparse(option), holding))
     return found
 
 
-def _is_set(function: FunctionInfo, option: ast.expr) -> bool:
-    """Tell whether a function gives a variable of a condition, or an attribute in it, a value."""
-    asked = {ast.unparse(node) for node in walk(option) if isinstance(node, (ast.Name, ast.Attribute))}
-    return any(isinstance(n.ctx, ast.Store) and ast.unparse(n) in asked for n in own(function, ast.Name, ast.Attribute))
+def _is_of_the_run(option: ast.expr, function: FunctionInfo) -> bool:
+    """Tell whether a condition is an option that stays for the whole run: `args.train`, which nothing sets there.
+
+    A parameter is another one in each call, and so may be what an object of the class keeps.
+    """
+    if not isinstance(option, ast.Attribute) or not isinstance(option.value, ast.Name):
+        return False
+    asked = ast.unparse(option)
+    set_here = (ast.unparse(node) for node in own(function, ast.Attribute) if isinstance(node.ctx, ast.Store))
+    return option.value.id != function.self_name and asked not in set_here
 
 
 def _looks(event: Event) -> Confidence:
@@ -472,12 +478,14 @@ def _is_evaluated_behind(event: Event) -> bool:
 
     `strategy = Strategy(net, optimizer)`, ..., `net.eval()`, `strategy.eval(stream)`.
     """
-    model = event.text.removesuffix(".eval")
+    model, again = event.text.removesuffix(".eval"), call_at(event.function, event.site)
+    turns = loops_around(event.function, again) if again is not None else []
     for call in event.function.calls:
         evaluates = call.lineno > event.site.row and call.args and _EVALUATES.match(last_name(call) or "")
         owner = call.func.value if isinstance(call.func, ast.Attribute) else None
         makers = values_of(event.function, owner.id) if isinstance(owner, ast.Name) else []
-        if evaluates and any(_is_given(maker, model) for maker in (call, *makers)):
+        beside = evaluates and loops_around(event.function, call) == turns
+        if beside and any(_is_given(maker, model) for maker in (call, *makers)):
             return True
     return False
 

@@ -100,7 +100,7 @@ def _findings(context: FileContext, makers: set[str], names: set[str], options: 
             readers = {use.scope for use in loader.uses}
             decided = _switched_on(context.resolver, loader.view, options, readers)
             if decided is not None:
-                harmless = options.get("sums-are-info") and all(adds_up(use.place) for use in uses)
+                harmless = options.get("sums-are-info") and all(adds_up(use.place, use.scope) for use in uses)
                 yield _finding(decided, uses, Severity.INFO if harmless else None)
     if options.get("held-out-names"):  # equivalent: no rule about shuffling gets past what excuses a shuffled loader
         for call in _named_for_tests(context, makers, options):

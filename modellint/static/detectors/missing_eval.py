@@ -52,6 +52,7 @@ from modellint.static.narrowing import attribute_of
 from modellint.static.overriding import forgets_eval
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.names import last_name, names_in
+from modellint.static.project.trees import walk
 from modellint.static.purpose import ACTING, functions_around, named_for_inference, names_made_of
 from modellint.static.readied import (
     is_made_for_this,
@@ -218,11 +219,12 @@ def _is_put_back(event: Event, snapshot: Snapshot) -> bool:
 
 
 def _stands_right_before(function: FunctionInfo, call: ast.Call, later: ast.Call) -> bool:
-    """Tell whether a call is the statement before the one, or the block, in which another call stands."""
+    """Tell whether a call is the statement before the one, or the block, in which another call stands: no training."""
     path = path_to(function, call)
     outer = path[-3] if len(path) > 2 else function
-    around = (statements_before(outer, node) for node in path_to(function, later) if isinstance(node, ast.stmt))
-    return any(before[-1:] == path[-2:-1] for before in around)
+    blocks = (node for node in path_to(function, later) if isinstance(node, ast.stmt))
+    behind = (node for node in blocks if statements_before(outer, node)[-1:] == path[-2:-1])
+    return any(not any(getattr(part, "attr", None) == "backward" for part in walk(node)) for node in behind)
 
 
 _LOSSES = re.compile(r"(^|_)loss")

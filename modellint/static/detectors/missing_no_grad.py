@@ -145,8 +145,8 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
     dropped = event.result_dropped and shown.isdisjoint(event.uses)
     between, timed = _is_between_switches(event), sets_eval and _is_timed(event)
     calibrates = sets_eval and (_calibrates(event) or _counts_operations(event))
-    if not sets_eval and is_part_of_a_forward(event.root, context.classes):
-        return None  # whoever calls the whole sees to it
+    if not sets_eval and _is_left_to_the_whole(event.root, context):
+        return None
     learned = has_loaded_weights(snapshot)
     if dropped and not (keeps_its_numbers(event) or between or timed or calibrates) and not learned:
         return None
@@ -287,13 +287,27 @@ def _calibrates(event: Event) -> bool:
 _CALIBRATES = re.compile(r"(^|_)cali(b\w*)?(_|$)|calibrat")
 
 
+def _is_left_to_the_whole(method: FunctionInfo, context: FileContext) -> bool:
+    """Tell whether a method is a part of a forward: whoever calls the whole sees to autograd; nobody calls it alone."""
+    if not is_part_of_a_forward(method, context.classes):
+        return False
+    scopes = scopes_mentioning(context.project, f".{method.name}(", context.module.path, MAX_FILES)
+    calls = ((scope, call.func) for scope in scopes for call in scope.calls_of(method.name))
+    owners = ((scope, func.value) for scope, func in calls if isinstance(func, ast.Attribute))
+    return all(ast.unparse(owner) in (scope.self_name, "super()") for scope, owner in owners)
+
+
 def _counts_operations(event: Event) -> bool:
-    """Tell whether a function, or what it calls, is named for counting operations: hooks read them off a forward."""
-    names = (event.function.name, *event.function.callees)
-    return any(_OPERATIONS.search(snake(name)) for name in names) and not any(map(_DIFFERENTIATES.search, names))
+    """Tell whether a function is named for counting operations, or has the model count: hooks read a forward."""
+    function = event.function
+    methods = (call.func for call in function.calls if isinstance(call.func, ast.Attribute))
+    counting = [func.attr for func in methods if ast.unparse(func.value) == event.text]
+    if any(map(_DIFFERENTIATES.search, (function.name, *function.callees))):
+        return False
+    return any(_OPERATIONS.search(snake(name)) for name in (function.name, *counting))
 
 
-_OPERATIONS = re.compile(r"(^|_)(flops?|macs?|mult_adds?)(_|$)")
+_OPERATIONS = re.compile(r"(^|_)(flops?|macs|mult_adds?)(_|$)")
 
 
 _COUNTED = frozenset({"number", "prediction", "detached"})

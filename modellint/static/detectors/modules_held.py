@@ -276,7 +276,8 @@ class Holdings:
         flags = {name: bool(node.value) for name, node in constants.items() if name not in maker.stores}
         builders = self._given_builders(given)
         held = Holdings(self.context, self.makers, maker, taken_in(self.context, maker), builders)
-        held.named -= {name for name, node in given.items() if self._is_registered(node)}  # of which torch knows
+        if maker.callees.isdisjoint({"deepcopy", "copy"}):  # of what is registered torch knows, of a copy it does not
+            held.named -= {name for name, node in given.items() if self._is_registered(node)}
         for node in held.steps:
             if not is_ruled_out(maker, node, flags):
                 held.follow(node)

@@ -47,8 +47,9 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                     if isinstance(last, ast.Call) and _switches(context, scope, last.func):
                         continue  # which decides on autograd in any case
                     for left in passed_over:
-                        switches = isinstance(left, ast.Call) and _switches(context, scope, left.func)
-                        if switches and not _is_switched_around(context, scope):
+                        if not isinstance(left, ast.Call) or not _switches(context, scope, left.func):
+                            continue
+                        if last_name(left) not in _OFF or not _is_off_around(context, scope):
                             yield Finding(context.site(left), {"written": f"{ast.unparse(left)} and ..."})
         yield from _detached_in_vain(context, scope)
         yield from _frozen_by_name(context, scope)
@@ -59,11 +60,13 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             yield Finding(context.site(value), {"written": f"{name} = {ast.unparse(value)}"})
 
 
-def _is_switched_around(context: FileContext, scope: FunctionInfo) -> bool:
-    """Tell whether a decorator decides on autograd for a whole function: what is lost inside it changes nothing."""
-    return any(
-        _switches(context, scope, bare_decorator(decorator)) for decorator in getattr(scope.node, "decorator_list", ())
-    )
+def _is_off_around(context: FileContext, scope: FunctionInfo) -> bool:
+    """Tell whether a decorator switches autograd off for a whole function: that this is lost inside changes nothing."""
+    decorators = map(bare_decorator, getattr(scope.node, "decorator_list", ()))
+    return any(last_name(one) in _OFF and _switches(context, scope, one) for one in decorators)
+
+
+_OFF = frozenset({"no_grad", "inference_mode"})
 
 
 def _detached_in_vain(context: FileContext, scope: FunctionInfo) -> Iterator[Finding]:

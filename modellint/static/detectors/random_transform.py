@@ -80,7 +80,7 @@ def _is_said_to_be_meant(found: Randomness) -> bool:
     return any(says(found.scope.module, statement, _AT_TEST_TIME) for statement in made)
 
 
-_AT_TEST_TIME = re.compile(r"\bTTA\b|test[- ]time[- ]aug", re.I)
+_AT_TEST_TIME = re.compile(r"^(?!.*\b(no|not|without|instead)\b).*(\bTTA\b|test[- ]time[- ]aug)", re.I)
 
 
 @cache

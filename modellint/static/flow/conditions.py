@@ -78,7 +78,7 @@ def narrow(machine: Machine, test: ast.expr, holds: bool, state: State) -> None:
             obj = state.heap[oid]
             if obj.kind in (MODEL, OPAQUE) and (obj.depends == UNKNOWN or "BatchNorm" in obj.detail):
                 state.heap[oid] = obj._replace(modes=frozenset())
-    elif not holds and (other := asked_for_module(test)) is not None:
+    elif not holds and isinstance(test, ast.Call) and (other := asked_for_module(test)) is not None:
         state.variables[variable_key(machine, other, state), other] = NOTHING  # a model of another library
     elif not holds and (name := _asked_for_tensor(test)) is not None:
         key = (variable_key(machine, name, state), name)
@@ -101,7 +101,9 @@ def _but_for_libraries(test: ast.BoolOp) -> list[ast.expr]:
     ]
 
 
-_ASKS_FOR_LIBRARY = re.compile(r"^_?is_\w+_available$|^_?HAS_[A-Z0-9_]+$|^_?[A-Z0-9_]+_(AVAILABLE|INSTALLED)$")
+_ASKS_FOR_LIBRARY = re.compile(
+    r"^(?!.*(cuda|gpu|mps|xpu|npu|tpu|amp))_?(is_\w+_available|has_\w+|\w+_(available|installed))$", re.I
+)
 
 
 def _asked_for_batch_norm(test: ast.expr) -> ast.expr | None:

@@ -12,6 +12,7 @@ from modellint.static.flow.machine import Machine
 from modellint.static.flow.modes import set_modes_inside
 from modellint.static.flow.state import State
 from modellint.static.flow.values import EVAL, OPAQUE, TRAIN, ModeFact
+from modellint.static.project.trees import walk
 
 _MODES = {"eval": EVAL, "train": TRAIN}
 
@@ -27,7 +28,9 @@ def switch_each(machine: Machine, loop: ast.For | ast.AsyncFor, state: State) ->
 def _switches(loop: ast.For | ast.AsyncFor) -> Iterator[tuple[ast.expr, ast.Call, str]]:
     """Yield the dict that a loop runs over with each call that puts an entry into a mode, whatever the entry is."""
     held, asked = _dict_of(loop.iter)
-    if not isinstance(held, (ast.Name, ast.Attribute)):
+    leaves = any(isinstance(node, (ast.Continue, ast.Break, ast.Return)) for node in walk(loop))
+    switches = sum(isinstance(node, ast.Attribute) and node.attr in _MODES for node in walk(loop))
+    if leaves or switches > 1 or not isinstance(held, (ast.Name, ast.Attribute)):
         return
     entries = set(_entries(loop.target, held, asked))
     for statement in loop.body:

@@ -124,8 +124,11 @@ def call_external(machine: Machine, dotted: str, args: Args, node: ast.Call, sta
             if last != "max" or len(args.every()) > 1:  # of one argument it is a number, as a mean is
                 machine.recorder.use(taint, "prediction")
                 taint = cut_off(taint)
-        # `Parameter(w, requires_grad=True)` is a weight, which asks for gradients in any case, and no input
-        leaf = last != "Parameter" and only_constant(args.keywords.get("requires_grad", NOTHING)) == (True,)
+        # `Parameter(w, requires_grad=True)` that a module is built with is a weight, elsewhere it may be an input
+        maker = machine.frame.function
+        weight = last == "Parameter" and maker.name == "__init__"
+        weight = weight and maker.cls is not None and machine.classes.is_module(maker.cls)
+        leaf = not weight and only_constant(args.keywords.get("requires_grad", NOTHING)) == (True,)
         taint = state.computed(taint)
         taint |= run_callbacks(machine, last, args, node, state)
         if not dotted.startswith("torch.nn.init."):

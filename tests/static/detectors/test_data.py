@@ -710,7 +710,7 @@ _LOOP = """
 _SUMS = [
     "total += loss.item()",
     "total = total + loss.item(); losses.append(loss.item())",
-    "meter.update(out, y); print(step, loss.item())",
+    "meter.update(out, y)",
     "self.total += loss.item()",
 ]
 _ROWS = [
@@ -725,6 +725,11 @@ _ROWS = [
     "total += loss.item(); yield out",
     "total += loss.item(); show(out)",
     "print(loss.item())",
+    "total += loss.item(); print(step, out)",
+    "found = out.tolist(); seen += found",
+    "seen[step : step + 4] += out",
+    "total += loss.item(); losses.append(out)",
+    "total += loss.item(); file.update({step: out})",
 ]
 
 

@@ -399,7 +399,6 @@ FOUND = {
     "S3PRL's networks come in training mode": """
         import s3prl.hub as hub
         import torch
-        from s3prl.nn import S3PRLUpstream
 
         class Extractor:
             def __init__(self, name):
@@ -414,11 +413,6 @@ FOUND = {
             net = hub.wavlm_base()
             with torch.no_grad():
                 return net(wave)["hidden_states"][-1].cpu().numpy()  # ML101
-
-        def layers(wave, lengths):
-            net = S3PRLUpstream("hubert")
-            with torch.no_grad():
-                return [state.cpu().numpy() for state in net(wave, lengths)[0]]  # ML101
     """,
 }
 

@@ -69,6 +69,9 @@ EXTRACTS = {
         def freeze_all(self):
             self.freeze_trunk()
 
+        def freeze_trunk_and_head(self):
+            self.freeze_trunk()
+
         def freeze_graph(self):
             self.traced = True
     """,
@@ -98,7 +101,8 @@ EXTRACTS = {
     ("calls", "mark"),
     [
         ("model.freeze_all()", ""),
-        ("model.freeze_trunk()", ""),
+        ("model.freeze_trunk_and_head()", ""),
+        ("model.freeze_trunk()", "  # ML201"),
         ("model.freeze_graph()", "  # ML201"),
         ("name.freeze_all()", "  # ML201"),
         ("model.prepare()", "  # ML201"),

@@ -37,7 +37,7 @@ CAREFUL = """with torch.no_grad():
         "isinstance(reference, nn.Module)",
         "isinstance(reference, torch.nn.Module)",
         "is_torch_available() and isinstance(reference, nn.Module)",
-        "type(reference) is nn.Module and HAS_TORCH",
+        "HAS_TORCH and isinstance(reference, torch.nn.Module)",
     ],
 )
 def test_the_other_branch_is_about_no_model_of_torch(lint: Lint, asked: str) -> None:

@@ -127,12 +127,6 @@ def test_a_helper_that_a_constructor_calls_where_an_option_asks_for_it(lint: Lin
     lint(SHARED.format(given=given, mark="  # ML101:info"), rules=["ML101"], possible=True)
 
 
-def test_a_helper_of_a_base_that_no_method_of_the_class_calls(lint: Lint) -> None:
-    text = SHARED.format(given="Plain([3])", mark="  # ML101:info")
-    before, named = text.index("class Normed"), text.index("def predict")
-    lint(text[:before] + text[named:], rules=["ML101"], possible=True)
-
-
 @pytest.mark.parametrize("given", ["Normed([3], True)", "Named([3], 'norms')"])
 def test_a_helper_that_an_option_asks_for(lint: Lint, given: str) -> None:
     lint(SHARED.format(given=given, mark="  # ML101:error"), rules=["ML101"], possible=True)
