@@ -49,7 +49,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                     for left in passed_over:
                         if not isinstance(left, ast.Call) or not _switches(context, scope, left.func):
                             continue
-                        if last_name(left) not in _OFF or not _is_off_around(context, scope):
+                        if last_name(left) not in _OFF or not _is_off_around(scope):
                             yield Finding(context.site(left), {"written": f"{ast.unparse(left)} and ..."})
         yield from _detached_in_vain(context, scope)
         yield from _frozen_by_name(context, scope)
@@ -60,10 +60,9 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             yield Finding(context.site(value), {"written": f"{name} = {ast.unparse(value)}"})
 
 
-def _is_off_around(context: FileContext, scope: FunctionInfo) -> bool:
+def _is_off_around(scope: FunctionInfo) -> bool:
     """Tell whether a decorator switches autograd off for a whole function: that this is lost inside changes nothing."""
-    decorators = map(bare_decorator, getattr(scope.node, "decorator_list", ()))
-    return any(last_name(one) in _OFF and _switches(context, scope, one) for one in decorators)
+    return any(last_name(bare_decorator(one)) in _OFF for one in getattr(scope.node, "decorator_list", ()))
 
 
 _OFF = frozenset({"no_grad", "inference_mode"})
