@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 
-from modellint.static import given, picked
+from modellint.static import given, options, picked
 from modellint.static.attributes import (
     asked_for_mode,
     attributes_of,
@@ -108,7 +108,7 @@ class Classes:
             for method in owner.methods.values():
                 if may_compute_by_mode(method):
                     answers.append(Dependence(UNKNOWN))
-                built = given.joined([_of_mode_asked(cls, method), self.of_function(method)])
+                built = options.joined([_of_mode_asked(cls, method), self.of_function(method)])
                 found = given.by_method(self, mine, method, built)
                 its_own = owner.methods.get("__init__", init)
                 if its_own is not None and its_own is not init:
@@ -120,7 +120,7 @@ class Classes:
                 called |= called_attributes(method)
         if called - known:
             answers.append(Dependence(UNKNOWN))
-        return given.joined(answers)
+        return options.joined(answers)
 
     def stores(self, cls: ClassInfo, attribute: str) -> bool:
         """Tell whether a method of `cls` assigns or registers `attribute`."""
@@ -280,19 +280,19 @@ class Classes:
             if found.answer == YES:
                 if where and never_runs(function, where):
                     continue
-                found = given.where_asked_for(found, function, call)
+                found = options.where_asked_for(found, function, call)
                 answers.append(found)
                 if found.is_certain:
                     break
             elif _may_build(function) or where:
                 if function.cls is None:
-                    found = found._replace(hangs_on=given.parameters_of(found.options))
+                    found = found._replace(hangs_on=options.parameters_of(found.options))
                 answers.append(found)
         if function.name == "__init__" and (kept := frozenset(kept_arguments(function, arguments))):
             answers.append(Dependence(UNKNOWN, "", kept))
         if function.cls is None and not answers:
             answers.append(given.of_picker(self, function))
-        result = self._dependence[function] = given.joined(answers)
+        result = self._dependence[function] = options.joined(answers)
         return result
 
     def _takes_parts_without_mode(self, function: FunctionInfo, call: ast.Call) -> bool:
@@ -340,7 +340,9 @@ class Classes:
             tables = [v.value for v in values_of(scope, text) if isinstance(v, ast.Subscript)]
             if tables and all(isinstance(table, ast.Dict) for table in tables):
                 # `norm = {"bn": nn.BatchNorm2d, "none": nn.Identity}[norm]`: a norm is there to be used
-                return given.joined(picked.of_table(self, table, call, scope)._replace(hints=True) for table in tables)
+                return options.joined(
+                    picked.of_table(self, table, call, scope)._replace(hints=True) for table in tables
+                )
             if first in arguments and "." not in text:
                 return Dependence(UNKNOWN, "", frozenset({first}))
             made = values_of(scope, text)
@@ -373,7 +375,7 @@ class Classes:
         set_by_name = any("setattr" in method.callees for method in scope.cls.methods.values())
         sure = len(named) == len(choices_kept) and not set_by_name and not self._is_kept_by_heirs(scope.cls, attribute)
         if sure and len({one.answer for one in found}) == 1:
-            return given.joined(found)
+            return options.joined(found)
         return Dependence(UNKNOWN if any(one.answer != NO for one in found) else NO)  # there may be no such layer
 
     def _is_kept_by_heirs(self, cls: ClassInfo, attribute: str) -> bool:
@@ -398,7 +400,7 @@ class Classes:
         ]
         if len({one.answer for one in found}) > 1:
             return Dependence(UNKNOWN, hints=any(one.answer == YES or one.hints for one in found))
-        return given.joined(found)
+        return options.joined(found)
 
     def _has_some_with_mode(self, scope: FunctionInfo) -> bool:
         """Tell whether a module of the same file depends on the mode: one that `eval("Conv")` may name."""
@@ -453,7 +455,9 @@ class Classes:
                 return Dependence(NO)
             number = f"(p={chance.value!r})" if isinstance(chance, ast.Constant) else ""
             layer = name + number if name[:1].isupper() else OF_LIBRARY + name
-            return Dependence(YES, layer) if chance is None or scope is None else given.of_option(chance, scope, layer)
+            return (
+                Dependence(YES, layer) if chance is None or scope is None else options.of_option(chance, scope, layer)
+            )
         switches = self.knowledge.dependent_with.get(dotted)
         if switches is not None:
             layers = argument_given(call, ("num_layers",), 2) if name in _RECURRENT else None
@@ -461,14 +465,14 @@ class Classes:
                 return Dependence(NO)  # dropout stands between layers
             chances = [argument_given(call, switch.names, switch.position) for switch in switches]
             layer = f"{name} dropout"
-            found = given.joined(
-                given.of_option(chance, scope, layer) if scope is not None else Dependence(YES, layer)
+            found = options.joined(
+                options.of_option(chance, scope, layer) if scope is not None else Dependence(YES, layer)
                 for chance in chances
                 if chance is not None and not _is_zero(chance)
             )
             if layers is None or scope is None:
                 return found
-            return given.both(found, given.of_option(layers, scope, layer, given.SEVERAL))
+            return options.both(found, options.of_option(layers, scope, layer, options.SEVERAL))
         if self.knowledge.mode_free.get(dotted) or (dotted == _LOAD and scope is not None and _fills(scope, call)):
             return Dependence(NO)
         if self.knowledge.loaders.get(dotted) or self.knowledge.module_bases.get(dotted):
@@ -501,7 +505,7 @@ def _of_mode_asked(cls: ClassInfo, method: FunctionInfo) -> Dependence:
     tests = (test for scope, node in asked for test, _ in conditions(scope, node))
     if not asked or any(scope is not method for scope, _ in asked) or any(names_in(t) & given_there for t in tests):
         return found
-    return given.joined(given.where_asked_for(found, method, node) for _, node in asked)
+    return options.joined(options.where_asked_for(found, method, node) for _, node in asked)
 
 
 def _is_plain_value(method: FunctionInfo, value: ast.expr) -> bool:

@@ -12,9 +12,9 @@ from modellint.catalog.framework import Argument, Fact
 from modellint.static.classes import Classes
 from modellint.static.dependence import NO
 from modellint.static.flow.values import RANDOM
-from modellint.static.given import is_left_out
 from modellint.static.guards import choices, conditions, is_ruled_out, values_of, walk_own
 from modellint.static.knowledge import ABSENT, UNSURE, settle
+from modellint.static.options import is_left_out
 from modellint.static.project import ClassInfo, FunctionInfo, Symbol
 from modellint.static.project.facts import argument_given, arguments_given, is_left_to_heirs, parameters
 from modellint.static.project.names import dotted_name, last_name

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from modellint.static import given
+from modellint.static import given, options
 from modellint.static.dependence import NO, UNKNOWN, YES, Dependence
 from modellint.static.flow.events import CallSite
 from modellint.static.flow.frames import call_at
@@ -72,7 +72,7 @@ def construct(machine: Machine, symbol: ClassValue, args: Args, node: ast.Call, 
             depends = given.of_call(machine.classes, cls, node, machine.frame.function)
             if machine.frame.chain:  # else nobody in sight tells what the parameters around are
                 known = partial(_constants_of, machine, state)
-                depends = given.as_known(depends, known, _steps(machine.frame.chain))
+                depends = options.as_known(depends, known, _steps(machine.frame.chain))
         alone = machine.classes.dependence(cls).answer
         site = machine.site(node)
         modes = training_from(site, f"{cls.name}()")
@@ -135,13 +135,13 @@ def _objects(values: Iterable[Value], state: State) -> list[Obj]:
     return [obj for value in values for oid in value.refs if (obj := state.heap.find(oid)) is not None]
 
 
-def _steps(chain: Sequence[CallSite]) -> Iterator[given.Step]:
+def _steps(chain: Sequence[CallSite]) -> Iterator[options.Step]:
     """Yield the calls of a chain whose text is known, the last one first, up to one that is not."""
     for step in reversed(chain):
         call = call_at(step.caller, step.site)
         if call is None:
             return
-        yield given.Step(step.callee, call, step.caller)
+        yield options.Step(step.callee, call, step.caller)
 
 
 def _constants_of(machine: Machine, state: State, parameter: str) -> frozenset[Any] | None:
