@@ -43,8 +43,8 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     Options: `loaders` are qualified names; `through` maps an argument (a sampler) to the names of what brings the same
     about: true for whatever is constructed by that name, or the argument that has to be true there; `samples-wanted`
     excuses loops that look at some of the data only, and data of one sample, `rest-wanted` loops that only full batches
-    fit into; with `sums-are-info` a loop that only adds up makes it an info; with `held-out-names` a loader that nothing
-    in sight runs over is taken for what it is called, or for what its data set is asked for.
+    fit into; with `sums-are-info` it is an info where loops only add up; with `held-out-names` a loader that nothing in
+    sight runs over is taken for what it is called, or for what its data set is asked for.
     """
     options = rule.rule.detector_options
     words = [*options["arguments"], *options.get("through", {})]
