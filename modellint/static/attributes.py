@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from modellint.static.flow.vocabulary import MODEL_NAME
 from modellint.static.guards import assignments, conditions, own, path_to, put_into
 from modellint.static.narrowing import attribute_of
-from modellint.static.project import FunctionInfo
+from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import is_false, parameters
 from modellint.static.project.names import last_name, names_in
 from modellint.static.project.trees import walk
@@ -96,6 +96,15 @@ def asked_for_mode(method: FunctionInfo) -> Iterator[tuple[FunctionInfo, ast.Att
     """Yield where a method asks an object for its mode, each with the function that does: the method, or one in it."""
     for scope in method.inner():
         yield from ((scope, node) for node in own(scope, ast.Attribute) if node.attr == "training")
+
+
+def calls_through_self(family: Iterable[ClassInfo], name: str) -> Iterator[tuple[FunctionInfo, ast.Call]]:
+    """Yield the calls `self.name(...)` in the methods of classes, each with its method."""
+    for owner in family:
+        for method in owner.methods.values():
+            for call in method.calls_of(name):
+                if attribute_of(call.func, method.self_name or "") == name:
+                    yield method, call
 
 
 def _follows(path: list[ast.AST], method: FunctionInfo) -> bool:

@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterator
 
 from modellint.static.classes import Classes
+from modellint.static.flow.vocabulary import SWITCHES_OFF
 from modellint.static.guards import path_to, walk_own
 from modellint.static.naming import speaks_of_inference
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo, Project
 from modellint.static.project.names import last_name
 
-_SWITCHES = frozenset({"no_grad", "inference_mode"})
 _NAMED_FOR_ONE = re.compile(r"no_?grad|inference_?mode")  # decorators of a project's own
 _ASKS = re.compile(r"grad(?!.*penalty)|^backward$")  # a penalty is for training alone
 _DEEPEST = 3
@@ -124,6 +124,6 @@ def under_switch(caller: FunctionInfo, node: ast.AST) -> bool:
         return True
     return any(
         isinstance(outer, (ast.With, ast.AsyncWith))
-        and any(last_name(item.context_expr) in _SWITCHES for item in outer.items)
+        and any(last_name(item.context_expr) in SWITCHES_OFF for item in outer.items)
         for outer in path_to(caller, node)
     )

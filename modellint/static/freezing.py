@@ -36,7 +36,7 @@ def _freezes(method: FunctionInfo, part: str) -> bool:
             mine = attribute_of(over.value, method.self_name or "") == part
             without = any(_says_without_training(test, holds) for test, holds in conditions(method, loop))
             thawed = any(_THAWS.search(ast.unparse(node)) for node in own(method, ast.Assign, ast.Expr))
-            if mine and without and not thawed and _FREEZES.search(ast.unparse(loop.body[0])):
+            if mine and without and not thawed and FREEZES.search(ast.unparse(loop.body[0])):
                 return True
     return False
 
@@ -49,9 +49,8 @@ def _says_without_training(test: ast.expr, holds: bool) -> bool:
 
 _TRAINING = re.compile(r"(^|[._])(is_)?train(ing)?$")
 _THAWS = re.compile(r"\.requires_grad(_\(\)|_\(True| = True)")
-
-
-_FREEZES = re.compile(r"\.requires_grad(_\(| = )False")
+FREEZES = re.compile(r"\.requires_grad(_\(| = )False")
+"""How a parameter, or a module, is frozen."""
 
 
 def is_frozen_by_a_method(event: Event, context: FileContext) -> bool:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from typing import TYPE_CHECKING
 
+from modellint.static.attributes import calls_through_self
 from modellint.static.dependence import NO, UNKNOWN, Dependence
 from modellint.static.guards import assignments, own, put_into, returned
 from modellint.static.narrowing import attribute_of
@@ -77,18 +78,11 @@ def by_method(
         return built
     own = {parameter.arg for parameter, _ in parameters(method)}
     kept = frozenset(option for option in built.options if not parameters_of([option]) <= own)
-    calls = [
-        (caller, call)
-        for owner in family
-        for caller in owner.methods.values()
-        if caller is not method
-        for call in caller.calls_of(method.name)
-        if attribute_of(call.func, caller.self_name or "") == method.name
-    ]
-    inner = _is_private(method) or (bool(calls) and all(caller.name == "__init__" for caller, _ in calls))
+    calls = [(caller, call) for caller, call in calls_through_self(family, method.name) if caller is not method]
+    inner = bool(calls) and (_is_private(method) or all(caller.name == "__init__" for caller, _ in calls))
     hangs = len(kept) < len(built.options) or bool(built.hangs_on & own)
     inner = inner and _is_only_called(classes, family, method, len(calls))
-    if not hangs and not (inner and built.is_certain and calls):
+    if not hangs and not (inner and built.is_certain):
         return built
     mine = built._replace(options=built.options - kept, hangs_on=built.hangs_on & own)
     answers = [hung(option) for option in sorted(kept, key=repr)]

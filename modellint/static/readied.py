@@ -6,7 +6,7 @@ import ast
 import math
 import re
 
-from modellint.static.attributes import readied_attributes, stored
+from modellint.static.attributes import calls_through_self, readied_attributes, stored
 from modellint.static.context import FileContext
 from modellint.static.flow.events import Event, Snapshot
 from modellint.static.guards import conditions, own, runs_in_eval_only
@@ -110,13 +110,7 @@ def is_run_in_eval_alone(event: Event, context: FileContext) -> bool:
     """
     root = event.root
     family = context.project.ancestry(root.cls)[0] if root.cls is not None else []
-    calls = [
-        (method, call)
-        for cls in family
-        for method in cls.methods.values()
-        for call in method.calls_of(root.name)
-        if attribute_of(call.func, method.self_name or "") == root.name
-    ]
+    calls = list(calls_through_self(family, root.name))
     return bool(calls) and all(runs_in_eval_only(method, call) for method, call in calls)
 
 

@@ -25,7 +25,8 @@ def adds_up(loop: ast.AST, scope: FunctionInfo) -> bool:
     if not isinstance(loop, (ast.For, ast.AsyncFor)):
         return False
     statements = list(_statements(loop.body))
-    return all(_keeps_nothing(one, scope) for one in statements) and any(map(_adds, statements))
+    adds = any(isinstance(one, (ast.AugAssign, ast.Expr)) for one in statements)
+    return adds and all(_keeps_nothing(one, scope) for one in statements)
 
 
 def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -37,10 +38,6 @@ def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
             yield from _statements([*statement.body, *statement.orelse])
         else:
             yield statement
-
-
-def _adds(statement: ast.stmt) -> bool:
-    return isinstance(statement, (ast.AugAssign, ast.Expr))
 
 
 def _keeps_nothing(statement: ast.stmt, scope: FunctionInfo) -> bool:
@@ -76,8 +73,6 @@ def _is_harmless(call: ast.expr, scope: FunctionInfo) -> bool:
 
 def _is_row(value: ast.expr, scope: FunctionInfo) -> bool:
     """Tell whether a value is text, or a list in which one thing comes before the other, at once or by its name."""
-    if isinstance(value, ast.Constant) and isinstance(value.value, str):
-        return True
     made = values_of(scope, value.id) if isinstance(value, ast.Name) else [value]
     nodes = [node for one in made for node in walk(one)]
     return any(

@@ -12,6 +12,7 @@ from modellint.diagnostic import Confidence
 from modellint.static.attributes import stored
 from modellint.static.context import FileContext, Finding
 from modellint.static.flow.decorators import bare_decorator
+from modellint.static.flow.vocabulary import SWITCHES_OFF
 from modellint.static.guards import alone, assignments, conditions, entered, own, path_to, values_bound, values_of
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import FunctionInfo
@@ -49,7 +50,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                     for left in passed_over:
                         if not isinstance(left, ast.Call) or not _switches(context, scope, left.func):
                             continue
-                        if last_name(left) not in _OFF or not _is_off_around(scope):
+                        if last_name(left) not in SWITCHES_OFF or not _is_off_around(scope):
                             yield Finding(context.site(left), {"written": f"{ast.unparse(left)} and ..."})
         yield from _detached_in_vain(context, scope)
         yield from _frozen_by_name(context, scope)
@@ -62,10 +63,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
 
 def _is_off_around(scope: FunctionInfo) -> bool:
     """Tell whether a decorator switches autograd off for a whole function: that this is lost inside changes nothing."""
-    return any(last_name(bare_decorator(one)) in _OFF for one in getattr(scope.node, "decorator_list", ()))
-
-
-_OFF = frozenset({"no_grad", "inference_mode"})
+    return any(last_name(bare_decorator(one)) in SWITCHES_OFF for one in getattr(scope.node, "decorator_list", ()))
 
 
 def _detached_in_vain(context: FileContext, scope: FunctionInfo) -> Iterator[Finding]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any
@@ -75,9 +74,9 @@ def _finding(seen: Found) -> Finding:
 
 def _is_said_to_be_meant(found: Randomness) -> bool:
     """Tell whether a comment where a transform is made, or the whole pipeline, says: test-time augmentation."""
-    statements = (node for node in path_to(found.scope, found.node) if isinstance(node, ast.stmt))
-    made = deque(statements, maxlen=1)  # the innermost
-    return any(says(found.scope.module, statement, _AT_TEST_TIME) for statement in made)
+    path = path_to(found.scope, found.node)
+    made = next((node for node in reversed(path) if isinstance(node, ast.stmt)), None)
+    return made is not None and says(found.scope.module, made, _AT_TEST_TIME)
 
 
 _AT_TEST_TIME = re.compile(r"^(?!.*\b(no|not|without|instead)\b).*(\bTTA\b|test[- ]time[- ]aug)", re.I)

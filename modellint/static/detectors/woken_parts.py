@@ -17,6 +17,7 @@ from modellint.static.family import under_switch
 from modellint.static.flow.events import Event
 from modellint.static.flow.frames import site_of
 from modellint.static.flow.values import Site
+from modellint.static.freezing import FREEZES
 from modellint.static.guards import conditions, own
 from modellint.static.naming import MOVES
 from modellint.static.narrowing import MODULE, attribute_of
@@ -109,10 +110,7 @@ def _is_frozen(init: FunctionInfo, name: str) -> bool:
     if any(ast.unparse(call.func).startswith(f"{part}.") for call in init.calls_of("requires_grad_")):
         return True
     loops = [loop for loop in own(init, ast.For) if ast.unparse(loop.iter) == f"{part}.parameters()"]
-    return any(_FREEZES.search(ast.unparse(statement)) for loop in loops for statement in loop.body)
-
-
-_FREEZES = re.compile(r"\.requires_grad(_\(| = )False")
+    return any(FREEZES.search(ast.unparse(statement)) for loop in loops for statement in loop.body)
 
 
 def _keeps_its_mode(maker: ast.expr, init: FunctionInfo, context: FileContext) -> bool:

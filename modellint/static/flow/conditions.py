@@ -91,14 +91,7 @@ def _but_for_libraries(test: ast.BoolOp) -> list[ast.expr]:
     """Return what a conjunction asks but for questions whether a library is there, as it is for who uses it."""
     if not isinstance(test.op, ast.And):
         return []
-    return [
-        operand
-        for operand in test.values
-        if _ASKS_FOR_LIBRARY.search(
-            (last_name(operand.func) if isinstance(operand, ast.Call) else last_name(operand)) or ""
-        )
-        is None
-    ]
+    return [operand for operand in test.values if _ASKS_FOR_LIBRARY.search(last_name(operand) or "") is None]
 
 
 _ASKS_FOR_LIBRARY = re.compile(

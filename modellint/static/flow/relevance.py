@@ -11,7 +11,7 @@ from itertools import chain
 from modellint.catalog.framework import Hook
 from modellint.static.classes import Classes
 from modellint.static.flow.callfacts import CallFacts
-from modellint.static.flow.vocabulary import OTHER_FRAMEWORKS
+from modellint.static.flow.vocabulary import OTHER_FRAMEWORKS, SWITCHES_OFF
 from modellint.static.knowledge import Knowledge
 from modellint.static.naming import speaks_of_inference
 from modellint.static.project import ClassInfo, FunctionInfo, Project
@@ -23,7 +23,6 @@ _SWITCHES = frozenset(
 _EVIDENCE = _SWITCHES | frozenset("volatile onnx export convert argmax topk item tolist numpy load".split())
 """Words without which nothing that happens in a function can end in a finding about modes or gradients."""
 
-_SWITCHES_OFF = frozenset({"no_grad", "inference_mode"})
 
 _CHANGES = _SWITCHES | frozenset({"register", "add_module", "setattr"})
 """Words without which a function leaves the models that it can reach as they are."""
@@ -127,7 +126,7 @@ class Relevance:
         cls = function.cls
         if cls is None or self._classes.is_module(cls):
             return False
-        return any(not _SWITCHES_OFF.isdisjoint(method.words) for method in cls.methods.values())
+        return any(not SWITCHES_OFF.isdisjoint(method.words) for method in cls.methods.values())
 
     # -- what may run a forward ----------------------------------------------------------------------------
 

@@ -52,7 +52,10 @@ LOOKS_ALIKE = frozenset("paddle paddlenlp mxnet mindspore jittor oneflow megengi
 OTHER_FRAMEWORKS = LOOKS_ALIKE | frozenset("tensorflow tf_keras keras jax flax haiku MNN".split())
 """Packages of networks that have neither torch's modes nor its autograd."""
 
-GRAD_SWITCHES = frozenset({"no_grad", "inference_mode", "set_grad_enabled", "enable_grad"})
+SWITCHES_OFF = frozenset({"no_grad", "inference_mode"})
+"""What switches autograd off, whatever it is given."""
+
+GRAD_SWITCHES = SWITCHES_OFF | {"set_grad_enabled", "enable_grad"}
 """What torch switches autograd with, on or off."""
 
 ESTIMATORS = frozenset("sklearn xgboost lightgbm catboost cyanure statsmodels cv2 dlib mediapipe insightface".split())
