@@ -233,7 +233,7 @@ _DATA = re.compile(r"(^|[._])(data_?set|data_?loader)(_?(cls|class|type|factory)
 """What makes the data, by its name: an object may be called like nothing else, and be taken for what it keeps."""
 
 _OF_TORCH = frozenset({"torch", "cuda", "no_grad", "backward", "device"})
-
+_METHODS_OF_TORCH = frozenset({"cuda", "detach", "load_state_dict", "state_dict", "no_grad"})
 
 _NEVER_FOR_LOGS = frozenset({"jax", "flax", "haiku", "optax", "keras", "tf_keras"})
 _BOOSTERS = frozenset({"xgboost", "lightgbm", "catboost"})
@@ -246,7 +246,7 @@ def _is_of_another_framework(event: Event) -> bool:
     """
     function = event.function
     roots = {made.module.split(".")[0] for made in function.module.imports.values() if not made.level}
-    computes = _OF_TORCH.isdisjoint(function.callees) and _computes_with_tensorflow(function.module)
+    computes = _METHODS_OF_TORCH.isdisjoint(function.callees) and _computes_with_tensorflow(function.module)
     if "torch" not in roots and (not roots.isdisjoint(_NEVER_FOR_LOGS) or computes):
         return True
     others = {name for name, made in function.module.imports.items() if made.module.split(".")[0] in OTHER_FRAMEWORKS}
@@ -274,7 +274,6 @@ def _computes_with_tensorflow(module: ModuleInfo) -> bool:
     )
 
 
-_OF_TORCH = frozenset({"cuda", "detach", "load_state_dict", "state_dict", "no_grad"})
 _MAKES_TENSORS = ("convert_to_tensor", "constant", "cast", "one_hot", "reshape", "reduce_mean", "matmul", "placeholder")
 
 

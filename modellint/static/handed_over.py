@@ -10,7 +10,7 @@ from modellint.static.flow.vocabulary import GRAD_SWITCHES
 from modellint.static.guards import own, values_entered, walk_own
 from modellint.static.project import ClassInfo, FunctionInfo, Project
 from modellint.static.project.facts import parameters
-from modellint.static.project.names import last_name, names_in
+from modellint.static.project.names import arguments_of, last_name, names_in
 
 
 def is_handed_over(root: FunctionInfo, project: Project) -> bool:
@@ -61,12 +61,8 @@ def _is_argument(scope: FunctionInfo, name: str, family: list[ClassInfo]) -> boo
     return any(
         isinstance(value, ast.Attribute) and value.attr == name and not (own_method and _is_self(value.value, scope))
         for call in scope.calls
-        for value in _arguments(call)
+        for value in arguments_of(call)
     )
-
-
-def _arguments(call: ast.Call) -> list[ast.expr]:
-    return [*call.args, *(keyword.value for keyword in call.keywords)]
 
 
 _STARTERS = re.compile(
@@ -95,7 +91,7 @@ def _gives_away(scope: FunctionInfo, function: FunctionInfo, project: Project) -
 def _is_given_by(scope: FunctionInfo, inner: FunctionInfo, project: Project) -> bool:
     """Tell whether `scope` gives a function that it defines to a call that may do anything with it."""
     for call in scope.calls:
-        given = [value for value in _arguments(call) if _names(value, inner, scope)]
+        given = [value for value in arguments_of(call) if _names(value, inner, scope)]
         known = set(map(id, _known_to_run(call, scope, project))) if given else set()
         if any(id(value) not in known for value in given):
             return True
@@ -116,7 +112,7 @@ def _known_to_run(call: ast.Call, scope: FunctionInfo, project: Project) -> Iter
     symbol = project.resolve_in(scope, call.func)
     starts = symbol is not None and _STARTERS.match(symbol.dotted) is not None
     if last_name(call.func) in _STARTS or starts or _is_asked_of_a_starter(call.func, scope, project):
-        yield from _arguments(call)
+        yield from arguments_of(call)
         return
     callee = symbol.target if symbol is not None and isinstance(symbol.target, FunctionInfo) else None
     hidden = 0  # parameters that the call does not fill: `self`

@@ -16,7 +16,7 @@ from modellint.static.guards import bindings, conditions, own, path_to, walk_own
 from modellint.static.naming import is_test_module, snake, speaks_of_inference, speaks_of_loss_alone
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import parameters
-from modellint.static.project.names import last_name
+from modellint.static.project.names import arguments_of, last_name
 from modellint.static.project.trees import walk
 from modellint.static.snapshots import put_into_training
 
@@ -109,7 +109,7 @@ def _asks_for_inference(step: CallSite) -> bool | None:
     for keyword in call.keywords:
         if keyword.arg in _FLAGS and isinstance(keyword.value, ast.Constant) and isinstance(keyword.value.value, bool):
             verdicts.add(not keyword.value.value)
-    for value in (*call.args, *(keyword.value for keyword in call.keywords)):
+    for value in arguments_of(call):
         if isinstance(value, ast.Subscript):  # `loaders["val"]`
             value = value.slice
         if isinstance(value, ast.Constant) and isinstance(value.value, str):

@@ -20,7 +20,7 @@ from modellint.static.narrowing import attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo, Project
 from modellint.static.project.callers import MAX_FILES, files_calling, scopes_mentioning
 from modellint.static.project.facts import is_left_open, parameters
-from modellint.static.project.names import is_named, last_name
+from modellint.static.project.names import arguments_of, is_named, last_name
 from modellint.static.project.trees import walk
 from modellint.static.sites import calls_at
 
@@ -317,7 +317,7 @@ def _functions_answering(method: FunctionInfo, project: Project) -> list[Functio
 
 def _is_handed_a_part(call: ast.Call, me: str) -> bool:
     """Tell whether a call is given an object, or something that it keeps, as it is: nothing was computed before it."""
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    given = arguments_of(call)
     kept = any(is_named(value, me) or attribute_of(value, me) is not None for value in given)
     return kept and not any(isinstance(node, ast.Call) for value in given for node in walk(value))
 

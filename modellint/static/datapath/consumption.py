@@ -26,7 +26,7 @@ from modellint.static.guards import loops_around, own, values_entered, values_of
 from modellint.static.naming import TRAINING_NAME, is_test_file, is_test_module, snake
 from modellint.static.origins import EVERYWHERE, Activation, Origin, Resolver
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo
-from modellint.static.project.names import is_named, last_name
+from modellint.static.project.names import arguments_of, is_named, last_name
 from modellint.static.project.trees import walk
 
 EVALUATION, TRAINING, OTHER = "evaluation", "training", "other"
@@ -128,7 +128,7 @@ class Consumptions:
                     target
                     for scope in (module.body, *module.functions)
                     for call in scope.calls
-                    if any(map(_speaks_of_data, (*call.args, *(k.value for k in call.keywords))))
+                    if any(map(_speaks_of_data, arguments_of(call)))
                     or any(k.arg is not None and _DATA.search(k.arg) for k in call.keywords)
                     for target in self._called(call, scope)
                 ]

@@ -7,13 +7,13 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from modellint.static.flow.vocabulary import FORWARD_METHOD, MODEL_NAME, NO_MODEL_NAME
+from modellint.static.flow.vocabulary import FORWARD_METHOD, MODEL_NAME, NO_MODEL_NAME, SWITCHES_OFF
 from modellint.static.guards import walk_own
 from modellint.static.naming import TRAINING_NAME, is_test_module, snake
 from modellint.static.origins import Activation, Origin, Resolver
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import is_false
-from modellint.static.project.names import last_name
+from modellint.static.project.names import arguments_of, last_name
 from modellint.static.project.trees import walk
 
 EVALUATES = re.compile(
@@ -42,7 +42,6 @@ CORRUPTS = re.compile(
 _TRAINER = re.compile(r"^_?(train|training|fit)(_(?!trans|tf|pre|loader|set|data|ds$|dl$|aug)\w+)?$")
 _ENCODES = frozenset({"encode_image", "encode_text", "get_image_features", "get_text_features", "forward_features"})
 _TRAINS = frozenset({"backward", "manual_backward", "minimize"})
-_NO_GRAD = frozenset({"no_grad", "inference_mode"})
 
 
 def is_test_scope(scope: FunctionInfo) -> bool:
@@ -155,7 +154,7 @@ def _is_model_name(name: str) -> bool:
 
 
 def _given_model(call: ast.Call) -> bool:
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    given = arguments_of(call)
     return any(isinstance(a, (ast.Name, ast.Attribute)) and _is_model_name(last_name(a) or "") for a in given)
 
 
@@ -175,7 +174,7 @@ def infers_for_its_caller(resolver: Resolver, scope: FunctionInfo, activation: A
 def _without_grad(resolver: Resolver, scope: FunctionInfo, node: ast.AST, activation: Activation) -> bool:
     inner: FunctionInfo | None = scope
     while inner is not None:
-        if not _NO_GRAD.isdisjoint(d for d in inner.decorators if d):
+        if not SWITCHES_OFF.isdisjoint(d for d in inner.decorators if d):
             return True
         inner = inner.parent
     inside = {id(n) for n in walk(node)}
@@ -196,7 +195,7 @@ def _switches_off(resolver: Resolver, manager: Origin) -> bool:
     if not isinstance(node, ast.Call):
         return False
     name = last_name(node.func)
-    if name in _NO_GRAD:
+    if name in SWITCHES_OFF:
         return not _is_false(node)
     return name == "set_grad_enabled" and bool(node.args) and resolver.truth(manager.at(node.args[0])) is False
 

@@ -12,7 +12,7 @@ from typing import Any
 from modellint.static.guards import walk_own
 from modellint.static.origins import Activation, CallView, Origin, Resolver
 from modellint.static.project import ClassInfo, FunctionInfo
-from modellint.static.project.names import last_name
+from modellint.static.project.names import arguments_of, last_name
 from modellint.static.project.trees import walk
 
 MAX_DEPTH = 14
@@ -235,7 +235,7 @@ class Transforms:
             for call in init.calls if init is not None else ():
                 if isinstance(call.func, ast.Attribute) and call.func.attr == "__init__":
                     activation = self._resolver.instance(cls, origin)
-                    for value in [*call.args, *(k.value for k in call.keywords)]:
+                    for value in arguments_of(call):
                         yield from self._value(Origin(value, init, activation), depth + 1)  # type: ignore[arg-type]
             return
         queue = [name for name in _READS if name in own]

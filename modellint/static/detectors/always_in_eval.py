@@ -14,7 +14,7 @@ from modellint.static.flow.values import EVAL, RANDOM, ModeFact, Site, kinds
 from modellint.static.guards import loops_around, own, run_before, walk_own
 from modellint.static.naming import speaks_of_inference
 from modellint.static.project import FunctionInfo
-from modellint.static.project.names import last_name
+from modellint.static.project.names import arguments_of, last_name
 from modellint.static.purpose import functions_around, over_held_out_data
 
 
@@ -251,13 +251,13 @@ def _optimizers_of(event: Event) -> Iterator[ast.Call]:
     """Yield the calls that make an optimizer of all parameters of a model, by the same name."""
     parameters = f"{event.text}.parameters()"
     for call in _optimizers_made(event):
-        if any(ast.unparse(argument) == parameters for argument in _given(call)):
+        if any(ast.unparse(argument) == parameters for argument in arguments_of(call)):
             yield call
 
 
 def _is_optimized_elsewhere(event: Event) -> bool:
     """Tell whether optimizers are made in sight, each of the parameters of something else or of listed tensors."""
-    given = [ast.unparse(argument) for call in _optimizers_made(event) for argument in _given(call)[:1]]
+    given = [ast.unparse(argument) for call in _optimizers_made(event) for argument in arguments_of(call)[:1]]
     return bool(given) and all(_OF_SOMETHING.search(text) and event.text not in text for text in given)
 
 
@@ -268,7 +268,3 @@ _OPTIMIZER = re.compile(r"Adam|SGD|RMSprop|Adagrad|LBFGS|Lion|Optim|^optim", re.
 def _optimizers_made(event: Event) -> Iterator[ast.Call]:
     for function in _around_and_beside(event):
         yield from (call for call in function.calls if _OPTIMIZER.search(last_name(call.func) or ""))
-
-
-def _given(call: ast.Call) -> list[ast.expr]:
-    return [*call.args, *(keyword.value for keyword in call.keywords)]

@@ -40,7 +40,7 @@ from modellint.static.merge import merged
 from modellint.static.narrowing import MODULE
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import is_left_open
-from modellint.static.project.names import last_name, names_in
+from modellint.static.project.names import arguments_of, last_name, names_in
 from modellint.static.purpose import calls_around, functions_around
 from modellint.static.sites import Place, called_from, calls_at, in_order, places, seen_by_callers, seen_in
 from modellint.static.snapshots import open_mode
@@ -494,7 +494,7 @@ _EVALUATES = re.compile(r"^_?(eval(uate|uation)?|test|valid(ate|ation)?|predict)
 
 
 def _is_given(call: ast.expr, model: str) -> bool:
-    given = [*call.args, *(keyword.value for keyword in call.keywords)] if isinstance(call, ast.Call) else []
+    given = arguments_of(call) if isinstance(call, ast.Call) else []
     return any(ast.unparse(argument) == model for argument in given)
 
 

@@ -25,7 +25,7 @@ from modellint.static.naming import is_test_file
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import parameters
-from modellint.static.project.names import last_name, names_in
+from modellint.static.project.names import arguments_of, last_name, names_in
 from modellint.static.project.trees import walk
 
 _JOB = re.compile(
@@ -190,7 +190,7 @@ def guarded(method: FunctionInfo, call: ast.Call) -> bool:
         return True  # now and then a line is printed
     limits = [statement.test] if isinstance(statement, (ast.If, ast.While)) else []  # `if torch.rand(1) < p:`
     numbers = _numbers_given(method, call).union(*map(names_in, limits))
-    given = numbers.union(*map(names_in, (*call.args, *(keyword.value for keyword in call.keywords))))
+    given = numbers.union(*map(names_in, arguments_of(call)))
     if any(
         name in given and _follows_mode(method, value) and (name in numbers or not _is_mere_argument(value))
         for name, value in assignments(method)

@@ -27,7 +27,7 @@ from modellint.static.naming import is_test_module, snake
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.callers import scopes_mentioning
 from modellint.static.project.facts import argument_given, called_name, parameters, taken
-from modellint.static.project.names import dotted_name, last_name, names_in
+from modellint.static.project.names import arguments_of, dotted_name, last_name, names_in
 from modellint.static.project.trees import walk
 
 
@@ -354,7 +354,7 @@ def _always_true(scope: FunctionInfo, node: ast.expr) -> bool:
 
 def _is_told_the_method(context: FileContext, scope: FunctionInfo, call: ast.Call) -> bool:
     """Tell whether a module gives a function its `train` where the flag is meant."""
-    values = (*call.args, *(keyword.value for keyword in call.keywords))
+    values = arguments_of(call)
     told = any(_is_method_for_flag(scope, value) for value in values)
     return told and scope.cls is not None and context.classes.is_module(scope.cls)
 
@@ -430,7 +430,7 @@ def _ties_elsewhere(scope: FunctionInfo, call: ast.Call) -> bool:
         for other in method.calls:
             if any(
                 isinstance(node, ast.Attribute) and node.attr == "training"
-                for argument in [*other.args, *(k.value for k in other.keywords)]
+                for argument in arguments_of(other)
                 for node in walk(argument)
             ):
                 return True

@@ -25,7 +25,7 @@ from modellint.static.guards import is_ruled_out, own, targets_of, unnegated, va
 from modellint.static.narrowing import asked_for_modules, attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import arguments_given
-from modellint.static.project.names import last_name, names_in
+from modellint.static.project.names import arguments_of, last_name, names_in
 from modellint.static.project.trees import walk
 
 REGISTERS = frozenset({"add_module", "register_module", "register_parameter", "setattr", "__setattr__"})
@@ -43,14 +43,14 @@ def taken_in(context: FileContext, method: FunctionInfo) -> set[str]:
         if _wraps_under_an_option(method, call):
             continue
         if _is_container(context, method, call):
-            for argument in [*call.args, *(k.value for k in call.keywords)]:
+            for argument in arguments_of(call):
                 for node in walk(argument):
                     if isinstance(node, ast.Attribute):
                         found.add(f"self.{node.attr}")
                     elif isinstance(node, ast.Name):
                         found.add(node.id)
         elif (last_name(call) or "").lstrip("_")[:1].isupper() and _may_register(context, method, call):
-            for given in [*call.args, *(k.value for k in call.keywords)]:
+            for given in arguments_of(call):
                 argument = given.value if isinstance(given, ast.Starred) else given
                 attribute = attribute_of(argument, method.self_name or "")
                 found |= {f"self.{attribute}"} if attribute is not None else set()
@@ -152,7 +152,7 @@ class Holdings:
         elif isinstance(node, ast.Call) and (place := grown_by(node)) is not None and self.takes_in(node):
             self._grow(place, "lists")
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "add_module":
-            given = [*node.args, *(keyword.value for keyword in node.keywords)]
+            given = arguments_of(node)
             if isinstance(node.func.value, ast.Name) and any(map(self.is_module, given)):
                 self.named.add(node.func.value.id)  # `block = nn.Sequential()` is empty before
 
@@ -228,7 +228,7 @@ class Holdings:
 
     def _made_by(self, call: ast.Call) -> str:
         """Return what kind of plain container of modules a call makes, or an empty text."""
-        given = [*call.args, *(k.value for k in call.keywords)]
+        given = arguments_of(call)
         if last_name(call) in PLAIN:
             if any(self.makers.mapped(self.method, argument, self.named) for argument in call.args):
                 return f"a {last_name(call)}"

@@ -25,6 +25,7 @@ from modellint.static.merge import merged
 from modellint.static.naming import snake
 from modellint.static.origins import Origin
 from modellint.static.project.facts import called_name
+from modellint.static.project.names import arguments_of
 
 _AROUND = 2
 """So many parts of a path tell what a file is about: its own name, and that of its folder."""
@@ -121,7 +122,7 @@ def _direct(context: FileContext, transforms: Transforms, names: set[str]) -> It
         for call, scope, activation in inference_forwards(context.resolver, module, known):
             if scope.name == "forward" and scope.cls is not None and context.classes.is_module(scope.cls):
                 continue  # views for a teacher: whether the whole module infers, its callers tell
-            for given in [*call.args, *(keyword.value for keyword in call.keywords)]:
+            for given in arguments_of(call):
                 value = given.value if isinstance(given, ast.Starred) else given
                 for func in applied(context.resolver, Origin(value, scope, activation)):
                     for found in transforms.within(func):

@@ -16,7 +16,7 @@ from modellint.static.guards import conditions, own, walk_own
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import does_nothing, parameters
-from modellint.static.project.names import is_named, last_name
+from modellint.static.project.names import arguments_of, is_named, last_name
 from modellint.static.project.trees import walk
 
 
@@ -257,7 +257,7 @@ def _problem(method: FunctionInfo) -> str:
                 passed_on = True
                 if mode and any(isinstance(a, ast.Constant) and a.value is True for a in inner.args):
                     return "switches training mode on whatever it is given, so that eval() has no effect"
-                if any(_is_opposite(a, mode) for a in [*inner.args, *(k.value for k in inner.keywords)]):
+                if any(_is_opposite(a, mode) for a in arguments_of(inner)):
                     return f"passes the opposite of `{mode}` on, so that eval() switches training mode on"
                 if mode and not _gives(inner) and not _asks(method, mode):
                     return f"does not pass `{mode}` on to super().train(), so that eval() leaves it in training mode"
@@ -291,7 +291,7 @@ def _wakes_a_part(context: FileContext, cls: ClassInfo, method: FunctionInfo) ->
         return ""
     for call in calls:
         part = call.func.value if isinstance(call.func, ast.Attribute) else None
-        told = [*call.args, *(keyword.value for keyword in call.keywords)]
+        told = arguments_of(call)
         always = all(isinstance(value, ast.Constant) and value.value is True for value in told)
         if not isinstance(part, ast.Attribute) or not always:
             continue

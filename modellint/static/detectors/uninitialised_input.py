@@ -12,7 +12,7 @@ from modellint.static.guards import own, walk_own
 from modellint.static.naming import is_test_module
 from modellint.static.origins import Origin
 from modellint.static.project import FunctionInfo
-from modellint.static.project.names import last_name
+from modellint.static.project.names import arguments_of, last_name
 
 _VIEWS = frozenset(
     "to cuda cpu float half double view reshape unsqueeze squeeze expand repeat type requires_grad_ permute".split()
@@ -38,7 +38,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
         return
     for scope in context.scopes:
         for call in scope.calls:
-            for given in [*call.args, *(k.value for k in call.keywords)]:
+            for given in arguments_of(call):
                 made = _allocation(context, Origin(given, scope), options, 0)
                 if made is None or not context.is_forward(call) or _only_shape(scope, call):
                     continue
@@ -137,7 +137,7 @@ def _changed(scope: FunctionInfo) -> tuple[set[str], dict[str, list[ast.Call]]]:
             func = node.func
             if isinstance(func, ast.Attribute) and func.attr.endswith("_") and func.attr not in _VIEWS:
                 written.add(_root(func.value))
-            for value in (*node.args, *(k.value for k in node.keywords)):
+            for value in arguments_of(node):
                 given.setdefault(_root(value), []).append(node)
         elif isinstance(node, ast.AugAssign):
             written.add(node.target.id if isinstance(node.target, ast.Name) else "")

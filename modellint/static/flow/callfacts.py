@@ -15,7 +15,7 @@ from modellint.static.knowledge import Knowledge
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo, Project
 from modellint.static.project.facts import parameters
-from modellint.static.project.names import last_name
+from modellint.static.project.names import arguments_of, last_name
 
 
 class CallFacts:
@@ -70,7 +70,7 @@ class CallFacts:
         """Return the names of the functions of the project that `function` gives to others, who may call them."""
         known = self._handed.get(function)
         if known is None:
-            given = (value for call in function.calls for value in (*call.args, *(k.value for k in call.keywords)))
+            given = (value for call in function.calls for value in arguments_of(call))
             names = (value for value in given if isinstance(value, (ast.Name, ast.Attribute)))
             symbols = (self._project.resolve_in(function, value) for value in names)
             targets = (symbol.target for symbol in symbols if symbol is not None)

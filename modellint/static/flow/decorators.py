@@ -10,7 +10,7 @@ from modellint.catalog.framework import Argument
 from modellint.static.flow.frames import Frame, site_of
 from modellint.static.flow.state import State
 from modellint.static.flow.values import OFF, Args, FunctionValue, Grad, GradContext, Value
-from modellint.static.flow.vocabulary import GRAD_SWITCHES
+from modellint.static.flow.vocabulary import GRAD_SWITCHES, SWITCHES_OFF
 from modellint.static.guards import own
 from modellint.static.knowledge import ABSENT, UNSURE, settle
 from modellint.static.project import FunctionInfo
@@ -49,7 +49,7 @@ def _picks_switch(target: object) -> bool:
     """Tell whether a decorator of the project only picks one that switches autograd off, and wraps nothing itself."""
     if not isinstance(target, FunctionInfo) or target.cls is not None or target.nested:
         return False
-    return not {"no_grad", "inference_mode"}.isdisjoint(target.words)
+    return not SWITCHES_OFF.isdisjoint(target.words)
 
 
 def _calls_under_switch(machine: Machine, target: object) -> bool:

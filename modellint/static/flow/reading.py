@@ -13,7 +13,7 @@ from modellint.static.guards import walk_own
 from modellint.static.knowledge import Knowledge
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo, Project
 from modellint.static.project.facts import parameters
-from modellint.static.project.names import asked_of_super, dotted_name, last_name
+from modellint.static.project.names import arguments_of, asked_of_super, dotted_name, last_name
 
 _METHODS = frozenset(
     "eval train parameters named_parameters modules named_modules children named_children apply register_module "
@@ -350,7 +350,7 @@ class Reading:
             raise Loud  # known as a module without weights, it is silent; as something unknown it may not be
         result = part.result._replace(given=frozenset())
         if part.result.given:
-            arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
+            arguments = arguments_of(node)
             result |= self._union(self._result(_bare(value), seen) for value in arguments)
         return result
 

@@ -14,7 +14,7 @@ from modellint.static.flow.machine import Machine, Statements
 from modellint.static.flow.state import State, join_states
 from modellint.static.flow.targets import delete
 from modellint.static.flow.values import MODEL, NONE, NOTHING, SavedMode, Value
-from modellint.static.project.names import dotted_name, last_name
+from modellint.static.project.names import arguments_of, dotted_name, last_name
 
 
 def _expression(machine: Machine, node: ast.Expr, state: State) -> list[State]:
@@ -46,7 +46,7 @@ def _mode_flag(machine: Machine, call: ast.expr, state: State) -> ast.expr | Non
     """Return the condition in `model.train(condition)`: the mode then follows it like two branches."""
     if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "train"):
         return None
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    given = arguments_of(call)
     if (
         len(given) != 1
         or isinstance(given[0], (ast.Constant, ast.Starred))

@@ -27,6 +27,11 @@ def is_called_on(call: ast.Call, owner: str) -> bool:
     return isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) == owner
 
 
+def arguments_of(call: ast.Call) -> list[ast.expr]:
+    """Return what a call is given, by place or by name: `a`, `*b` and `c` of `f(a, *b, key=c)`."""
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
+
+
 def holder(place: ast.expr) -> ast.expr:
     """Return what indices are taken of, one after the other: `self.sums` of `self.sums[0]["loss"]`; `x` of `x`."""
     while isinstance(place, ast.Subscript):
