@@ -19,8 +19,11 @@ _SIZES = frozenset(
 )
 """What makes one number of a difference, and keeps a zero where there is none."""
 _DISTANCES = frozenset({"dist", "mse_loss", "l1_loss"})
+_UNSIGNED = frozenset({"abs", "absolute", "norm", "vector_norm", "square", "pow"})
 _SETTLES = {ast.Eq: True, ast.LtE: True, ast.NotEq: False, ast.Gt: False}
 """Comparisons with zero that ask for no difference at all, with whether they hold where there is none."""
+_ORDERS = (ast.LtE, ast.Gt)
+"""Those of them that tell, of a difference with a sign, which of the two is the larger."""
 MAX_STEPS = 12
 _ZERO = ast.Constant(0)
 
@@ -34,6 +37,14 @@ class Comparison(NamedTuple):
     same: bool
 
 
+class _Difference(NamedTuple):
+    """What is measured between two values: `unsigned` where it cannot be less than zero."""
+
+    left: ast.expr
+    right: ast.expr
+    unsigned: bool
+
+
 def comparisons(context: FileContext, scope: FunctionInfo, options: Mapping[str, Any]) -> Iterator[Comparison]:
     """Yield the exact comparisons of a function; not those that say that two values have to differ."""
     names = {name.rpartition(".")[2] for name in (*options["exact"], *options["tolerant"])}
@@ -45,7 +56,8 @@ def comparisons(context: FileContext, scope: FunctionInfo, options: Mapping[str,
         elif isinstance(node, ast.Compare) and len(node.ops) == 1 and _is_zero(node.comparators[0]):
             same = _SETTLES.get(type(node.ops[0]))
             pair = _difference(context, scope, node.left, 0) if same is not None else None
-            found = Comparison(node, *pair, same) if pair is not None and same is not None else None
+            if pair is not None and same is not None and (pair.unsigned or not isinstance(node.ops[0], _ORDERS)):
+                found = Comparison(node, pair.left, pair.right, same)
         if found is not None and not _wants_difference(scope, found):
             yield found
 
@@ -96,26 +108,26 @@ def _is_zero(node: ast.expr | None) -> bool:
     return isinstance(node, ast.Constant) and node.value == 0 and node.value is not False
 
 
-def _difference(
-    context: FileContext, scope: FunctionInfo, node: ast.expr, depth: int
-) -> tuple[ast.expr, ast.expr] | None:
+def _difference(context: FileContext, scope: FunctionInfo, node: ast.expr, depth: int) -> _Difference | None:
     """Return the two values whose difference `node` measures."""
     if depth > MAX_STEPS:
         return None
     part: ast.expr | None = None
+    unsigned = False
     if isinstance(node, ast.Name):
         assigned = values_of(scope, node.id)
         part = assigned[0] if len(assigned) == 1 else None
     elif isinstance(node, ast.BinOp):
         if isinstance(node.op, ast.Sub):
-            return node.left, node.right
-        part = node.left if isinstance(node.op, ast.Pow) else None
+            return _Difference(node.left, node.right, False)
+        part, unsigned = (node.left, True) if isinstance(node.op, ast.Pow) else (None, False)
     elif isinstance(node, ast.Call):
         name, values = last_name(node.func), _callee(context, scope, node)[1]
         if name in _DISTANCES and len(values) > 1:
-            return values[0], values[1]
-        part = next(iter(values), None) if name in _SIZES else None
-    return _difference(context, scope, part, depth + 1) if part is not None else None
+            return _Difference(values[0], values[1], True)
+        part, unsigned = next(iter(values), None) if name in _SIZES else None, name in _UNSIGNED
+    found = _difference(context, scope, part, depth + 1) if part is not None else None
+    return found._replace(unsigned=found.unsigned or unsigned) if found is not None else None
 
 
 def _wants_difference(scope: FunctionInfo, found: Comparison) -> bool:

@@ -57,7 +57,12 @@ _DICTS = frozenset({"dict", "OrderedDict"})
 
 
 def is_plain(cls: ClassInfo, attribute: str) -> bool:
-    """Tell whether `self.attribute` is made as a plain container in a class, and nowhere as one of torch."""
+    """Tell whether `self.attribute` is made as a plain container in a class, and nowhere as one of torch.
+
+    What torch itself keeps modules in is none: a class may empty `self._modules`, and fill it anew.
+    """
+    if attribute == "_modules":
+        return False
     made = [value for _, value in stores_of(cls, attribute)]
     return not is_registering(cls, attribute) and any(map(is_container, made))
 

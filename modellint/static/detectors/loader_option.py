@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 from modellint.catalog import ActiveRule
@@ -27,7 +28,7 @@ from modellint.static.datapath.reports import arrival
 from modellint.static.datapath.samples import is_one_sample
 from modellint.static.datapath.sums import adds_up
 from modellint.static.flow.frames import site_of
-from modellint.static.guards import own
+from modellint.static.guards import own, walk_own
 from modellint.static.merge import merged
 from modellint.static.naming import snake
 from modellint.static.origins import CallView, Origin, Resolver
@@ -74,7 +75,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
 
 
 def _taking(context: FileContext, options: Mapping[str, Any]) -> set[str]:
-    """Return the names of the functions of the project that take one of the arguments and that a file calls."""
+    """Return the names of what a file calls of the project: functions that take one of the arguments, heirs of loaders."""
     words = {word for word in options["arguments"] if word in context.module.text}  # equivalent: spares the search
     found: set[str] = set()
     for scope in (context.module.body, *context.module.functions) if words else ():  # equivalent: likewise
@@ -82,9 +83,16 @@ def _taking(context: FileContext, options: Mapping[str, Any]) -> set[str]:
             symbol = context.project.resolve_in(scope, call.func)
             made = symbol.target if symbol is not None else None
             taken_in = {argument.arg for argument, _ in parameters(made)} if isinstance(made, FunctionInfo) else set()
-            if not words.isdisjoint(taken_in):  # equivalent: spares the search
+            heir = isinstance(made, ClassInfo) and _is_heir(context, made, options["loaders"])
+            if heir or not words.isdisjoint(taken_in):  # equivalent: spares the search
                 found.add(called_name(context.module, call) or "")
     return found
+
+
+def _is_heir(context: FileContext, cls: ClassInfo, patterns: Iterable[str]) -> bool:
+    """Tell whether a class of the project descends from a loader, whatever it is called itself."""
+    bases = context.project.ancestry(cls)[1] if cls.bases else ()  # equivalent: spares the search
+    return any(fnmatchcase(base, pattern) for base in bases for pattern in patterns)
 
 
 def _findings(context: FileContext, makers: set[str], names: set[str], options: Mapping[str, Any]) -> Iterator[Finding]:
@@ -96,7 +104,7 @@ def _findings(context: FileContext, makers: set[str], names: set[str], options: 
             uses = [use for use in uses if not wants_full_batches(context.resolver, loader.view, use)]
         if options.get("samples-wanted") and (any(use.partly for use in loader.uses) or _has_no_order(loader, context)):
             continue
-        if uses:
+        if uses and not _batches_by_itself(context.resolver, loader.view):
             readers = {use.scope for use in loader.uses}
             decided = _switched_on(context.resolver, loader.view, options, readers)
             if decided is not None:
@@ -121,6 +129,19 @@ def _takes_one_batch(use: Consumption) -> bool:
     if not isinstance(loop, (ast.For, ast.AsyncFor)) or not isinstance(loop.body[-1], ast.Break):
         return False
     return not any(isinstance(node, ast.Continue) for node in walk(loop))
+
+
+def _batches_by_itself(resolver: Resolver, view: CallView) -> bool:
+    """Tell whether a class of the project is made that hands out its batches itself, and asks for no such option."""
+    made = view.callee.symbol.target if view.callee.symbol is not None else None
+    hands_out = resolver.project.method(made, "__iter__") if isinstance(made, ClassInfo) else None
+    if hands_out is None or any(call for call in hands_out.calls if last_name(call) == "__iter__"):
+        return False
+    return not {node.attr for node in walk_own(hands_out) if isinstance(node, ast.Attribute)} & _BATCHES
+
+
+_BATCHES = frozenset({"drop_last", "shuffle", "sampler", "batch_sampler"})
+"""What a loader that reads it has its batches, or their order, from."""
 
 
 def _unread(context: FileContext, call: ast.Call) -> Finding:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 from modellint.catalog import ActiveRule
-from modellint.diagnostic import Confidence
+from modellint.diagnostic import Confidence, Severity
 from modellint.static.context import FileContext, Finding
 from modellint.static.guards import conditions, own, unnegated
 from modellint.static.project import FunctionInfo
@@ -48,8 +48,10 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 written = f"{name.removeprefix('torch.backends.')} = {ast.unparse(assign.value)}"
                 sure = Confidence.CERTAIN if claim[1] is scope else Confidence.LIKELY
                 sure = Confidence.POSSIBLE if _is_a_mere_seed(claim, options) else sure
+                severity = Severity.INFO if _is_said_of_seeds_alone(context, claim) else None
                 related = ((context.site(claim[0]), "determinism is claimed here"),)
-                yield Finding(context.site(assign), {"switch": written, "claim": claim[2]}, sure, related=related)
+                details = {"switch": written, "claim": claim[2]}
+                yield Finding(context.site(assign), details, sure, severity, related=related)
 
 
 def _is_a_seed(claim: Claim) -> bool:
@@ -71,7 +73,31 @@ def _is_a_mere_seed(claim: Claim, options: Mapping[str, Any]) -> bool:
     names = (scope.name, last_name(call) if isinstance(call, ast.Call) else None)
     if any(re.search(options["seed-helpers"], name or "") for name in names):
         return False
-    return _ASKS.search(_DECLINES.sub("", scope.module.text)) is None
+    return not _speaks_of_it(scope.module.text)
+
+
+def _is_said_of_seeds_alone(context: FileContext, claim: Claim) -> bool:
+    """Tell whether the claim is a call of a helper that seeds, as far as it is in sight, and does nothing else.
+
+    Who seeds wants runs alike; that they are the same to the last bit is said where the file, or the helper, speaks of
+    it, or where the function that seeds is the one that switches.
+    """
+    call, scope, _ = claim
+    if not _is_a_seed(claim) or _speaks_of_it(scope.module.text):
+        return False
+    symbol = context.project.resolve_in(scope, call.func) if isinstance(call, ast.Call) else None
+    helper = symbol.target if symbol is not None else None
+    if isinstance(helper, FunctionInfo) and helper.node is not None:
+        return not _speaks_of_it(ast.unparse(helper.node))
+    return isinstance(call, ast.Call) and last_name(call) not in _GENERATORS
+
+
+_GENERATORS = frozenset({"manual_seed", "manual_seed_all", "seed"})
+"""What seeds one generator: where it counts, the function around it is the helper."""
+
+
+def _speaks_of_it(text: str) -> bool:
+    return _ASKS.search(_DECLINES.sub("", text)) is not None
 
 
 _DECLINES = re.compile(r"deterministic\s*=\s*(False|None)")

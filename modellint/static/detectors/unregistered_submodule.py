@@ -65,6 +65,13 @@ def _names_one_parameter(call: ast.Call) -> bool:
     return named and last_name(call) == "register_parameter"
 
 
+def _is_a_snapshot(method: FunctionInfo, node: ast.expr) -> bool:
+    """Tell whether a module is kept as it is by now, after it was built: `self.best.append(copy.deepcopy(self.net))`."""
+    if method.name == "__init__" or not isinstance(node, ast.Call) or last_name(node) != "deepcopy":
+        return False
+    return any(attribute_of(given, method.self_name or "") is not None for given in node.args)
+
+
 class _ClassReader:
     """Looks through the methods of one class."""
 
@@ -216,6 +223,8 @@ class _ClassReader:
         """Yield `self.parts.append(...)` of a module, or of what something named for layers makes and is called."""
         owner, depth = owner_of(place)
         confidence = Confidence.CERTAIN
+        if _is_a_snapshot(held.method, call.args[-1]):
+            return
         if not held.takes_in(call):
             if not self._is_layer_called_of(held, owner, call.args[-1]):
                 return
