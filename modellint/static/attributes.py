@@ -83,7 +83,7 @@ def computes_by_mode(method: FunctionInfo) -> bool:
 
     Where the mode only makes it raise, or picks a surrogate gradient, its results are the same in both modes.
     """
-    if "training" not in method.words or method.name in ("__init__", "train", "eval", "training_step"):
+    if "training" not in method.words or method.name in ("__init__", "__new__", "train", "eval", "training_step"):
         return False
     asked = list(asked_for_mode(method))
     everywhere = [node for node in walk(method.node or ast.Pass()) if getattr(node, "attr", None) == "training"]

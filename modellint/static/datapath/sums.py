@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from modellint.static.guards import values_of
 from modellint.static.project import FunctionInfo
-from modellint.static.project.names import last_name, names_in
+from modellint.static.project.names import holder, last_name, names_in
 from modellint.static.project.trees import walk
 
 _NUMBERS = re.compile(r"loss|acc(uracy)?|err(or)?|metric|iou|dice|correct", re.I)
@@ -26,7 +26,14 @@ def adds_up(loop: ast.AST, scope: FunctionInfo) -> bool:
         return False
     statements = list(_statements(loop.body))
     adds = any(isinstance(one, (ast.AugAssign, ast.Expr)) for one in statements)
-    return adds and all(_keeps_nothing(one, scope) for one in statements)
+    made = {
+        target.id
+        for one in statements
+        if isinstance(one, ast.Assign)
+        for target in one.targets
+        if isinstance(target, ast.Name)
+    }
+    return adds and all(_keeps_nothing(one, scope, made) for one in statements)
 
 
 def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -40,7 +47,8 @@ def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
             yield statement
 
 
-def _keeps_nothing(statement: ast.stmt, scope: FunctionInfo) -> bool:
+def _keeps_nothing(statement: ast.stmt, scope: FunctionInfo, made: set[str]) -> bool:
+    """Tell whether a statement leaves no rows behind: what goes into variables that each lap has `made` is of the lap."""
     if not isinstance(statement, _SIMPLE) or any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in walk(statement)):
         return False
     if isinstance(statement, ast.Expr):
@@ -49,12 +57,19 @@ def _keeps_nothing(statement: ast.stmt, scope: FunctionInfo) -> bool:
         sliced = any(isinstance(node, ast.Slice) for node in walk(statement.target))  # a row of its own for each batch
         return not sliced and not _is_row(statement.target, scope) and not _is_row(statement.value, scope)
     if isinstance(statement, ast.Assign):
-        into = [node for target in statement.targets for node in walk(target)]
+        kept = [target for target in statement.targets if not _is_a_place_in(target, made)]
+        into = [node for target in kept for node in walk(target)]
         if any(isinstance(node, (ast.Attribute, ast.Subscript)) for node in into):
             return False
         grows = any(isinstance(node, ast.Name) and node.id in names_in(statement.value) for node in into)
         return not grows or not _is_row(statement.value, scope)
     return True
+
+
+def _is_a_place_in(target: ast.expr, made: set[str]) -> bool:
+    """Tell whether a target is a place in one of the variables `made`: `predicted[predicted >= 0.5]`."""
+    owner = holder(target)
+    return owner is not target and isinstance(owner, ast.Name) and owner.id in made
 
 
 def _is_harmless(call: ast.expr, scope: FunctionInfo) -> bool:

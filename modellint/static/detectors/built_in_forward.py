@@ -10,9 +10,10 @@ from modellint.catalog import ActiveRule
 from modellint.static.context import FileContext, Finding
 from modellint.static.dependence import YES
 from modellint.static.flow.values import Site
-from modellint.static.guards import own, path_to, tied_to_mode, walk_own
+from modellint.static.guards import conditions, own, path_to, tied_to_mode, unnegated, walk_own
+from modellint.static.narrowing import attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo
-from modellint.static.project.facts import is_false
+from modellint.static.project.facts import arguments_given, is_false, is_none
 from modellint.static.project.names import last_name
 from modellint.static.project.trees import walk
 
@@ -129,7 +130,7 @@ def _built(context: FileContext, method: FunctionInfo, call: ast.Call, parametri
     if symbol is None or (isinstance(call.func, ast.Name) and method.assigns(call.func.id)):
         return ""  # a variable may be named like a class: `for Block in self.blocks`
     if isinstance(symbol.target, ClassInfo):
-        if context.classes.is_module(symbol.target):
+        if context.classes.is_module(symbol.target) and not _is_given_its_parts(context, method, call, symbol.target):
             if context.classes.dependence(symbol.target).answer == YES:
                 return "is in training mode every time"
             if _has_weights(context, symbol.target, parametrised, set()):
@@ -139,6 +140,31 @@ def _built(context: FileContext, method: FunctionInfo, call: ast.Call, parametri
         return "is in training mode every time, whatever eval() says"
     learns = symbol.dotted in parametrised and not any(_leaves_weights_out(keyword) for keyword in call.keywords)
     return "has new, untrained weights every time" if learns else ""
+
+
+def _is_given_its_parts(context: FileContext, method: FunctionInfo, call: ast.Call, cls: ClassInfo) -> bool:
+    """Tell whether a constructor is given modules that the caller keeps, and builds its own only where it is not.
+
+    `Wrapped(net=self.net)`, of a class with `self.net = Net() if net is None else net`.
+    """
+    init = context.project.method(cls, "__init__")
+    if init is None:
+        return False
+    given = arguments_given(init, call)
+    parts = {name for name, value in given.items() if attribute_of(value, method.self_name or "") is not None}
+    layers = [made for made in init.calls if context.classes.names_module(init, made.func)]
+    return bool(layers) and all(
+        any(_is_left_out(test, holds, parts) for test, holds in conditions(init, made)) for made in layers
+    )
+
+
+def _is_left_out(test: ast.expr, holds: bool, names: set[str]) -> bool:
+    """Tell whether a condition says that one of the arguments `names` is not given."""
+    match test:
+        case ast.Compare(left=ast.Name(id=name), ops=[ast.Is() | ast.IsNot() as asked], comparators=[other]):
+            return name in names and is_none(other) and isinstance(asked, ast.Is) is holds
+    asked_of, given = unnegated(test, holds)
+    return isinstance(asked_of, ast.Name) and asked_of.id in names and not given
 
 
 def _leaves_weights_out(keyword: ast.keyword) -> bool:
