@@ -73,7 +73,7 @@ from modellint.static.flow.values import (
 )
 from modellint.static.flow.vocabulary import METRIC
 from modellint.static.knowledge import Knowledge
-from modellint.static.project import FunctionInfo, ModuleInfo, Project
+from modellint.static.project import FunctionInfo, ModuleInfo, Project, function_of
 from modellint.static.project.facts import is_left_to_heirs
 from modellint.static.project.names import last_name
 
@@ -528,5 +528,5 @@ class Machine:
         if key not in self._lambdas:
             body = ast.copy_location(ast.Return(node.body), node.body)
             made = ast.copy_location(ast.FunctionDef(LAMBDA, node.args, [body], [], None), node)
-            self._lambdas[key] = FunctionInfo(self.frame.module, LAMBDA, made, None, self.frame.function)
+            self._lambdas[key] = function_of(self.frame.module, LAMBDA, made, self.frame.function)
         return FunctionValue(self._lambdas[key], self.frame.id, LAMBDA, True)

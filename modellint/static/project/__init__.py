@@ -2,6 +2,6 @@
 
 from modellint.static.project.facts import ClassInfo, FunctionInfo, ModuleInfo
 from modellint.static.project.index import Project, Symbol
-from modellint.static.project.scanning import scan
+from modellint.static.project.scanning import function_of, scan
 
-__all__ = ["ClassInfo", "FunctionInfo", "ModuleInfo", "Project", "Symbol", "scan"]
+__all__ = ["ClassInfo", "FunctionInfo", "ModuleInfo", "Project", "Symbol", "function_of", "scan"]

@@ -84,6 +84,15 @@ def scan(path: Path, text: str, tree: ast.Module, shared: dict[frozenset[str], f
     return module
 
 
+def function_of(module: ModuleInfo, name: str, node: FunctionNode, parent: FunctionInfo) -> FunctionInfo:
+    """Return the function that code without a `def` of its own is, a lambda, with the facts of what stands in it."""
+    function = FunctionInfo(module, name, node, None, parent)
+    gathered = _Pass(module)
+    _scan(gathered, node.body, function, None)
+    function.words, function.callees, function.stores = map(frozenset, gathered.names(function))
+    return function
+
+
 def _scan(gathered: _Pass, nodes: list[ast.stmt], scope: FunctionInfo, cls: ClassInfo | None) -> None:
     """Walk `nodes` in text order; `cls` is set while they are the direct body of a class."""
     module, names, calls, statements = gathered.module, gathered.names(scope), scope.calls, scope.statements

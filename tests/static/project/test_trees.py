@@ -16,7 +16,7 @@ from modellint.sources import read_source
 from modellint.static import Analyzer
 from modellint.static.guards import path_to
 from modellint.static.project import parsed_files
-from modellint.static.project.scanning import scan
+from modellint.static.project.scanning import function_of, scan
 from modellint.static.project.trees import children, functions_in, parse_function, parse_text, rows_of, walk
 from tests.static.conftest import analyzer, write
 
@@ -295,3 +295,20 @@ def test_names_that_many_functions_speak_of_are_kept_once(tmp_path: Path) -> Non
     assert f.callees is again.callees
     assert f.words is again.words
     assert f.stores is again.stores
+
+
+def test_what_a_lambda_holds_is_of_the_lambda_as_well() -> None:
+    text = "def run(session):\n    return lambda x: session.run(None, x).argmax()\n"
+    module = scan(Path("run.py"), text, ast.parse(text), {})
+    outer = module.functions[0]
+    node = next(found for found in ast.walk(ast.parse(text)) if isinstance(found, ast.Lambda))
+    body = ast.copy_location(ast.Return(node.body), node.body)
+    made = ast.copy_location(ast.FunctionDef("<lambda>", node.args, [body], [], None), node)
+
+    function = function_of(module, "<lambda>", made, outer)
+
+    assert [ast.unparse(call.func) for call in function.calls] == ["session.run(None, x).argmax", "session.run"]
+    assert function.callees == {"run", "argmax"}
+    assert function.words == {"argmax"}
+    assert function.given == ("x",)
+    assert module.functions == [outer]
