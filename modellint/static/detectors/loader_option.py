@@ -75,7 +75,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
 
 
 def _taking(context: FileContext, options: Mapping[str, Any]) -> set[str]:
-    """Return the names of what a file calls of the project: functions that take one of the arguments, heirs of loaders."""
+    """Return what a file calls of the project, by name: functions that take one of the arguments, heirs of loaders."""
     words = {word for word in options["arguments"] if word in context.module.text}  # equivalent: spares the search
     found: set[str] = set()
     for scope in (context.module.body, *context.module.functions) if words else ():  # equivalent: likewise

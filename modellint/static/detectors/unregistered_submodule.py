@@ -66,7 +66,7 @@ def _names_one_parameter(call: ast.Call) -> bool:
 
 
 def _is_a_snapshot(method: FunctionInfo, node: ast.expr) -> bool:
-    """Tell whether a module is kept as it is by now, after it was built: `self.best.append(copy.deepcopy(self.net))`."""
+    """Tell whether a module is kept as it is after it was built: `self.best.append(copy.deepcopy(self.net))`."""
     if method.name == "__init__" or not isinstance(node, ast.Call) or last_name(node) != "deepcopy":
         return False
     return any(attribute_of(given, method.self_name or "") is not None for given in node.args)
