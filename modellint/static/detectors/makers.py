@@ -39,6 +39,8 @@ _ROWS = re.compile(rf"{_MODELS.pattern}|(^|_)branches$")
 """Names of arguments that take any number of networks: `*branches`. Functions may be `*layers`, too."""
 _MAKER = re.compile(rf"(^|_)({'|'.join(_LAYERS)}|classifier|discriminator|generator)(_cls|_class|_type|_fn)?$")
 """Names of arguments that make layers."""
+_NO_MAKER = re.compile(r"loss|criteri|metric|transforms?(_|$)|(^|_)act(ivation)?s?(_|$)")
+"""Names of arguments that make what has no weights, although it may be a module: losses, metrics, activations."""
 _LISTS = frozenset({"List", "list", "Tuple", "tuple", "Sequence", "Iterable", "Collection"})
 _LIST_OF_MODULES = re.compile(r"\b([Ll]ist|[Tt]uple|Sequence|Iterable|Collection)\[(torch\.)?(nn\.)?Module\b")
 _NO_LAYERS = OTHER_FRAMEWORKS | {"torch", "numpy", "typing", "collections", "copy"}
@@ -194,7 +196,11 @@ class Makers:
     def is_layer_by_name(self, method: FunctionInfo, node: ast.expr) -> bool:
         """Tell whether what is named for layers makes `node`: a class out of sight, a factory, which may ask one, or an
         argument, which may be one of torch's by default; or whether it is a variable for such a layer, or one whose
-        parameters the method asks for: `Adam(member.parameters())`."""
+        parameters the method asks for: `Adam(member.parameters())`.
+
+        Whatever its name, an argument makes one where that is moved at once: a tensor is moved as well, and a function
+        called; only a module is both.
+        """
         if isinstance(node, ast.Name):
             asked = (call.func for call in method.calls_of("parameters", "named_parameters"))
             if any(isinstance(func, ast.Attribute) and is_named(func.value, node.id) for func in asked):
@@ -204,6 +210,8 @@ class Makers:
         if not isinstance(node, ast.Call):
             return False
         if isinstance(node.func, ast.Attribute) and node.func.attr in _HAND_BACK:
+            if node.func.attr in MOVES and _is_made_by_argument(method, node.func.value):
+                return True
             return self.is_layer_by_name(method, node.func.value)
         if self._calls_argument(method, node):
             return True
@@ -219,7 +227,8 @@ class Makers:
             if is_named(call.func, argument.arg) and (call.args or call.keywords):
                 if default is not None and self.builds(method, default, set()):
                     return True
-                return argument.annotation is None and default is None and _MAKER.search(argument.arg) is not None
+                layers = _MAKER.search(argument.arg) is not None and _NO_MAKER.search(argument.arg) is None
+                return argument.annotation is None and default is None and layers
         return False
 
     def _matters(self, cls: ClassInfo) -> bool:
@@ -300,6 +309,14 @@ class Makers:
 def returned_by(maker: FunctionInfo) -> list[ast.expr | None]:
     """Return what each `return` of a function gives."""
     return [node.value for node in own(maker, ast.Return)]
+
+
+def _is_made_by_argument(method: FunctionInfo, node: ast.expr) -> bool:
+    """Tell whether an argument without a default makes `node`, by its name no loss or function: `model(size)`."""
+    return isinstance(node, ast.Call) and any(
+        is_named(node.func, argument.arg) and default is None and _NO_MAKER.search(argument.arg) is None
+        for argument, default in parameters(method)
+    )
 
 
 def calls_elements(cls: ClassInfo, attribute: str) -> bool:
