@@ -413,6 +413,16 @@ def _either_modes(a: Obj, b: Obj) -> Modes:
     return a.modes | b.modes
 
 
+def _told_alike(obj: Obj, other: Obj) -> Obj:
+    """Return an object of which nothing was known yet, with the class that it has in the other of its two states.
+
+    What a call tells by the annotation of its argument held before the call as well.
+    """
+    if obj.cls is not None or obj.depends != UNKNOWN or not isinstance(other.cls, ClassInfo):
+        return obj
+    return obj._replace(cls=other.cls, depends=other.depends, detail=other.detail)
+
+
 def join_objects(a: Obj, b: Obj) -> Obj:
     """Return an object that is in one of the two states."""
     if a is b:
@@ -426,6 +436,8 @@ def join_objects(a: Obj, b: Obj) -> Obj:
         for name, value in b.attrs.items():
             merged[name] = join(merged[name], value) if name in merged else value
         attrs = merged
+    if a.cls is not b.cls:
+        a, b = _told_alike(a, b), _told_alike(b, a)
     return a._replace(
         kind=a.kind if a.kind == b.kind or b.kind == OPAQUE else b.kind,
         modes=_either_modes(a, b),
