@@ -141,8 +141,10 @@ def _annotated(machine: Machine, node: ast.AnnAssign, state: State) -> list[Stat
 def _augmented(machine: Machine, node: ast.AugAssign, state: State) -> list[State]:
     added = machine.eval(node.value, state)
     before = machine.eval(_loaded(node.target), state)
-    after = join(before, added)._replace(consts=None)
     number = not before.refs  # a list or tuple that grows is no sum
+    if number:
+        added = added._replace(taint=state.computed(added.taint))
+    after = join(before, added)._replace(consts=None)
     if number and before.taint:
         after = Value(taint=after.taint)  # a tensor stays one, whatever a call out of sight gave that is added
     if isinstance(node.op, ast.Add) and number and _is_sum(machine, node.target, added):
