@@ -128,7 +128,7 @@ class Consumptions:
                     target
                     for scope in (module.body, *module.functions)
                     for call in scope.calls
-                    if any(map(_speaks_of_data, arguments_of(call)))
+                    if any(_speaks_of_data(given) or _is_made_a_loader(given, scope) for given in arguments_of(call))
                     or any(k.arg is not None and _DATA.search(k.arg) for k in call.keywords)
                     for target in self._called(call, scope)
                 ]
@@ -170,7 +170,10 @@ class Consumptions:
             runs = [
                 run
                 for run in (*self._loops(scope), *_drawing(scope))
-                if _uses_model(run.root) or evaluates_by_name(scope.name) or _asks_step(run) or _asks_losses(run, scope)
+                if _uses_model(run.root, scope)
+                or evaluates_by_name(scope.name)
+                or _asks_step(run)
+                or _asks_losses(run, scope)
             ]
             if runs:
                 for activation in self._activations(scope):
@@ -192,7 +195,7 @@ class Consumptions:
         kind, sure = OTHER, True
         if trains(resolver, scope, root, activation):
             kind = TRAINING
-        elif not runs_model(root):
+        elif not runs_model(root, scope):
             named = (evaluates_by_name(scope.name) or _asks_losses(run, scope)) and infers(
                 resolver, scope, root, activation
             )
@@ -270,6 +273,12 @@ def _speaks_of_data(value: ast.expr) -> bool:
     while isinstance(value, (ast.Subscript, ast.Call)):
         value = value.func if isinstance(value, ast.Call) else value.value
     return isinstance(value, (ast.Name, ast.Attribute)) and _DATA.search(snake(last_name(value) or "")) is not None
+
+
+def _is_made_a_loader(value: ast.expr, scope: FunctionInfo) -> bool:
+    """Tell whether a variable holds what a loader's constructor made here, whatever it is called: `gen, gen_val`."""
+    made = values_of(scope, value.id) if isinstance(value, ast.Name) else []
+    return any(isinstance(one, ast.Call) and "oader" in (last_name(one.func) or "") for one in made)
 
 
 _RUNNERS = re.compile(r"^(evaluator|validator|tester|predictor|val_engine|eval_engine)$|_(evaluator|validator)$")
@@ -408,8 +417,8 @@ def _whole(loop: Loop, scope: FunctionInfo) -> ast.AST:
     return loop.iter
 
 
-def _uses_model(root: ast.AST) -> bool:
-    return runs_model(root) or any(isinstance(n, ast.Attribute) and n.attr == "backward" for n in walk(root))
+def _uses_model(root: ast.AST, scope: FunctionInfo) -> bool:
+    return runs_model(root, scope) or any(isinstance(n, ast.Attribute) and n.attr == "backward" for n in walk(root))
 
 
 def _iterated(node: ast.expr) -> Iterator[ast.expr]:

@@ -111,9 +111,17 @@ def _is_optimizer(func: ast.expr) -> bool:
     )
 
 
-def runs_model(root: ast.AST) -> bool:
-    """Tell whether the code below `root` calls something that looks like a model, or hands a model on."""
-    return any(isinstance(node, ast.Call) and (is_forward(node) or _given_model(node)) for node in walk(root))
+def runs_model(root: ast.AST, scope: FunctionInfo) -> bool:
+    """Tell whether the code below `root` calls something that looks like a model, or hands a model on.
+
+    Whatever it is called, a variable of which `scope` calls `eval()` is one: `model_train.eval()`.
+    """
+    owners = (call.func.value for call in scope.calls_of("eval") if isinstance(call.func, ast.Attribute))
+    readied = {owner.id for owner in owners if isinstance(owner, ast.Name)}
+    calls = [node for node in walk(root) if isinstance(node, ast.Call)]
+    if any(isinstance(call.func, ast.Name) and call.func.id in readied for call in calls):
+        return True
+    return any(is_forward(call) or _given_model(call) for call in calls)
 
 
 def is_forward(call: ast.Call) -> bool:
