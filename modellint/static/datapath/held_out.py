@@ -23,7 +23,7 @@ _HELD_OUT = re.compile(r"^(test|val|valid|validation|dev|eval|evaluation)\w*$", 
 
 _EVALUATES = re.compile(r"(^|_)(test|val(id(ation)?)?|dev|eval(uation)?)_?((data)?_?(load(er)?|dl|iter))?s?(_|$)")
 _MEANT = re.compile(
-    r"(^|_)(two|multi\w*|pairs?|siamese|triplets?|simclr|moco|byol|simsiam|dino|mae|pretrain\w*|robust\w*|noise|rotat\w*|shift\w*"
+    r"(^|_)(two|multi(?!_?(modal|task|class|label))\w*|pairs?|siamese|triplets?|simclr|moco|byol|simsiam|dino|mae|pretrain\w*|robust\w*|noise|rotat\w*|shift\w*"
     r"|ood|adversar\w*|attack\w*|unlabel\w*|occlu\w*|perturb\w*)(_|$)"
 )
 """Names of code in which what is drawn for held-out data is the task."""
@@ -33,11 +33,14 @@ _ASKS = frozenset({"len", "print", "isinstance", "append"})
 """Functions that take nothing out of a loader."""
 
 
-def held_out_loaders(context: FileContext, patterns: Iterable[str], known: Container[ast.AST]) -> Iterator[CallView]:
+def held_out_loaders(
+    context: FileContext, patterns: Iterable[str], known: Container[ast.AST], paired: bool = False
+) -> Iterator[CallView]:
     """Yield the loaders of data that is held out, by its arguments, that are made to evaluate, by their names or place.
 
     Left out are those `known`, of which is seen what runs over them, those that hand out in an order of their own, and
-    those whose names say that chance is meant.
+    those whose names say that chance is meant. With `paired` the name of the data is enough where the same function
+    makes a loader that shuffles.
     """
     patterns = tuple(patterns)
     run_over = {name for scope in context.scopes for name in _run_over(context.resolver, scope)}
@@ -49,7 +52,8 @@ def held_out_loaders(context: FileContext, patterns: Iterable[str], known: Conta
                 continue
             for view in context.resolver.views(Origin(call, scope)):
                 fits = is_loader(context.resolver, view, patterns) and _hands_out_in_order(context.resolver, view)
-                if fits and _is_held_out(context.resolver, view):
+                by_name = paired and _is_named_held_out(view) and any(map(_shuffles, scope.calls))
+                if fits and (by_name or _is_held_out(context.resolver, view)):
                     yield view
 
 
@@ -109,6 +113,16 @@ def _placed(scope: FunctionInfo) -> Iterator[tuple[str, ast.Call]]:
         for key, value in zip(node.keys, node.values, strict=True):
             if isinstance(key, ast.Constant) and isinstance(value, ast.Call):
                 yield str(key.value), value
+
+
+def _is_named_held_out(view: CallView) -> bool:
+    """Tell whether the data set of a loader is called held out: `testset`, `self.val_data`."""
+    data = view.argument("dataset", 0)
+    name = written_name(data.node) if data is not None and data.node is not None else ""
+    return _DATA.search(snake(name)) is not None and not names_training(name) and not _is_meant(name)
+
+
+_DATA = re.compile(r"(^|_)(test|val(id(ation)?)?|dev|eval(uation)?)_?(data)?_?(sub)?(sets?|ds)?$")
 
 
 def _shuffles(node: ast.expr) -> bool:

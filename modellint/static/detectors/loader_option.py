@@ -117,7 +117,7 @@ def _findings(context: FileContext, makers: set[str], names: set[str], options: 
         for call in _made_for_each_split(context, options):
             if call not in seen:
                 yield _unread(context, call)
-        for view in held_out_loaders(context, options["loaders"], seen):
+        for view in held_out_loaders(context, options["loaders"], seen, paired=True):
             on = _switched_on(context.resolver, view, options, ()) is not None
             if on and not makes_full_batches(context.resolver, view):
                 yield _unread(context, view.node)
