@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.comments import says
 from modellint.static.context import FileContext, Finding
-from modellint.static.guards import assignments, conditions, own, path_to, values_of, walk_own
+from modellint.static.guards import assignments, conditions, loops_around, own, path_to, values_of, walk_own
 from modellint.static.naming import is_test_module, snake
 from modellint.static.origins import Origin, is_parameter
 from modellint.static.project import FunctionInfo
@@ -174,8 +174,36 @@ def _handled(scope: FunctionInfo, call: ast.Call) -> bool:
             return True  # else nobody reads it
         if isinstance(node, ast.ExceptHandler) and _contains(node, call) and _tells(node):
             return True
-        if name is not None and getattr(node, "lineno", call.lineno) <= call.lineno and _changes_keys(node, name):
+        before = name is not None and getattr(node, "lineno", call.lineno) <= call.lineno
+        if before and _changes_keys(node, name or "") and not _may_take_nothing(scope, node):
             return True
+    return False
+
+
+def _may_take_nothing(scope: FunctionInfo, node: ast.AST) -> bool:
+    """Tell whether a key is taken out in a loop over the keys where it has a part in its name: `if "head" in key:`.
+
+    Perhaps none has, and what is left fits nothing, as where a comprehension leaves such keys out.
+    """
+    for loop in loops_around(scope, node):
+        tests = [test for test, _ in conditions(scope, node) if test.lineno > loop.lineno]
+        keys = names_in(loop.target) if isinstance(loop, ast.For) else set[str]()
+        if tests and all(_asks_for_part(part, keys) for test in tests for part in _parts(test)):
+            return True
+    return False
+
+
+def _parts(test: ast.expr) -> list[ast.expr]:
+    return test.values if isinstance(test, ast.BoolOp) else [test]
+
+
+def _asks_for_part(test: ast.expr, keys: Container[str]) -> bool:
+    """Tell whether a condition asks for a text that is written down in one of `keys`."""
+    match test:
+        case ast.Compare(ast.Constant(), [ast.In()], [ast.Name(key)]):
+            return key in keys
+        case ast.Call(ast.Attribute(ast.Name(key), "startswith" | "endswith"), [ast.Constant()]):
+            return key in keys
     return False
 
 
