@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping
 
 from modellint.static.classes import WITHOUT_LAYERS
 from modellint.static.context import FileContext
@@ -19,7 +20,7 @@ from modellint.static.naming import is_test_file
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo, Project
 from modellint.static.project.callers import MAX_FILES, files_calling, scopes_mentioning
-from modellint.static.project.facts import is_left_open, parameters
+from modellint.static.project.facts import arguments_given, is_left_open, parameters
 from modellint.static.project.names import arguments_of, is_named, last_name
 from modellint.static.project.trees import walk
 from modellint.static.sites import calls_at
@@ -91,7 +92,8 @@ def _called_without_gradients(event: Event, context: FileContext) -> bool:
     """
     is_told = event.root.cls is None or event.root.name not in _OF_CONTAINERS
     part = None if "eval" in event.root.callees else event.root.cls  # what readies itself is no mere part
-    return is_told and not event.root.is_body and _all_under_switch(event.root, context, part, 0)
+    asked = {text: holds for (_, text), holds in event.key.path}
+    return is_told and not event.root.is_body and _all_under_switch(event.root, context, part, asked)
 
 
 _OF_CONTAINERS = frozenset("add append extend get insert pop put push update".split())
@@ -100,21 +102,39 @@ _OF_CONTAINERS = frozenset("add append extend get insert pop put push update".sp
 _DEEPEST = 2
 
 
-def _all_under_switch(method: FunctionInfo, context: FileContext, part: ClassInfo | None, depth: int) -> bool:
+def _all_under_switch(
+    method: FunctionInfo, context: FileContext, part: ClassInfo | None, asked: Mapping[str, bool], depth: int = 0
+) -> bool:
     """Tell whether the calls of `method`, or of those that call it, stand under a switch, or in the forward of another
-    module than `part`: its parts run as whoever runs the whole wants it."""
-    calls = [
+    module than `part`: its parts run as whoever runs the whole wants it.
+
+    Those that count give no parameter in `asked` the other truth: `run(net, data, train=True)` where `train` is false.
+    Where all of them do, none in sight leads there.
+    """
+    every = [
         (scope, call)
         for scope, call in _calls_by_name(method, context)
         if scope.name != method.name or scope.cls is None or not context.classes.is_module(scope.cls)
     ]
+    calls = [
+        (scope, call)
+        for scope, call in every
+        if not any(_is_told_otherwise(value, asked.get(name)) for name, value in arguments_given(method, call).items())
+    ]
+    if every and not calls:
+        return True
     recording = [scope for scope, call in calls if not under_switch(scope, call)]
     if len(recording) < len(calls) and _has_a_twin(method, context):
         return True  # the other calls ask the models of another framework
     left = [scope for scope in recording if not _is_forward_of_another(scope, part, context)]
     if depth == _DEEPEST:
         return bool(calls) and not left
-    return bool(calls) and all(_all_under_switch(scope, context, part, depth + 1) for scope in left)
+    return bool(calls) and all(_all_under_switch(scope, context, part, {}, depth + 1) for scope in left)
+
+
+def _is_told_otherwise(value: ast.expr, truth: bool | None) -> bool:
+    """Tell whether a constant is given that is not `truth`, if there is one."""
+    return truth is not None and isinstance(value, ast.Constant) and bool(value.value) is not truth
 
 
 def _is_forward_of_another(scope: FunctionInfo, part: ClassInfo | None, context: FileContext) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
@@ -45,6 +45,8 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 continue
             qualified = context.qualified(scope, call.func)
             if qualified not in functions and (name not in methods or _is_of_a_library(qualified)):
+                continue
+            if _told_by_a_helper(context, scope, call):
                 continue
             if _thrown_away(scope, call) and not _handled(scope, call) and not says(scope.module, call, _STRICT):
                 meant = _fills_a_part(call) or _is_of_one_file(scope, call)
@@ -165,7 +167,7 @@ def _handled(scope: FunctionInfo, call: ast.Call) -> bool:
         return _picks(state)
     if state is not None and (_is_in_sight(scope, state) or _is_saved_in_part(scope, state)):
         return True
-    if _is_compared_before(scope, call):
+    if _is_compared_before(scope, call) or _tells_what_does_not_fit(walk_own(scope)):
         return True
     name = dotted_name(state) if state is not None else None
     kept = _kept_in(_parent(scope, call))
@@ -205,6 +207,49 @@ def _asks_for_part(test: ast.expr, keys: Container[str]) -> bool:
         case ast.Call(ast.Attribute(ast.Name(key), "startswith" | "endswith"), [ast.Constant()]):
             return key in keys
     return False
+
+
+def _tells_what_does_not_fit(nodes: Iterable[ast.AST]) -> bool:
+    """Tell whether code tells of keys by name or number: `print(f"missing {key}")`, and not of a file that is not there."""
+    for node in nodes:
+        if not isinstance(node, ast.Call) or last_name(node) not in _TELLS:
+            continue
+        parts = [part for given in node.args for part in walk(given)]
+        text = " ".join(part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str))
+        named = any(isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) for part in parts)
+        if named and _MISFIT.search(text) and not _OF_FILES.search(text):
+            return True
+    return False
+
+
+_MISFIT = re.compile(r"\b(miss(ing|ed)|mis-?match\w*|un-?match\w*|unexpected|unused|uninitiali\w+|skip\w*|ignor\w*)\b", re.I)
+_OF_FILES = re.compile(r"\b(files?|paths?|checkpoints?|ckpt|director\w*|folders?)\b", re.I)
+
+
+def _told_by_a_helper(context: FileContext, scope: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether a function of the project makes the state from the model's own keys, and tells what does not fit.
+
+    Or it asserts that every key does.
+    """
+    state = call.args[0] if call.args else None
+    for made in values_of(scope, state.id) if isinstance(state, ast.Name) else [state]:
+        if not isinstance(made, ast.Call) or not any(_is_of_the_model(scope, given) for given in made.args):
+            continue
+        symbol = context.project.resolve_in(scope, made.func)
+        helper = symbol.target if symbol is not None else None
+        if isinstance(helper, FunctionInfo):
+            nodes = list(walk_own(helper))
+            return _tells_what_does_not_fit(nodes) or any(map(_asserts_keys, nodes))
+    return False
+
+
+def _is_of_the_model(scope: FunctionInfo, given: ast.expr) -> bool:
+    values = values_of(scope, given.id) if isinstance(given, ast.Name) else [given]
+    return any(last_name(node) == "state_dict" for value in values for node in walk(value) if isinstance(node, ast.Call))
+
+
+def _asserts_keys(node: ast.AST) -> bool:
+    return isinstance(node, ast.Assert) and isinstance(node.test, ast.Compare) and isinstance(node.test.ops[0], ast.In)
 
 
 _DICTS = frozenset({"dict", "OrderedDict"})

@@ -14,6 +14,7 @@ from modellint.static.guards import conditions, own, unnegated
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import is_false, parameters
 from modellint.static.project.names import last_name
+from modellint.static.project.trees import FunctionNode, walk
 
 _GUARD = re.compile(r"determin|seed|reproduc|bench|fast|speed|debug", re.I)
 _CLAIMS = re.compile(r"(^|_)(deterministic\w*|reproducib\w*|determinism)(_|$)")
@@ -44,11 +45,11 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             if claim is None and not _is_chosen(scope, assign):
                 waived = _is_waived(context, last, options)
                 claim = _claim(context, scope, options, waived) or _claim_of_callers(context, scope, options, waived)
-            if claim is not None:
+            if claim is not None and not _is_taken_back(context, assign, claim):
                 written = f"{name.removeprefix('torch.backends.')} = {ast.unparse(assign.value)}"
                 sure = Confidence.CERTAIN if claim[1] is scope else Confidence.LIKELY
                 sure = Confidence.POSSIBLE if _is_a_mere_seed(claim, options) else sure
-                severity = Severity.INFO if _is_said_of_seeds_alone(context, claim) else None
+                severity = Severity.INFO if _is_said_of_seeds_alone(context, claim, options) else None
                 related = ((context.site(claim[0]), "determinism is claimed here"),)
                 details = {"switch": written, "claim": claim[2]}
                 yield Finding(context.site(assign), details, sure, severity, related=related)
@@ -73,31 +74,44 @@ def _is_a_mere_seed(claim: Claim, options: Mapping[str, Any]) -> bool:
     names = (scope.name, last_name(call) if isinstance(call, ast.Call) else None)
     if any(re.search(options["seed-helpers"], name or "") for name in names):
         return False
-    return not _speaks_of_it(scope.module.text)
+    return _ASKS.search(_DECLINES.sub("", scope.module.text)) is None
 
 
-def _is_said_of_seeds_alone(context: FileContext, claim: Claim) -> bool:
-    """Tell whether the claim is a call of a helper that seeds, as far as it is in sight, and does nothing else.
+def _is_said_of_seeds_alone(context: FileContext, claim: Claim, options: Mapping[str, Any]) -> bool:
+    """Tell whether seeds are set, by whatever helper, and nothing else is done for runs to be the same.
 
-    Who seeds wants runs alike; that they are the same to the last bit is said where the file, or the helper, speaks of
-    it, or where the function that seeds is the one that switches.
+    Who seeds wants runs alike, and a comment calls that reproducible. That they are the same to the last bit is said
+    where the file, or the helper, speaks of determinism, or where the function that seeds is the one that switches.
     """
     call, scope, _ = claim
-    if not _is_a_seed(claim) or _speaks_of_it(scope.module.text):
+    if not _is_a_seed(claim) or re.search(options["seed-helpers"], scope.name):
         return False
+    helper = _helper(context, claim)
+    told = [scope.module.text] if helper is None else [scope.module.text, ast.unparse(helper)]
+    return not any("determin" in _DECLINES.sub("", text).lower() for text in told)
+
+
+def _helper(context: FileContext, claim: Claim) -> FunctionNode | None:
+    """Return the function of the project that a claim calls."""
+    call, scope, _ = claim
     symbol = context.project.resolve_in(scope, call.func) if isinstance(call, ast.Call) else None
     helper = symbol.target if symbol is not None else None
-    if isinstance(helper, FunctionInfo) and helper.node is not None:
-        return not _speaks_of_it(ast.unparse(helper.node))
-    return isinstance(call, ast.Call) and last_name(call) not in _GENERATORS
+    return helper.node if isinstance(helper, FunctionInfo) else None
 
 
-_GENERATORS = frozenset({"manual_seed", "manual_seed_all", "seed"})
-"""What seeds one generator: where it counts, the function around it is the helper."""
-
-
-def _speaks_of_it(text: str) -> bool:
-    return _ASKS.search(_DECLINES.sub("", text)) is not None
+def _is_taken_back(context: FileContext, assign: ast.Assign, claim: Claim) -> bool:
+    """Tell whether what is called for determinism, further down, sets the same switch to something else."""
+    helper = _helper(context, claim)
+    if helper is None or claim[0].lineno < assign.lineno:  # type: ignore[attr-defined]
+        return False
+    switched = [ast.unparse(target) for target in assign.targets]
+    names = {name.rpartition(".")[2] for name in switched}
+    return any(
+        isinstance(node, ast.Assign)
+        and ast.unparse(node.value) != ast.unparse(assign.value)
+        and any(last_name(target) in names for target in node.targets)
+        for node in walk(helper)
+    )
 
 
 _DECLINES = re.compile(r"deterministic\s*=\s*(False|None)")
