@@ -48,7 +48,7 @@ def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _keeps_nothing(statement: ast.stmt, scope: FunctionInfo, made: set[str]) -> bool:
-    """Tell whether a statement leaves no rows behind; what goes into a variable that each lap has `made` is of the lap."""
+    """Tell whether a statement leaves no rows behind; what goes into a variable that each lap `made` is of the lap."""
     if not isinstance(statement, _SIMPLE) or any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in walk(statement)):
         return False
     if isinstance(statement, ast.Expr):

@@ -210,19 +210,22 @@ def _asks_for_part(test: ast.expr, keys: Container[str]) -> bool:
 
 
 def _tells_what_does_not_fit(nodes: Iterable[ast.AST]) -> bool:
-    """Tell whether code tells of keys by name or number: `print(f"missing {key}")`, and not of a file that is not there."""
+    """Tell whether code tells of keys by name or number: `print(f"missing key {key}")`, and not of a missing file."""
     for node in nodes:
         if not isinstance(node, ast.Call) or last_name(node) not in _TELLS:
             continue
         parts = [part for given in node.args for part in walk(given)]
         text = " ".join(part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str))
         named = any(isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) for part in parts)
-        if named and _MISFIT.search(text) and not _OF_FILES.search(text):
+        if named and _MISFIT.search(text) and _OF_WEIGHTS.search(text) and not _OF_FILES.search(text):
             return True
     return False
 
 
-_MISFIT = re.compile(r"\b(miss(ing|ed)|mis-?match\w*|un-?match\w*|unexpected|unused|uninitiali\w+|skip\w*|ignor\w*)\b", re.I)
+_MISFIT = re.compile(
+    r"\b(miss(ing|ed)|mis-?match\w*|un-?match\w*|unexpected|unused|uninitiali\w+|skip\w*|ignor\w*)\b", re.I
+)
+_OF_WEIGHTS = re.compile(r"\b(keys?|names?|param(eter)?s?|weights?|layers?|tensors?|modules?|buffers?)\b", re.I)
 _OF_FILES = re.compile(r"\b(files?|paths?|checkpoints?|ckpt|director\w*|folders?)\b", re.I)
 
 
@@ -245,7 +248,9 @@ def _told_by_a_helper(context: FileContext, scope: FunctionInfo, call: ast.Call)
 
 def _is_of_the_model(scope: FunctionInfo, given: ast.expr) -> bool:
     values = values_of(scope, given.id) if isinstance(given, ast.Name) else [given]
-    return any(last_name(node) == "state_dict" for value in values for node in walk(value) if isinstance(node, ast.Call))
+    return any(
+        last_name(node) == "state_dict" for value in values for node in walk(value) if isinstance(node, ast.Call)
+    )
 
 
 def _asserts_keys(node: ast.AST) -> bool:

@@ -83,7 +83,7 @@ def _is_said_of_seeds_alone(context: FileContext, claim: Claim, options: Mapping
     Who seeds wants runs alike, and a comment calls that reproducible. That they are the same to the last bit is said
     where the file, or the helper, speaks of determinism, or where the function that seeds is the one that switches.
     """
-    call, scope, _ = claim
+    scope = claim[1]
     if not _is_a_seed(claim) or re.search(options["seed-helpers"], scope.name):
         return False
     helper = _helper(context, claim)
