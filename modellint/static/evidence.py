@@ -352,13 +352,37 @@ def _loop_around(function: FunctionInfo, node: ast.AST) -> ast.AST | None:
 
 
 def is_shape_check(event: Event, snapshot: Snapshot) -> bool:
-    """A model with random weights, run at the bottom of the file that defines it, is tried out, not used."""
+    """A model is tried out, not used: it may fail, or has random weights and runs at the bottom of its file."""
     obj = snapshot.obj
+    if _only_has_to_run(event):
+        return True
     if event.model_trained or over_held_out_data(event):
         return False
     if obj.weights != frozenset({RANDOM}) or isinstance(obj.cls, str) or obj.cls is None:
         return event.result_dropped and obj.weights == frozenset({RANDOM})
     return obj.cls.module is event.root.module and event.function.is_body
+
+
+def _only_has_to_run(event: Event) -> bool:
+    """Tell whether a `try` asks whether a model takes what it is given, and nobody reads what comes of it.
+
+    `try: model(position_ids=None)`, `except TypeError: ...`.
+    """
+    call = None if event.uses or event.kept or event.loops else call_at(event.function, event.site)
+    return call is not None and any(
+        inner in outer.body and any(map(_catches_a_misfit, outer.handlers))
+        for outer, inner in pairwise(path_to(event.function, call))
+        if isinstance(outer, ast.Try)
+    )
+
+
+def _catches_a_misfit(handler: ast.ExceptHandler) -> bool:
+    caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return any(last_name(one) in _MISFITS for one in caught if one is not None)
+
+
+_MISFITS = frozenset({"TypeError", "IndexError", "AttributeError", "NotImplementedError"})
+"""What a call raises that does not fit a model: an argument it does not know, more positions than it has."""
 
 
 def _is_tried_out(event: Event, snapshot: Snapshot) -> bool:
