@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
@@ -44,7 +44,7 @@ from modellint.static.naming import snake, speaks_of_inference
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo
 from modellint.static.project.callers import MAX_FILES, scopes_mentioning
 from modellint.static.project.facts import parameters
-from modellint.static.project.names import last_name
+from modellint.static.project.names import last_name, names_in
 from modellint.static.purpose import (
     acts_by_name,
     called_for_inference,
@@ -126,7 +126,7 @@ def _is_readied_below(event: Event, snapshot: Snapshot, place: Place, context: F
 def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confidence | None:
     """Return how sure it is that this forward is inference and needs no graph; None without evidence."""
     volatile = "volatile" in event.uses  # no gradient was wanted from it, even where its numbers are trained on
-    if volatile and _is_of_old_days(context):
+    if volatile and (_is_of_old_days(context) or _is_for_some_releases(event)):
         return None
     moves = steps_an_environment(event)
     target = event.feeds_training and not (moves or _is_evaluated_apart(event, snapshot, context))
@@ -239,6 +239,23 @@ def _is_of_old_days(context: FileContext) -> bool:
     for readme in readmes(root, path.parent):
         context.project.trails.load(readme, path, "report")
     return is_held_below(root, path.parent, "torch", _VOLATILE_UNTIL)
+
+
+def _is_for_some_releases(event: Event) -> bool:
+    """Tell whether a condition on the version of a library leads to a forward: `if torch.__version__ < "0.4":`."""
+    ways = [(event.function, event.site), *((step.caller, step.site) for step in event.key.chain)]
+    calls = ((function, call_at(function, site)) for function, site in ways)
+    tests = ((f, test) for f, call in calls if call is not None for test, _ in conditions(f, call))
+    return any(
+        "__version__" in ast.unparse(part)
+        for function, test in tests
+        for part in (test, *_given_to(names_in(test), function), *_given_to(names_in(test), function.module.body))
+    )
+
+
+def _given_to(names: Iterable[str], function: FunctionInfo) -> Iterator[ast.expr]:
+    """Yield what a function assigns to variables."""
+    return (value for name in names for value in values_of(function, name))
 
 
 def _is_evaluated_apart(event: Event, snapshot: Snapshot, context: FileContext) -> bool:
