@@ -449,6 +449,8 @@ def _closed_with_eval(context: FileContext) -> Iterator[Finding]:
             mine = [f for f in forwards if f.function is event.function]
             if any(place.site in _switched_at(f) for f in mine) or _is_another_now(event):
                 continue
+            if _is_a_copy_that_stays(event):
+                continue
             if _is_evaluated_behind(event):
                 continue
             begun = _switched_at(event)
@@ -471,6 +473,25 @@ def _is_another_now(event: Event) -> bool:
     statements = [node for node in walk_own(event.function) if isinstance(node, ast.stmt)]
     before = max((s for s in statements if s.lineno < event.site.row), key=lambda s: s.lineno, default=None)
     return isinstance(before, ast.Expr) and ast.unparse(before).startswith(event.text.removesuffix("eval"))
+
+
+def _is_a_copy_that_stays(event: Event) -> bool:
+    """Tell whether a function copies a model to compare others with: it has no train() and no optimizer for the copy.
+
+    Nor does another function get it, which may have.
+    """
+    function, copy = event.function, event.text.removesuffix(".eval")
+    made = values_of(function, copy)
+    if not made or any(last_name(value) != "deepcopy" for value in made):
+        return False
+    others = [call for call in function.calls if last_name(call) != "deepcopy"]
+    if any(_is_given(call, copy) or ast.unparse(call.func) == f"{copy}.train" for call in others):
+        return False
+    optimizers = (call for call in others if _OPTIMIZES.search(last_name(call) or ""))
+    return not any(f"{copy}.parameters" in ast.unparse(given) for call in optimizers for given in arguments_of(call))
+
+
+_OPTIMIZES = re.compile(r"optim|^(SGD|Adam\w*|RMSprop|LBFGS)$", re.I)
 
 
 def _is_evaluated_behind(event: Event) -> bool:
