@@ -19,7 +19,7 @@ from modellint.static.hidden import is_filled_later
 from modellint.static.merge import merged
 from modellint.static.naming import speaks_of_inference
 from modellint.static.project import ClassInfo
-from modellint.static.project.names import last_name
+from modellint.static.project.names import arguments_of, last_name
 from modellint.static.purpose import is_test_code
 from modellint.static.sites import Place, places
 from modellint.static.snapshots import in_eval, in_train, open_mode
@@ -94,14 +94,23 @@ def _is_to_be_trained(event: Event) -> bool:
         for call in later
         if isinstance(call.func, ast.Attribute) and call.func.attr in ("train", "parameters")
     }
-    trained |= {ast.unparse(arg) for call in later if _is_trainer(call.func) for arg in call.args}
+    trained |= {ast.unparse(arg) for call in later if _sets_up_training(call) for arg in arguments_of(call)}
     if any(last_name(call.func) == "backward" for call in later):
         trained |= {ast.unparse(call.func) for call in later}
     return any(speaks_of_inference(name) is False or name in trained for name in names)
 
 
-def _is_trainer(func: ast.expr) -> bool:
-    return (last_name(func) or "").endswith("Trainer")
+def _sets_up_training(call: ast.Call) -> bool:
+    """Tell whether a call makes a trainer of what it is given, or readies it beside its optimizer or its parameters.
+
+    `deepspeed.initialize(model=traced, model_parameters=groups)`, `accelerator.prepare(traced, optimizer)`.
+    """
+    name = last_name(call.func) or ""
+    beside = {last_name(argument) for argument in call.args} | {keyword.arg for keyword in call.keywords}
+    return name.endswith("Trainer") or (name in ("initialize", "prepare") and not _TRAINS_WITH.isdisjoint(beside))
+
+
+_TRAINS_WITH = frozenset({"optimizer", "optim", "opt", "model_parameters"})
 
 
 def _names_of(event: Event) -> set[str]:
