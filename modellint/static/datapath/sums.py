@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from modellint.static.guards import values_of
+from modellint.static.guards import own, values_of
 from modellint.static.project import FunctionInfo
 from modellint.static.project.names import holder, last_name, names_in
 from modellint.static.project.trees import walk
@@ -26,6 +26,8 @@ def adds_up(loop: ast.AST, scope: FunctionInfo) -> bool:
         return False
     statements = list(_statements(loop.body))
     adds = any(isinstance(one, (ast.AugAssign, ast.Expr)) for one in statements)
+    measured = _measured(statements, scope)
+    statements = [one for one in statements if _filled_by(one) not in measured]
     made = {
         target.id
         for one in statements
@@ -34,6 +36,44 @@ def adds_up(loop: ast.AST, scope: FunctionInfo) -> bool:
         if isinstance(target, ast.Name)
     }
     return adds and all(_keeps_nothing(one, scope, made) for one in statements)
+
+
+def _measured(statements: list[ast.stmt], scope: FunctionInfo) -> set[str]:
+    """Return the lists that `statements` fill and of which metrics alone are taken: of one beside the other.
+
+    `labels += list(y)`, `predicted += list(p)`, `confusion_matrix(labels, predicted)`: rows stay beside their labels.
+    """
+    filled = {name for one in statements if (name := _filled_by(one)) is not None}
+    if not filled:
+        return set()
+    given = [[_joined(argument) for argument in call.args] for call in scope.calls_of(*_METRICS)]
+    beside = [one for each in given if all(isinstance(a, ast.Name) and a.id in filled for a in each) for one in each]
+    growing = [node for one in statements if _filled_by(one) for node in walk(one)]
+    others = (node for node in own(scope, ast.Name) if isinstance(node.ctx, ast.Load) and node.id in filled)
+    return filled - {node.id for node in others if node not in beside and node not in growing}
+
+
+def _filled_by(statement: ast.stmt) -> str | None:
+    """Return the list that a statement makes longer: `rows += list(x)`, `rows.extend(x)`, `rows.append(x)`."""
+    match statement:
+        case ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=ast.Call(func=func)):
+            return name if last_name(func) in ("list", "tolist") else None
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append" | "extend"))):
+            return name
+    return None
+
+
+def _joined(argument: ast.expr) -> ast.expr:
+    """Return the list of which an argument is joined: `rows` of `np.concatenate(rows)`."""
+    joins = isinstance(argument, ast.Call) and last_name(argument) in _JOINS | {"array"} and len(argument.args) == 1
+    return argument.args[0] if joins else argument
+
+
+_METRICS = (
+    *("confusion_matrix", "accuracy_score", "balanced_accuracy_score", "f1_score", "precision_score", "recall_score"),
+    *("roc_auc_score", "average_precision_score", "classification_report", "precision_recall_fscore_support"),
+    *("cohen_kappa_score", "matthews_corrcoef", "mean_squared_error", "mean_absolute_error", "r2_score"),
+)
 
 
 def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
