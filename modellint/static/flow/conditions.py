@@ -71,7 +71,7 @@ def narrow(machine: Machine, test: ast.expr, holds: bool, state: State) -> None:
         absents = (MODEL, OPAQUE) if isinstance(absent, ast.Attribute) else (MODEL,)
         for oid in machine.eval(absent, state).refs:
             if state.heap[oid].kind in absents:
-                state.heap[oid] = state.heap[oid]._replace(modes=frozenset())
+                state.heap[oid] = state.heap[oid]._replace(modes=frozenset(), frozen=True)
     elif not holds and (asked := _asked_for_batch_norm(test)) is not None:
         # likewise where there are such layers
         for oid in machine.eval(asked, state).refs:
