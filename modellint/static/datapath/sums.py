@@ -65,8 +65,10 @@ def _filled_by(statement: ast.stmt) -> str | None:
 
 def _joined(argument: ast.expr) -> ast.expr:
     """Return the list of which an argument is joined: `rows` of `np.concatenate(rows)`."""
-    joins = isinstance(argument, ast.Call) and last_name(argument) in _JOINS | {"array"} and len(argument.args) == 1
-    return argument.args[0] if joins else argument
+    match argument:
+        case ast.Call(args=[rows]) if last_name(argument) in _JOINS:
+            return rows
+    return argument
 
 
 _METRICS = (
@@ -88,7 +90,7 @@ def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _keeps_nothing(statement: ast.stmt, scope: FunctionInfo, made: set[str]) -> bool:
-    """Tell whether a statement leaves no rows behind; what goes into a variable that each lap `made` is of the lap."""
+    """Tell whether a statement leaves no rows behind; what goes into what each lap has `made` is of the lap."""
     if not isinstance(statement, _SIMPLE) or any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in walk(statement)):
         return False
     if isinstance(statement, ast.Expr):
