@@ -145,7 +145,9 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
     dropped = event.result_dropped and shown.isdisjoint(event.uses)
     between, timed = _is_between_switches(event), sets_eval and _is_timed(event)
     calibrates = sets_eval and (_calibrates(event) or _counts_operations(event))
-    if not sets_eval and _is_left_to_the_whole(event.root, context):
+    by_hand = any(fact.by_eval for fact in snapshot.modes)  # a loader sets a mode for whatever is meant
+    kept = sets_eval and (by_hand or _runs_itself(event.root))
+    if not kept and _is_left_to_the_whole(event.root, context):
         return None
     learned = has_loaded_weights(snapshot)
     if dropped and not (keeps_its_numbers(event) or between or timed or calibrates) and not learned:
@@ -312,6 +314,12 @@ def _is_left_to_the_whole(method: FunctionInfo, context: FileContext) -> bool:
     calls = ((scope, call.func) for scope in scopes for call in scope.calls_of(method.name))
     owners = ((scope, func.value) for scope, func in calls if isinstance(func, ast.Attribute))
     return all(ast.unparse(owner) in (scope.self_name, "super()") for scope, owner in owners)
+
+
+def _runs_itself(method: FunctionInfo) -> bool:
+    """Tell whether a method of its class calls a module as a whole: `self(x)`."""
+    methods = method.cls.methods.values() if method.cls is not None else ()
+    return any(ast.unparse(call.func) == other.self_name for other in methods for call in other.calls)
 
 
 def _counts_operations(event: Event) -> bool:
