@@ -300,7 +300,17 @@ def _calibrates(event: Event) -> bool:
     if "forward_hook" in event.function.module.text:
         return False  # which may differentiate what it gathers
     over = (name for loop in event.loops for name in loop.over)
-    return any(map(_CALIBRATES.search, (*over, *(snake(function.name) for function in functions_around(event)))))
+    if any(map(_CALIBRATES.search, (*over, *(snake(function.name) for function in functions_around(event))))):
+        return True
+    told = (name for name, row in _methods_asked(event) if row < event.site.row)
+    return event.result_dropped and any(_CALIBRATES.search(snake(name)) for name in told)
+
+
+def _methods_asked(event: Event) -> Iterator[tuple[str, int]]:
+    """Yield the methods of the same model that the function of a forward calls, and in which rows."""
+    for call in event.function.calls:
+        if isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) == event.text:
+            yield call.func.attr, call.lineno
 
 
 _CALIBRATES = re.compile(r"(^|_)cali(b\w*)?(_|$)|calibrat")
@@ -325,10 +335,9 @@ def _runs_itself(method: FunctionInfo) -> bool:
 def _counts_operations(event: Event) -> bool:
     """Tell whether a function is named for counting operations, or has the model count: hooks read a forward."""
     function = event.function
-    methods = (call.func for call in function.calls if isinstance(call.func, ast.Attribute))
-    counting = [func.attr for func in methods if ast.unparse(func.value) == event.text]
     if any(map(_DIFFERENTIATES.search, (function.name, *function.callees))):
         return False
+    counting = (name for name, _ in _methods_asked(event))
     return any(_OPERATIONS.search(snake(name)) for name in (function.name, *counting))
 
 
