@@ -11,7 +11,7 @@ from modellint.static.context import FileContext
 from modellint.static.family import kept_as, runs_without_gradients, under_switch
 from modellint.static.flow.events import Event, Snapshot
 from modellint.static.flow.values import EVAL
-from modellint.static.flow.vocabulary import GRAD_SWITCHES, OTHER_FRAMEWORKS
+from modellint.static.flow.vocabulary import GRAD_SWITCHES, MODEL_NAME, OTHER_FRAMEWORKS
 from modellint.static.guards import own, values_bound
 from modellint.static.handed_over import is_handed_over
 from modellint.static.left_open import is_held_by_something
@@ -292,7 +292,8 @@ def _may_switch_itself(event: Event, context: FileContext) -> bool:
                 if any(map(_switches_gradients, asked)):
                     return True
                 if function.cls is not None and context.classes.is_module(function.cls):
-                    computes = _asks_a_part(function) or any(map(is_left_open, _own_methods_called(function)))
+                    computes = _asks_a_part(function) or _runs_what_it_is_given(function)
+                    computes = computes or any(map(is_left_open, _own_methods_called(function)))
                     runs.append(computes or context.classes.runs_forward(function))
     if does_it_all and not runs:
         return True  # what is saved whole is of a class of the project, or of any library
@@ -349,6 +350,12 @@ def _asks_a_part(method: FunctionInfo) -> bool:
         if isinstance(func, ast.Attribute) and _COMPUTES.search(func.attr) and not isinstance(func.value, ast.Name):
             return True
     return False
+
+
+def _runs_what_it_is_given(method: FunctionInfo) -> bool:
+    """Tell whether a method of a model runs a part that it is given by a name of models: `embed(model, x)`."""
+    given = {parameter.arg for parameter, _ in parameters(method) if MODEL_NAME.match(parameter.arg)}
+    return any(isinstance(call.func, ast.Name) and call.func.id in given for call in method.calls)
 
 
 _COMPUTES = re.compile(r"^(score|embed|encode|decode)(_|$)")
