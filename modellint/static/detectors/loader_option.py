@@ -83,7 +83,7 @@ def _taking(context: FileContext, options: Mapping[str, Any]) -> set[str]:
             symbol = context.project.resolve_in(scope, call.func)
             made = symbol.target if symbol is not None else None
             taken_in = {argument.arg for argument, _ in parameters(made)} if isinstance(made, FunctionInfo) else set()
-            heir = isinstance(made, ClassInfo) and _is_heir(context, made, options["loaders"])
+            heir = isinstance(made, ClassInfo) and _is_heir(context, made, options["loaders"])  # equivalent: likewise
             if heir or not words.isdisjoint(taken_in):  # equivalent: spares the search
                 found.add(called_name(context.module, call) or "")
     return found
