@@ -30,12 +30,16 @@ def adds_up(loop: ast.AST, scope: FunctionInfo) -> bool:
     statements = [one for one in statements if _filled_by(one) not in measured]
     made = {
         target.id
-        for one in statements
-        if isinstance(one, ast.Assign)
+        for one in loop.body
+        if isinstance(one, ast.Assign) and isinstance(one.value, _NEW)
         for target in one.targets
         if isinstance(target, ast.Name)
     }
     return adds and all(_keeps_nothing(one, scope, made) for one in statements)
+
+
+_NEW = (ast.Call, ast.BinOp, ast.Compare)
+"""What makes something new, which no lap before has seen: a name may be of what is there already."""
 
 
 def _measured(statements: list[ast.stmt], scope: FunctionInfo) -> set[str]:

@@ -151,11 +151,30 @@ def _is_given_its_parts(context: FileContext, method: FunctionInfo, call: ast.Ca
     if init is None:
         return False
     given = arguments_given(init, call)
-    parts = {name for name, value in given.items() if attribute_of(value, method.self_name or "") is not None}
-    layers = [made for made in init.calls if context.classes.names_module(init, made.func)]
+    parts = {name for name, value in given.items() if _is_a_part(context, method, value)}
+    layers = [made for made in init.calls if _may_make_weights(context, init, made)]
     return bool(layers) and all(
         any(_is_left_out(test, holds, parts) for test, holds in conditions(init, made)) for made in layers
     )
+
+
+def _is_a_part(context: FileContext, method: FunctionInfo, value: ast.expr) -> bool:
+    """Tell whether a value is an attribute in which the class of a method keeps a module that it builds."""
+    attribute = attribute_of(value, method.self_name or "")
+    return attribute is not None and method.cls is not None and context.classes.builds_child(method.cls, attribute)
+
+
+def _may_make_weights(context: FileContext, init: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether a call in a constructor makes a module or a parameter, or leads to code of the project that may."""
+    if last_name(call) in _MAKES_PARAMETERS or context.classes.names_module(init, call.func):
+        return True
+    symbol = context.project.resolve_in(init, call.func)
+    if symbol is not None and isinstance(symbol.target, FunctionInfo):
+        return True
+    return isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) == init.self_name
+
+
+_MAKES_PARAMETERS = frozenset({"Parameter", "register_parameter"})
 
 
 def _is_left_out(test: ast.expr, holds: bool, names: set[str]) -> bool:

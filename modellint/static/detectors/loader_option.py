@@ -132,15 +132,17 @@ def _takes_one_batch(use: Consumption) -> bool:
 
 
 def _batches_by_itself(resolver: Resolver, view: CallView) -> bool:
-    """Tell whether a class of the project is made that hands out its batches itself, and asks for no such option."""
+    """Tell whether a class of the project is made that takes its batches out of its data itself, and asks for no such
+    option."""
     made = view.callee.symbol.target if view.callee.symbol is not None else None
     hands_out = resolver.project.method(made, "__iter__") if isinstance(made, ClassInfo) else None
-    if hands_out is None or any(call for call in hands_out.calls if last_name(call) == "__iter__"):
+    if hands_out is None:
         return False
-    return not {node.attr for node in walk_own(hands_out) if isinstance(node, ast.Attribute)} & _BATCHES
+    read = {node.attr for node in walk_own(hands_out) if isinstance(node, ast.Attribute)}
+    return "dataset" in read and read.isdisjoint(_BATCHES)
 
 
-_BATCHES = frozenset({"drop_last", "shuffle", "sampler", "batch_sampler"})
+_BATCHES = frozenset({"drop_last", "shuffle", "sampler", "batch_sampler", "__iter__"})
 """What a loader that reads it has its batches, or their order, from."""
 
 

@@ -245,15 +245,30 @@ def _is_of_old_days(context: FileContext) -> bool:
 
 
 def _is_for_some_releases(event: Event) -> bool:
-    """Tell whether a condition on the version of a library leads to a forward: `if torch.__version__ < "0.4":`."""
+    """Tell whether a condition on the version of torch leads to a forward: `if torch.__version__ < "0.4":`.
+
+    Not one that holds for later versions alone.
+    """
     ways = [(event.function, event.site), *((step.caller, step.site) for step in event.key.chain)]
     calls = ((function, call_at(function, site)) for function, site in ways)
-    tests = ((f, test) for f, call in calls if call is not None for test, _ in conditions(f, call))
+    tests = (
+        (f, test)
+        for f, call in calls
+        if call is not None
+        for test, to in conditions(f, call)
+        if not _is_since(test, to)
+    )
     return any(
-        "__version__" in ast.unparse(part)
+        "torch.__version__" in ast.unparse(part)
         for function, test in tests
         for part in (test, *_given_to(names_in(test), function), *_given_to(names_in(test), function.module.body))
     )
+
+
+def _is_since(test: ast.expr, holds: bool) -> bool:
+    """Tell whether a condition compares for what comes after: `version >= "1.0"`, or else of `version < "1.0"`."""
+    later = (ast.Gt, ast.GtE) if holds else (ast.Lt, ast.LtE)
+    return isinstance(test, ast.Compare) and isinstance(test.ops[0], later)
 
 
 def _given_to(names: Iterable[str], function: FunctionInfo) -> Iterator[ast.expr]:

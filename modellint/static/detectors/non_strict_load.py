@@ -15,7 +15,7 @@ from modellint.static.naming import is_test_module, snake
 from modellint.static.origins import Origin, is_parameter
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import argument_given
-from modellint.static.project.names import dotted_name, last_name, names_in
+from modellint.static.project.names import dotted_name, holder, last_name, names_in
 from modellint.static.project.trees import walk
 
 _BY_NATURE = re.compile(r"(^|_)(lora\w*|adapters?|delta\w*|prompt\w*|ema|prefix_tuning|control\w*)(_|$)")
@@ -167,7 +167,7 @@ def _handled(scope: FunctionInfo, call: ast.Call) -> bool:
         return _picks(state)
     if state is not None and (_is_in_sight(scope, state) or _is_saved_in_part(scope, state)):
         return True
-    if _is_compared_before(scope, call) or _tells_what_does_not_fit(walk_own(scope)):
+    if _is_compared_before(scope, call) or _tells_of_keys(scope, call):
         return True
     name = dotted_name(state) if state is not None else None
     kept = _kept_in(_parent(scope, call))
@@ -207,6 +207,23 @@ def _asks_for_part(test: ast.expr, keys: Container[str]) -> bool:
         case ast.Call(ast.Attribute(ast.Name(key), "startswith" | "endswith"), [ast.Constant()]):
             return key in keys
     return False
+
+
+def _tells_of_keys(scope: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether what is told of weights depends on the keys of the state that is loaded, or on the model's own."""
+    keys = {node.id for given in call.args[:1] if isinstance(node := holder(given), ast.Name)}
+    made = [*assignments(scope), *((n, loop.iter) for loop in own(scope, ast.For) for n in names_in(loop.target))]
+    for _ in range(_STEPS):
+        keys |= {name for name, value in made if not keys.isdisjoint(names_in(value)) or _is_of_the_model(scope, value)}
+    return any(
+        not keys.isdisjoint(names_in(node)) or any(not keys.isdisjoint(names_in(t)) for t, _ in conditions(scope, node))
+        for node in scope.calls
+        if _tells_what_does_not_fit([node])
+    )
+
+
+_STEPS = 3
+"""How many assignments may lead from keys to what is told of them."""
 
 
 def _tells_what_does_not_fit(nodes: Iterable[ast.AST]) -> bool:

@@ -45,7 +45,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             if claim is None and not _is_chosen(scope, assign):
                 waived = _is_waived(context, last, options)
                 claim = _claim(context, scope, options, waived) or _claim_of_callers(context, scope, options, waived)
-            if claim is not None and not _is_taken_back(context, assign, claim):
+            if claim is not None and not _is_taken_back(context, scope, assign, claim):
                 written = f"{name.removeprefix('torch.backends.')} = {ast.unparse(assign.value)}"
                 sure = Confidence.CERTAIN if claim[1] is scope else Confidence.LIKELY
                 sure = Confidence.POSSIBLE if _is_a_mere_seed(claim, options) else sure
@@ -99,10 +99,10 @@ def _helper(context: FileContext, claim: Claim) -> FunctionNode | None:
     return helper.node if isinstance(helper, FunctionInfo) else None
 
 
-def _is_taken_back(context: FileContext, assign: ast.Assign, claim: Claim) -> bool:
-    """Tell whether what is called for determinism, further down, sets the same switch to something else."""
+def _is_taken_back(context: FileContext, scope: FunctionInfo, assign: ast.Assign, claim: Claim) -> bool:
+    """Tell whether what is called for determinism, further down in `scope`, sets the same switch to something else."""
     helper = _helper(context, claim)
-    if helper is None or claim[0].lineno < assign.lineno:  # type: ignore[attr-defined]
+    if helper is None or claim[1] is not scope or claim[0].lineno < assign.lineno:  # type: ignore[attr-defined]
         return False
     switched = [ast.unparse(target) for target in assign.targets]
     names = {name.rpartition(".")[2] for name in switched}

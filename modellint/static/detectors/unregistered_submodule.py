@@ -223,7 +223,8 @@ class _ClassReader:
         """Yield `self.parts.append(...)` of a module, or of what something named for layers makes and is called."""
         owner, depth = owner_of(place)
         confidence = Confidence.CERTAIN
-        if _is_a_snapshot(held.method, call.args[-1]):
+        kept = attribute_of(owner, held.method.self_name or "") or ""
+        if _is_a_snapshot(held.method, call.args[-1]) and not calls_elements(self.cls, kept):
             return
         if not held.takes_in(call):
             if not self._is_layer_called_of(held, owner, call.args[-1]):
