@@ -131,8 +131,7 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
     moves = steps_an_environment(event)
     target = event.feeds_training and not (moves or _is_evaluated_apart(event, snapshot, context))
     differentiated = not volatile and (event.training or target or event.wants_gradient)
-    given_cut = _PREDICTS.match(event.function.name) is not None and _is_cut_at_once(event)
-    if differentiated and not (given_cut or _is_cut_by_what_readies_it(event, snapshot)):
+    if differentiated and not (_PREDICTS.match(event.function.name) and _is_cut_at_once(event)):
         return None  # what others train on has still left the graph before a method named predict() gives it
     if snapshot.obj.frozen or is_no_model(event, snapshot):
         return None
@@ -547,13 +546,6 @@ def _is_cut_off(event: Event, snapshot: Snapshot) -> bool:
 def _is_cut_at_once(event: Event) -> bool:
     call = call_at(event.function, event.site)
     return call is not None and is_only_detached(event.function, call)
-
-
-def _is_cut_by_what_readies_it(event: Event, snapshot: Snapshot) -> bool:
-    """Tell whether a helper readies a model and runs it for whoever trains on its numbers: no gradient passes there."""
-    if event.training or event.function is event.root:
-        return False
-    return all(holds(event.function, fact.site) for fact in snapshot.modes)
 
 
 _PREDICTS = re.compile(r"^_?(predict|infer|inference|classify|detect|transcribe|translate|synthesi[sz]e)(_|$)")
