@@ -54,7 +54,8 @@ def _measured(statements: list[ast.stmt], scope: FunctionInfo) -> set[str]:
     beside = [one for each in given if all(isinstance(a, ast.Name) and a.id in filled for a in each) for one in each]
     growing = [node for one in statements if _filled_by(one) for node in walk(one)]
     others = (node for node in own(scope, ast.Name) if isinstance(node.ctx, ast.Load) and node.id in filled)
-    return filled - {node.id for node in others if node not in beside and node not in growing}
+    measured = {node.id for node in beside if isinstance(node, ast.Name)}
+    return measured - {node.id for node in others if node not in beside and node not in growing}
 
 
 def _filled_by(statement: ast.stmt) -> str | None:
