@@ -118,10 +118,11 @@ def runs_model(root: ast.AST, scope: FunctionInfo) -> bool:
     """
     owners = (call.func.value for call in scope.calls_of("eval") if isinstance(call.func, ast.Attribute))
     readied = {owner.id for owner in owners if isinstance(owner, ast.Name)}
-    calls = [node for node in walk(root) if isinstance(node, ast.Call)]
-    if any(isinstance(call.func, ast.Name) and call.func.id in readied for call in calls):
-        return True
-    return any(is_forward(call) or _given_model(call) for call in calls)
+    calls = (node for node in walk(root) if isinstance(node, ast.Call))
+    return any(
+        (isinstance(call.func, ast.Name) and call.func.id in readied) or is_forward(call) or _given_model(call)
+        for call in calls
+    )
 
 
 def is_forward(call: ast.Call) -> bool:

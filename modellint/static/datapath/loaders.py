@@ -13,7 +13,7 @@ from modellint.static.datapath.consumption import EVALUATION, OTHER, TRAINING, C
 from modellint.static.datapath.sources import sources
 from modellint.static.naming import snake
 from modellint.static.origins import CallView, Origin, Resolver, is_parameter
-from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project import ClassInfo, FunctionInfo, Project
 from modellint.static.project.trees import walk
 
 _TRAIN = re.compile(r"(^|_)(tr|trn|train(?!_?(val|test|dev)|er(_|$))\w*)(_|$)")
@@ -117,10 +117,14 @@ def is_loader(resolver: Resolver, view: CallView, patterns: Iterable[str]) -> bo
     symbol = view.callee.symbol
     if symbol is None:
         return False
-    names = [symbol.dotted]
-    if isinstance(symbol.target, ClassInfo):
-        names += resolver.project.ancestry(symbol.target)[1]
-    return any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
+    if isinstance(symbol.target, ClassInfo) and is_heir(resolver.project, symbol.target, patterns):
+        return True
+    return any(fnmatchcase(symbol.dotted, pattern) for pattern in patterns)
+
+
+def is_heir(project: Project, cls: ClassInfo, patterns: Iterable[str]) -> bool:
+    """Tell whether a class of the project descends from one of `patterns`, whatever it is called itself."""
+    return any(fnmatchcase(base, pattern) for base in project.ancestry(cls)[1] for pattern in patterns)
 
 
 def loaders(context: FileContext, names: Iterable[str], patterns: Iterable[str]) -> Iterator[Loader]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping
-from fnmatch import fnmatchcase
+from collections.abc import Container, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from modellint.catalog import ActiveRule
@@ -19,6 +18,7 @@ from modellint.static.datapath.loaders import (
     calls_to,
     decided_at,
     enclosing_names,
+    is_heir,
     is_loader,
     loaders,
     names_training,
@@ -83,16 +83,12 @@ def _taking(context: FileContext, options: Mapping[str, Any]) -> set[str]:
             symbol = context.project.resolve_in(scope, call.func)
             made = symbol.target if symbol is not None else None
             taken_in = {argument.arg for argument, _ in parameters(made)} if isinstance(made, FunctionInfo) else set()
-            heir = isinstance(made, ClassInfo) and _is_heir(context, made, options["loaders"])  # equivalent: likewise
+            heir = isinstance(made, ClassInfo) and is_heir(
+                context.project, made, options["loaders"]
+            )  # equivalent: likewise
             if heir or not words.isdisjoint(taken_in):  # equivalent: spares the search
                 found.add(called_name(context.module, call) or "")
     return found
-
-
-def _is_heir(context: FileContext, cls: ClassInfo, patterns: Iterable[str]) -> bool:
-    """Tell whether a class of the project descends from a loader, whatever it is called itself."""
-    bases = context.project.ancestry(cls)[1] if cls.bases else ()  # equivalent: spares the search
-    return any(fnmatchcase(base, pattern) for base in bases for pattern in patterns)
 
 
 def _findings(context: FileContext, makers: set[str], names: set[str], options: Mapping[str, Any]) -> Iterator[Finding]:

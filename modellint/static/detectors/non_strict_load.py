@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterator
 
 from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
@@ -46,9 +46,10 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             qualified = context.qualified(scope, call.func)
             if qualified not in functions and (name not in methods or _is_of_a_library(qualified)):
                 continue
-            if _told_by_a_helper(context, scope, call):
-                continue
-            if _thrown_away(scope, call) and not _handled(scope, call) and not says(scope.module, call, _STRICT):
+            looked_at = (
+                not _thrown_away(scope, call) or _handled(scope, call) or _told_by_a_helper(context, scope, call)
+            )
+            if not looked_at and not says(scope.module, call, _STRICT):
                 meant = _fills_a_part(call) or _is_of_one_file(scope, call)
                 confidence = Confidence.POSSIBLE if meant else Confidence.CERTAIN
                 yield Finding(context.site(call), {"call": ast.unparse(call.func)}, confidence)
@@ -218,7 +219,7 @@ def _tells_of_keys(scope: FunctionInfo, call: ast.Call) -> bool:
     return any(
         not keys.isdisjoint(names_in(node)) or any(not keys.isdisjoint(names_in(t)) for t, _ in conditions(scope, node))
         for node in scope.calls
-        if _tells_what_does_not_fit([node])
+        if _tells_what_does_not_fit(node)
     )
 
 
@@ -226,17 +227,14 @@ _STEPS = 3
 """How many assignments may lead from keys to what is told of them."""
 
 
-def _tells_what_does_not_fit(nodes: Iterable[ast.AST]) -> bool:
-    """Tell whether code tells of keys by name or number: `print(f"missing key {key}")`, and not of a missing file."""
-    for node in nodes:
-        if not isinstance(node, ast.Call) or last_name(node) not in _TELLS:
-            continue
-        parts = [part for given in node.args for part in walk(given)]
-        text = " ".join(part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str))
-        named = any(isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) for part in parts)
-        if named and _MISFIT.search(text) and _OF_WEIGHTS.search(text) and not _OF_FILES.search(text):
-            return True
-    return False
+def _tells_what_does_not_fit(call: ast.Call) -> bool:
+    """Tell whether a call tells of keys by name or number: `print(f"missing key {key}")`, and not of a missing file."""
+    if last_name(call) not in _TELLS:
+        return False
+    parts = [part for given in call.args for part in walk(given)]
+    text = " ".join(part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str))
+    named = any(isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load) for part in parts)
+    return bool(named and _MISFIT.search(text) and _OF_WEIGHTS.search(text) and not _OF_FILES.search(text))
 
 
 _MISFIT = re.compile(
@@ -258,8 +256,7 @@ def _told_by_a_helper(context: FileContext, scope: FunctionInfo, call: ast.Call)
         symbol = context.project.resolve_in(scope, made.func)
         helper = symbol.target if symbol is not None else None
         if isinstance(helper, FunctionInfo):
-            nodes = list(walk_own(helper))
-            return _tells_what_does_not_fit(nodes) or any(map(_asserts_keys, nodes))
+            return any(map(_tells_what_does_not_fit, helper.calls)) or any(map(_asserts_keys, own(helper, ast.Assert)))
     return False
 
 
@@ -270,8 +267,8 @@ def _is_of_the_model(scope: FunctionInfo, given: ast.expr) -> bool:
     )
 
 
-def _asserts_keys(node: ast.AST) -> bool:
-    return isinstance(node, ast.Assert) and isinstance(node.test, ast.Compare) and isinstance(node.test.ops[0], ast.In)
+def _asserts_keys(node: ast.Assert) -> bool:
+    return isinstance(node.test, ast.Compare) and isinstance(node.test.ops[0], ast.In)
 
 
 _DICTS = frozenset({"dict", "OrderedDict"})

@@ -104,8 +104,7 @@ def _is_taken_back(context: FileContext, scope: FunctionInfo, assign: ast.Assign
     helper = _helper(context, claim)
     if helper is None or claim[1] is not scope or claim[0].lineno < assign.lineno:  # type: ignore[attr-defined]
         return False
-    switched = [ast.unparse(target) for target in assign.targets]
-    names = {name.rpartition(".")[2] for name in switched}
+    names = {target.attr for target in assign.targets if isinstance(target, ast.Attribute)}
     return any(
         isinstance(node, ast.Assign)
         and ast.unparse(node.value) != ast.unparse(assign.value)
