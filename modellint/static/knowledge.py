@@ -91,6 +91,13 @@ class Knowledge:
             if fact.effect.runs == "nothing" and fact.effect.leaves != "same"
         )
         """The names of functions and methods that do nothing to a model but switch its mode."""
+        self.runs = frozenset(
+            fact.call.rpartition(".")[2]
+            for framework in frameworks
+            for fact in framework.entry_points
+            if fact.effect.runs == "inference"
+        )
+        """The names of functions and methods that run a model; those that are patterns stand for no name."""
         self.runners = _facts(frameworks, lambda f: f.runners)
         self.contexts = _facts(frameworks, lambda f: f.contexts)
         self.module_bases = _names(frameworks, lambda f: f.module_bases, lambda f: f.no_modules)

@@ -36,7 +36,7 @@ class CallFacts:
         """Tell whether `function` itself may run or export a model."""
         known = self._runs.get(function)
         if known is None:
-            known = self._runs[function] = runs_something(self._project, function)
+            known = self._runs[function] = runs_something(self._project, function, self._knowledge.runs)
         return known
 
     def makes(self, function: FunctionInfo) -> bool:

@@ -193,10 +193,8 @@ class Reading:
 
     def _call(self, node: ast.Call) -> None:
         func = node.func
-        if last_name(func) == "getattr" and node.args:
-            looked_in = self._project.resolve_in(self._function, node.args[0])
-            if looked_in is not None and self._knowledge.is_library(looked_in.dotted):
-                raise Loud  # `getattr(models, arch)()`
+        if last_name(func) == "getattr" and node.args and self._is_of_library(node.args[0]):
+            raise Loud  # `getattr(models, arch)()`
         if (above := asked_of_super(func)) is not None:
             self._super(node, above)
             return
@@ -222,6 +220,10 @@ class Reading:
             self._method_of(owner, func.attr, node)
         else:
             self._unknown(func)
+
+    def _is_of_library(self, node: ast.expr) -> bool:
+        symbol = self._project.resolve_in(self._function, node)
+        return symbol is not None and self._knowledge.is_library(symbol.dotted)
 
     def _class(self, owner: ast.expr) -> ClassInfo | None:
         """Return the class that `owner`, a method of which is called, is: itself and no object of it."""
@@ -277,8 +279,8 @@ class Reading:
             raise Loud
         if isinstance(func, ast.Attribute) and func.attr in _OF_TEXTS:
             return
-        if isinstance(func, ast.Subscript) and last_name(func.value) == "__dict__":
-            raise Loud  # `resnets.__dict__[arch]()`
+        if isinstance(func, ast.Subscript) and (last_name(func.value) == "__dict__" or self._is_of_library(func.value)):
+            raise Loud  # `resnets.__dict__[arch]()`, `sam_model_registry[kind](checkpoint)`
         while isinstance(func, (ast.Attribute, ast.Subscript, ast.Call)):
             if isinstance(func, ast.Attribute) and MODEL_NAME.match(func.attr) and func.attr != "clip":
                 raise Loud

@@ -43,6 +43,7 @@ class _Caller:
     sets_modes: bool
     variables: frozenset[str]
     given: frozenset[str]
+    entries: frozenset[str]
 
     @property
     def readies(self) -> bool:
@@ -50,8 +51,11 @@ class _Caller:
         return self.sets_modes or not _LOADS.isdisjoint(self.function.callees)
 
 
-def runs_something(project: Project, function: FunctionInfo) -> bool:
-    """Tell whether `function` itself has a call that may run or export a model."""
+def runs_something(project: Project, function: FunctionInfo, entries: frozenset[str]) -> bool:
+    """Tell whether `function` itself has a call that may run or export a model.
+
+    `entries` names the methods by which known libraries' models run.
+    """
     if not function.calls:
         return False
     variables = frozenset(function.stores)
@@ -61,7 +65,7 @@ def runs_something(project: Project, function: FunctionInfo) -> bool:
         outer = outer.parent
     sets_modes = not _MODES.isdisjoint(function.words)
     given = frozenset(argument.arg for argument, _ in parameters(function)) if sets_modes else frozenset()
-    caller = _Caller(project, function, sets_modes, variables, given)
+    caller = _Caller(project, function, sets_modes, variables, given, entries)
     return any(_may_run(caller, call) for call in function.calls)
 
 
@@ -141,6 +145,10 @@ def _is_forward_method(caller: _Caller, _call: ast.Call, func: ast.Attribute) ->
     return owner is None or not PREPARES_DATA.search(owner)
 
 
+def _is_entry_point(caller: _Caller, _call: ast.Call, func: ast.Attribute) -> bool:
+    return func.attr in caller.entries
+
+
 def _is_loss_of_a_model(caller: _Caller, call: ast.Call, _func: ast.Attribute) -> bool:
     """Tell whether a model that the function switches is asked for a loss: `net.eval(); net.loss(batch)`."""
     return caller.sets_modes and bool(call.args) and asks_for_a_loss(call)
@@ -194,6 +202,7 @@ _METHODS: tuple[tuple[Callable[[_Caller, ast.Call, ast.Attribute], bool], bool],
     (_is_of_arrays, False),  # random.sample(names, 3)
     (_is_attribute_like_a_model, True),  # self.backbone(x)
     (_is_forward_method, True),  # engine.predict(x)
+    (_is_entry_point, True),  # clip_model.visual(x)
     (_is_loss_of_a_model, True),  # net.loss(batch), where modes are set
     (_is_method_of_a_variable, True),  # runner.go(x), where modes are set or weights loaded
     (_is_method_of_a_new_object, True),  # Runner(net).go(x), likewise

@@ -79,11 +79,11 @@ _PLAIN_BASES = WITHOUT_LAYERS | {"torch.nn.Module"}
 def model_method(machine: Machine, oid: int, name: str, args: Args, node: ast.Call, state: State) -> Value:
     """Call a method that no class in sight defines, on a model."""
     obj = state.heap[oid]
-    if isinstance(obj.cls, str) and machine.knowledge.mode_free.get(obj.cls):
-        return Value(taint=args.taint)
     known = machine.knowledge.method(machine.knowledge.entry_points, libraries.origins(machine, obj), name)
     if known is not None:
         return libraries.act(machine, name, known, args, node, state, oid)
+    if isinstance(obj.cls, str) and machine.knowledge.mode_free.get(obj.cls):
+        return Value(taint=args.taint)
     if METHODS_UNSEEN in obj.attrs:
         if kinds(obj.modes) != {TRAIN} or not (
             (_COMPUTES_FEATURES.match(name) and args.every()) or _is_part_by_its_name(obj, name, args)
