@@ -190,9 +190,10 @@ def _judge(context: FileContext, scope: FunctionInfo, call: ast.Call, entry: Map
         if training.value is True:
             asked = bool(entry.get("required")) and scope.cls is not None and not _on_purpose(context, scope)
             asked = asked and not (chance is not None and _is_off_unless_given(scope, chance))
-            deliberate = not asked and (_on_purpose(context, scope) or not _ties_elsewhere(scope, call))
+            oversight = not _on_purpose(context, scope) and _ties_elsewhere(scope, call)
+            slip = Confidence.LIKELY if _is_without_reason(context, scope, call) else Confidence.POSSIBLE
             named = f"{written}(..., {entry.get('keyword', 'training')}=True)"
-            yield _finding(context, call, named, Confidence.POSSIBLE if deliberate else Confidence.CERTAIN)
+            yield _finding(context, call, named, Confidence.CERTAIN if asked or oversight else slip)
     elif _always_true(scope, training):
         yield _finding(context, call, f"training={ast.unparse(training)}, which is always true,", Confidence.CERTAIN)
     elif _turned_round(training):
@@ -226,6 +227,28 @@ def _on_purpose(context: FileContext, scope: FunctionInfo) -> bool:
     if _ALWAYS_DROPS.search(scope.cls.name) or _REPEATS.search(snake(scope.name)):
         return True
     return _is_no_module(context, scope.cls)
+
+
+def _is_without_reason(context: FileContext, scope: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether a module's forward drops whatever the mode, and its file tells none of the reasons there are."""
+    return (
+        scope.cls is not None
+        and scope.name == "forward"
+        and context.classes.is_module(scope.cls)
+        and not any(conditions(scope, call))
+        and _REASONS.search(context.module.text) is None
+    )
+
+
+_REASONS = re.compile(
+    r"(?<![a-z])n?mcd?(?![a-z])|monte.?carlo|bayes|uncertain|epistemic|posterior|variational|laplace|thompson|bandit|ensembl|"
+    r"stochastic|active.?learning|(num|n)_?(samples|passes|draws)|generator|discriminator|contrastive|simcse|r-?drop|gumbel|"
+    r"pre[-_ ]?net|tacotron|spectrogram|(?<![a-z])mels?(?![a-z])|w_init_gain|always|even (at|in|during|when|if|for)\b|"
+    r"on purpose|deliberate|intention",
+    re.I,
+)
+"""What files speak of whose dropout is never to be switched off: samples of predictions, noise of generative networks,
+views to be contrasted, the prenet of a speech decoder."""
 
 
 def _is_for_any_caller(context: FileContext, scope: FunctionInfo, chance: ast.expr | None) -> bool:
