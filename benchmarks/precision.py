@@ -8,6 +8,9 @@ and warnings of ML1xx and ML2xx that a plain `modellint check` of the checkout's
 "twenty-four more" to "ten libraries more", "thirty-six", "thirty-nine" and "eighty-one", hold ML3xx and ML4xx, too,
 without ML403: of the last three one finding of each rule and file, at most seven of a repository, three of a rule in
 the last. Each draw has a name, and holds what was found in its repositories by the version that it was made with.
+
+A place in a notebook is told by its code cell, code cells alone counted, as findings did when the first draws were
+made: so verdicts find their findings again. Findings count cells of every kind.
 """
 
 from __future__ import annotations
@@ -21,6 +24,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+
+from modellint.sources import read_source
 
 HERE = Path(__file__).parent
 SAMPLE = HERE / "precision.yaml"
@@ -46,10 +51,15 @@ def findings(name: str, checkout: Path) -> list[Row]:
         if item["severity"] == "info" or not item["code"].startswith(FAMILIES):
             continue
         file = Path(item["filename"]).relative_to(checkout.resolve()).as_posix()
-        place = f"cell {item['cell']}, row" if item["cell"] else "row"
+        place = f"cell {code_cell(Path(item['filename']), item['cell'])}, row" if item["cell"] else "row"
         at = f"{place} {item['location']['row']}"
         rows.append({"repository": name, "file": file, "at": at, "code": item["code"]})
     return rows
+
+
+def code_cell(notebook: Path, cell: int) -> int:
+    """Return which of the code cells of a notebook the cell of a finding is."""
+    return read_source(notebook).numbers.index(cell) + 1
 
 
 def commit_of(checkout: Path) -> str:

@@ -9,6 +9,9 @@ checked as a user would. A defect counts as found where its rule reports within 
 as a related place of the same finding; its fix counts as quiet where no finding of that rule stands there. An alarm is
 an error or a warning in a correct file, of the rules about modes and gradients (ML1xx, ML2xx).
 
+The `cell` of a label counts the code cells of a notebook alone, from 1, as findings did when most labels were written.
+Findings count cells of every kind: labels are translated by the notebook in the tree.
+
 Whatever is read here is seen afterwards. So `--half` parts the repositories in two, by a hash of their names: rules
 are corrected with the one half in view, and the other tells what that is worth.
 """
@@ -31,6 +34,8 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from modellint.sources import SourceError, read_source
+
 LABELS = Path(__file__).with_name("recall.yaml")
 TREES = Path(tempfile.gettempdir()) / "modellint-recall"
 SLACK = 3
@@ -42,7 +47,7 @@ Row = dict[str, Any]
 
 
 class Place(NamedTuple):
-    """Where a rule reports: the cell of a notebook, or None, and a row."""
+    """Where a rule reports: the cell of a notebook, of all its cells, or None, and a row."""
 
     code: str
     cell: int | None
@@ -124,6 +129,17 @@ def related_places(findings: Iterable[Row]) -> Iterator[Place]:
         yield from (Place(item["code"], other.get("cell"), other["location"]["row"]) for other in related)
 
 
+def cell_of(notebook: Path, label: Row) -> int | None:
+    """Return the cell of a label as findings count it; None where there is no such cell, or it is no notebook."""
+    if not label.get("cell"):
+        return None
+    try:
+        numbers = read_source(notebook).numbers
+    except (SourceError, OSError):
+        return None
+    return numbers[label["cell"] - 1] if label["cell"] <= len(numbers) else None
+
+
 def is_told(places: Iterable[Place], code: str, cell: int | None, rows: Sequence[int]) -> bool:
     """Tell whether a rule reports at the rows of a label, or within three of them."""
     first, last = rows[0] - SLACK, rows[-1] + SLACK
@@ -139,12 +155,13 @@ def judge(command: Sequence[str], mirror: Path, label: Row) -> Outcome:
             return Outcome(label, "skipped")
         findings = check(command, tree, label["file"])
         places = (*own_places(findings), *related_places(findings))
-        told = is_told(places, label["rule"], label.get("cell"), label["rows"])
+        told = is_told(places, label["rule"], cell_of(tree / label["file"], label), label["rows"])
         fix = label.get("fix")
         after = lay_out(mirror, label["repository"], fix["commit"]) if fix else None
         if after is not None:
-            left = own_places(check(command, after, fix.get("file", label["file"])))
-            quiet = not is_told(left, label["rule"], label.get("cell"), fix["rows"])
+            file = fix.get("file", label["file"])
+            left = own_places(check(command, after, file))
+            quiet = not is_told(left, label["rule"], cell_of(after / file, label), fix["rows"])
     except RuntimeError as error:
         return Outcome(label, "failed", note=str(error))
     return Outcome(label, "found" if told else "missed", quiet)
@@ -204,7 +221,7 @@ def _print_misses(judged: Iterable[Outcome], clean: Iterable[Outcome]) -> None:
         if verdict == "found" and quiet is not False:
             continue
         words = f"{verdict}{', not quiet after the fix' if quiet is False else ''}"
-        cell = f" cell {label['cell']}" if label.get("cell") else ""
+        cell = f" code cell {label['cell']}" if label.get("cell") else ""
         rows = "-".join(map(str, label.get("rows", ())))
         place = f"{label['repository']}@{label['commit'][:12]} {label['file']}{cell}:{rows}"
         print(f"{words}: {label.get('rule', '')} {place} {label['why']} {note}".rstrip())

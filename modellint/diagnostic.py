@@ -64,7 +64,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Replace the text of `span` by `content`; in a notebook, `span` counts from the first line of code cell `cell`."""
+    """Replace the text of `span` by `content`; in a notebook, `span` counts from the first line of the cell `cell`."""
 
     span: Span
     content: str
@@ -84,7 +84,7 @@ class Fix:
 class Related:
     """Another place that belongs to a finding's story (where the model was created, which caller is wrong).
 
-    In a notebook, `position` counts from the first line of code cell `cell`.
+    In a notebook, `position` counts from the first line of the cell `cell`.
     """
 
     filename: str
@@ -109,9 +109,9 @@ class RuntimeDetails:
 class Diagnostic:
     """One finding at one place.
 
-    `filename` is absolute. `cell` is the 1-based number of a notebook's code cell, and `span` then counts
-    from that cell's first line; it is None for every other kind of file. `subject` is the expression that the
-    finding is about, as the source writes it: what a fixer looks for. It is not printed.
+    `filename` is absolute. `cell` is the 1-based number of a cell among all cells of a notebook, of text or code, and
+    `span` then counts from that cell's first line; it is None for every other kind of file. `subject` is the expression
+    that the finding is about, as the source writes it: what a fixer looks for. It is not printed.
     """
 
     code: str

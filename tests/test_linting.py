@@ -359,13 +359,19 @@ class TestNotebooks:
     CELLS = ("%matplotlib inline\nimport torch", "# nothing", DEFECT.format(comment=""))
 
     def write(self, root: Path, *cells: str) -> Path:
-        listed = [{"cell_type": "code", "source": cell} for cell in cells]
+        listed = [{"cell_type": "markdown" if c.startswith("# Text") else "code", "source": c} for c in cells]
         return write(root, json.dumps({"cells": listed, "metadata": {}}), "a.ipynb")
 
     def test_findings_count_from_their_cell(self, tmp_path: Path) -> None:
         self.write(tmp_path, *self.CELLS)
         ((found,),) = [report.diagnostics for report in check(tmp_path)]
         assert (found.code, found.cell, found.span.start) == ("ML101", 3, At(8, 16))
+
+    def test_cells_of_text_count(self, tmp_path: Path) -> None:
+        self.write(tmp_path, "# Text", *self.CELLS[:2], "# Text\n", "print 'old'", "# Text", self.CELLS[2])
+        ((broken, found),) = [report.diagnostics for report in check(tmp_path)]
+        assert (broken.code, broken.cell, broken.span.start.row) == ("ML002", 5, 1)
+        assert (found.code, found.cell, found.span.start) == ("ML101", 7, At(8, 16))
 
     def test_a_cell_that_does_not_parse_costs_only_itself(self, tmp_path: Path) -> None:
         self.write(tmp_path, "import torch", "print 'old'", *self.CELLS)
@@ -383,16 +389,17 @@ class TestNotebooks:
             base = finding(source, 3)
             return [Diagnostic(**{f: getattr(base, f) for f in base.__slots__} | {"related": related})]
 
-        self.write(tmp_path, "import torch", "a.eval()\nb\nc  # modellint: ignore[ML201]")
+        self.write(tmp_path, "# Text", "import torch", "# Text", "a.eval()\nb\nc  # modellint: ignore[ML201]")
         (report,) = check_paths([tmp_path], Resolver(), make_checker=Stub(answer).make)
         found, unused = report.diagnostics
-        assert (found.cell, found.span.start.row) == (2, 2)
+        assert (found.cell, found.span.start.row) == (4, 2)
         assert found.related == (
-            Related(found.filename, At(1, 3), "created here (cell 1)", 1),
+            Related(found.filename, At(1, 3), "created here (cell 2)", 2),
             Related("/b.py", At(9, 1), "called"),
         )
         assert unused.fix is not None
         assert unused.fix.edits[0].span == Span.of(3, 2, 3, len("c  # modellint: ignore[ML201]") + 1)
+        assert (unused.cell, unused.fix.edits[0].cell) == (4, 4)
 
     def test_a_notebook_that_is_none_is_a_finding(self, tmp_path: Path) -> None:
         write(tmp_path, '{"cells": [torch', "a.ipynb")

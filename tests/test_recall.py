@@ -48,10 +48,10 @@ def recall(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return module
 
 
-def commit(clone: Path, text: str) -> str:
+def commit(clone: Path, text: str, name: str = "net.py") -> str:
     git = ["git", "-c", "user.name=someone", "-c", "user.email=someone@example.org", "-C", str(clone)]
-    (clone / "net.py").write_text(text, "utf-8")
-    subprocess.run([*git, "add", "net.py"], check=True)
+    (clone / name).write_text(text, "utf-8")
+    subprocess.run([*git, "add", name], check=True)
     subprocess.run([*git, "commit", "-q", "-m", "a change"], check=True)
     found = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True)
     return found.stdout.strip()
@@ -97,6 +97,28 @@ def test_a_finding_elsewhere_may_name_the_place_of_a_fix(recall: ModuleType, tmp
     row["fix"] = {"commit": fixed, "rows": [6]}
     judged = recall.judge([sys.executable, "-m", "modellint"], tmp_path / "mirror", row)
     assert (judged.verdict, judged.quiet) == ("found", True)
+
+
+def test_labels_count_the_code_cells_of_a_notebook(recall: ModuleType, tmp_path: Path) -> None:
+    clone = tmp_path / "mirror" / "some+net" / "repo"
+    clone.mkdir(parents=True)
+    subprocess.run(["git", "init", "-q", str(clone)], check=True)
+
+    def book(*cells: tuple[str, str]) -> str:
+        return json.dumps({"cells": [{"cell_type": kind, "source": text} for kind, text in cells], "metadata": {}})
+
+    title, setup = ("markdown", "# Title"), ("code", "x = 1")
+    wrong = commit(clone, book(title, setup, title, ("code", WRONG)), "net.ipynb")
+    fixed = commit(clone, book(title, title, setup, ("code", RIGHT), title, ("code", WRONG)), "net.ipynb")
+    row: dict[str, Any] = {"repository": "some/net", "file": "net.ipynb", "commit": wrong, "rule": "ML201"}
+    row |= {"rows": [6], "cell": 2, "fix": {"commit": fixed, "rows": [6]}}
+    command, mirror = [sys.executable, "-m", "modellint"], tmp_path / "mirror"
+    judged = recall.judge(command, mirror, row)
+    assert (judged.verdict, judged.quiet) == ("found", True)
+    judged = recall.judge(command, mirror, row | {"commit": fixed, "cell": 3, "fix": None})
+    assert judged.verdict == "found"
+    for cell in (1, 4):  # another one, and one that is not there
+        assert recall.judge(command, mirror, row | {"cell": cell, "fix": None}).verdict == "missed"
 
 
 def test_what_is_no_label_is_told_with_its_line(recall: ModuleType, tmp_path: Path) -> None:

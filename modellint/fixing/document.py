@@ -116,7 +116,7 @@ class Document:
         return parent if isinstance(parent, (cst.IndentedBlock, cst.Module)) else None
 
     def cell(self, node: cst.CSTNode) -> int | None:
-        """Return the number of the code cell that `node` begins in, None outside notebooks."""
+        """Return the number of the cell that `node` begins in, None outside notebooks."""
         return self.source.locate(self.span(node).start.row)[0]
 
     # -- changes -------------------------------------------------------------------------------------------

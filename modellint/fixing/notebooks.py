@@ -29,17 +29,19 @@ class _Json:
 def rewrite_notebook(text: str, edits: Iterable[Edit]) -> str:
     """Return the JSON `text` with `edits` applied to the code cells that they name.
 
-    Raises `NotRewritable` where an edit touches what is not Python, such as a magic.
+    Raises `NotRewritable` where an edit touches what is not Python, such as a magic or a cell of text.
     """
     by_cell: dict[int, list[Edit]] = {}
     for edit in edits:
-        by_cell.setdefault(edit.cell or 1, []).append(edit)
+        by_cell.setdefault(edit.cell or 0, []).append(edit)
     try:
         sources = _sources(text, _parse(text, 0))
     except RecursionError as error:
         raise NotRewritable("nested too deeply") from error
     for number, mine in sorted(by_cell.items(), reverse=True):
-        source = sources[number - 1]
+        if number not in sources:
+            raise NotRewritable("no such code cell")
+        source = sources[number]
         fresh = _rewritten(text, source, mine)
         text = text[: source.start] + fresh + text[source.end :]
     return text
@@ -80,13 +82,16 @@ def _skip(text: str, position: int) -> int:
     return match.end() if match else position
 
 
-def _sources(text: str, notebook: _Json) -> list[_Json]:
-    """Return the values that hold the code cells' text, in the order in which cells are counted."""
+def _sources(text: str, notebook: _Json) -> dict[int, _Json]:
+    """Return the values that hold the code cells' text, by the numbers of these cells in the notebook."""
     sheets = notebook.members.get("worksheets")
     holders = [notebook] if sheets is None or not sheets.items else sheets.items
     cells = [cell for holder in holders if "cells" in holder.members for cell in holder.members["cells"].items]
-    code = [cell for cell in cells if _string(text, cell.members.get("cell_type")) == "code"]
-    return [cell.members.get("source") or cell.members.get("input") or _Json(cell.start, cell.start) for cell in code]
+    return {
+        number: cell.members.get("source") or cell.members.get("input") or _Json(cell.start, cell.start)
+        for number, cell in enumerate(cells, 1)
+        if _string(text, cell.members.get("cell_type")) == "code"
+    }
 
 
 def _string(text: str, value: _Json | None) -> str:

@@ -92,7 +92,7 @@ def _parts(path: Path, data: bytes) -> Iterator[tuple[int | None, str]]:
 def _cells(source: SourceFile) -> Iterator[tuple[int, str]]:
     rows = source.text.split("\n")
     ends = [*(start - 1 for start in source.cells[1:]), len(rows) - 1]
-    for number, (start, end) in enumerate(zip(source.cells, ends, strict=True), 1):
+    for number, start, end in zip(source.numbers, source.cells, ends, strict=True):
         yield number, "".join(f"{row}\n" for row in rows[start - 1 : end])
 
 

@@ -102,7 +102,9 @@ def _table(path: Path, data: bytes) -> str:
 
     try:
         source = read_source(path, data)
-        return scan(path, source.text, parse_text(source.text, path), {}).table()
+        module = scan(path, source.text, parse_text(source.text, path), {})
+        module.cells, module.numbers = source.cells, source.numbers
+        return module.table()
     except (SourceError, SyntaxError, ValueError, RecursionError, MemoryError):
         return ""
 

@@ -35,12 +35,7 @@ def into_cells(diagnostic: Diagnostic, source: SourceFile, read: Read = from_dis
     diagnostic = replace(diagnostic, related=tuple(others)) if others else diagnostic
     if not source.cells:
         return diagnostic
-    cell, _ = source.locate(diagnostic.span.start.row)
-    first = source.cells[(cell or 1) - 1]
-
-    def span(old: Span) -> Span:
-        start, end = (Position(p.row - first + 1, p.column) for p in (old.start, old.end))
-        return Span(start, end)
+    cell, span = _in_its_cell(diagnostic.span, source)
 
     def related(old: Related) -> Related:
         if old.filename != diagnostic.filename:
@@ -59,7 +54,7 @@ def into_cells(diagnostic: Diagnostic, source: SourceFile, read: Read = from_dis
         diagnostic,
         cell=cell,
         message=_LINE.sub(line, diagnostic.message),
-        span=span(diagnostic.span),
+        span=span,
         fix=fix and replace(fix, edits=tuple(_edit(edit, source) for edit in fix.edits)),
         related=tuple(map(related, diagnostic.related)),
     )
@@ -80,10 +75,15 @@ def _in_its_notebook(place: Related, read: Read) -> Related:
 
 def _edit(old: Edit, source: SourceFile) -> Edit:
     """Return an edit of a notebook's whole text as one of the cell that it begins in."""
-    cell, _ = source.locate(old.span.start.row)
-    first = source.cells[(cell or 1) - 1]
-    start, end = (Position(p.row - first + 1, p.column) for p in (old.span.start, old.span.end))
-    return Edit(Span(start, end), old.content, cell)
+    cell, span = _in_its_cell(old.span, source)
+    return Edit(span, old.content, cell)
+
+
+def _in_its_cell(old: Span, source: SourceFile) -> tuple[int | None, Span]:
+    """Return the cell that a span of a notebook's whole text begins in, and the span with rows of that cell."""
+    cell, row = source.locate(old.start.row)
+    end = Position(old.end.row - old.start.row + row, old.end.column)
+    return cell, Span(Position(row, old.start.column), end)
 
 
 def refine(

@@ -31,7 +31,7 @@ def pack(diagnostic: Diagnostic) -> list[Any]:
         _numbers(diagnostic.span),
         diagnostic.cell,
         fix and [fix.applicability.value, fix.message, [[_numbers(e.span), e.content, e.cell] for e in fix.edits]],
-        [[r.filename, r.position.row, r.position.column, r.message] for r in diagnostic.related],
+        [[r.filename, r.position.row, r.position.column, r.message, r.cell] for r in diagnostic.related],
         diagnostic.url,
         diagnostic.subject,
         runtime
@@ -59,7 +59,7 @@ def unpack(data: list[Any]) -> Diagnostic:
         span=Span.of(*span),
         cell=cell,
         fix=fix and Fix(Applicability(fix[0]), fix[1], tuple(Edit(Span.of(*s), text, c) for s, text, c in fix[2])),
-        related=tuple(Related(file, Position(row, column), text) for file, row, column, text in related),
+        related=tuple(Related(file, Position(row, column), text, c) for file, row, column, text, c in related),
         url=url,
         runtime=runtime and _runtime(*runtime),
         subject=subject,

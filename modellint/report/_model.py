@@ -46,8 +46,8 @@ class Report:
         source = self.source(filename)
         if source is None:
             return ""
-        if cell is not None and 0 < cell <= len(source.cells):
-            row += source.cells[cell - 1] - 1
+        if cell is not None and (first := source.first_row(cell)) is not None:
+            row += first - 1
         lines = source.lines
         return lines[row - 1] if 0 < row <= len(lines) else ""
 

@@ -57,7 +57,7 @@ def lsp_diagnostic(diagnostic: Diagnostic, report: Report, encoding: str = "utf-
             }
             for related in diagnostic.related
         ]
-    if diagnostic.cell is not None:  # rows count from this code cell
+    if diagnostic.cell is not None:  # rows count from this cell
         item["data"]["cell"] = diagnostic.cell
     if diagnostic.fix is not None:
         item["data"]["fix"] = {
@@ -77,7 +77,7 @@ def lsp_diagnostic(diagnostic: Diagnostic, report: Report, encoding: str = "utf-
 def lsp_range(
     filename: str, span: Span, report: Report, cell: int | None = None, encoding: str = "utf-16"
 ) -> dict[str, dict[str, int]]:
-    """Return a span of a file, or of its code cell `cell`, as the protocol has it."""
+    """Return a span of a file, or of its cell `cell`, as the protocol has it."""
 
     def position(place: Position) -> dict[str, int]:
         return {"line": place.row - 1, "character": report.units(filename, place, cell, encoding)}

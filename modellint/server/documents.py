@@ -59,11 +59,11 @@ class Document:
         return (self.uri,)
 
     def cell_uri(self, cell: int | None) -> str:
-        """Return the address under which a finding in the code cell `cell` is shown."""
+        """Return the address under which a finding in the cell `cell` is shown."""
         return self.uri
 
     def part(self, uri: str) -> tuple[Text, int | None, int | None]:
-        """Return the text shown under `uri`, its version, and which code cell that is."""
+        """Return the text shown under `uri`, its version, and the number of the cell that this is."""
         return self.text, self.version, None
 
 
@@ -89,7 +89,7 @@ class Notebook:
 
     @property
     def code(self) -> list[Cell]:
-        """Its code cells, in order: the first is cell 1 of a finding."""
+        """Its code cells, in order."""
         return [cell for cell in self.cells if cell.is_code]
 
     @property
@@ -108,13 +108,14 @@ class Notebook:
         return tuple(cell.uri for cell in self.code)
 
     def cell_uri(self, cell: int | None) -> str:
-        """Return the address under which a finding in the code cell `cell` is shown."""
-        code = self.code
-        return code[min(max(cell or 1, 1), len(code)) - 1].uri if code else self.uri
+        """Return the address under which a finding in the cell `cell`, or in none, is shown."""
+        if cell is None or not self.cells:
+            return next(iter(self.uris), self.uri)
+        return self.cells[min(max(cell, 1), len(self.cells)) - 1].uri
 
     def part(self, uri: str) -> tuple[Text, int | None, int | None]:
-        """Return the text shown under `uri`, its version, and which code cell that is."""
-        for number, cell in enumerate(self.code, 1):
+        """Return the text shown under `uri`, its version, and the number of the cell that this is."""
+        for number, cell in enumerate(self.cells, 1):
             if cell.uri == uri:
                 return cell.text, cell.version, number
         return _EMPTY, None, None

@@ -55,8 +55,10 @@ def rewritten(document: Open, after: bytes) -> Iterator[Edit]:
     if isinstance(document, Document):
         yield from difference(_plain(document.text), _plain(Text.of(after.decode(errors="replace"))))
         return
-    sources = [cell["source"] for cell in json.loads(after)["cells"] if cell["cell_type"] == "code"]
-    for number, (cell, source) in enumerate(zip(document.code, sources, strict=True), 1):
+    sources = [cell["source"] for cell in json.loads(after)["cells"]]
+    for number, (cell, source) in enumerate(zip(document.cells, sources, strict=True), 1):
+        if not cell.is_code:
+            continue
         fresh = source if isinstance(source, str) else "".join(source)
         for edit in difference(_plain(cell.text), fresh):
             yield replace(edit, cell=number)

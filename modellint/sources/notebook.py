@@ -41,13 +41,14 @@ def read_notebook(path: Path, data: bytes) -> SourceFile:
     if not isinstance(notebook, dict) or not isinstance(_cells(notebook), list):
         raise SourceError("no notebook: it has no list of cells")
     rows: list[str] = []
-    starts: list[int] = []
+    starts: dict[int, int] = {}
     if _language(notebook) in ("python", ""):
-        for cell in _cells(notebook):
+        for number, cell in enumerate(_cells(notebook), 1):
             if isinstance(cell, dict) and cell.get("cell_type") == "code":
-                starts.append(len(rows) + 1)
+                starts[number] = len(rows) + 1
                 rows += python_rows(_text(cell))
-    return SourceFile(path, "".join(f"{row}\n" for row in rows), "notebook", tuple(starts))
+    text = "".join(f"{row}\n" for row in rows)
+    return SourceFile(path, text, "notebook", tuple(starts.values()), tuple(starts))
 
 
 def code_of(data: bytes) -> bytes:

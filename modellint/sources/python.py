@@ -39,13 +39,14 @@ class SourceFile:
 
     `path` is absolute. `text` is Python, or Rust where `kind` says so: for a notebook its code cells, one below the
     other, with what only IPython understands replaced row by row. `cells` holds the first row of each code cell, in
-    order.
+    order, `numbers` the number of each in the notebook, where cells of every kind count, from 1.
     """
 
     path: Path
     text: str
     kind: Literal["python", "notebook", "rust"] = "python"
     cells: tuple[int, ...] = ()
+    numbers: tuple[int, ...] = ()
 
     @property
     def lines(self) -> list[str]:
@@ -53,11 +54,15 @@ class SourceFile:
         return self.text.split("\n")
 
     def locate(self, row: int) -> tuple[int | None, int]:
-        """Return (1-based code cell or None, row inside it) of a row of `text`."""
+        """Return (number of the cell or None, row inside it) of a row of `text`."""
         if not self.cells:
             return None, row
-        cell = max(1, bisect_right(self.cells, row))
-        return cell, row - self.cells[cell - 1] + 1
+        place = max(1, bisect_right(self.cells, row)) - 1
+        return self.numbers[place], row - self.cells[place] + 1
+
+    def first_row(self, cell: int) -> int | None:
+        """Return the row of `text` that a cell begins with, by the number of the cell; None if it is no code cell."""
+        return self.cells[self.numbers.index(cell)] if cell in self.numbers else None
 
 
 def read_source(path: Path, data: bytes | None = None) -> SourceFile:

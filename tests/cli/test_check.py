@@ -108,6 +108,16 @@ class TestOptions:
         assert outcome.out.startswith("a.ipynb:cell 2:8:16: error[ML101]")
         assert " 8 |         return model(image)" in outcome.out
 
+    def test_cells_of_text_count_in_a_notebook(self, run: Run, project: Path) -> None:
+        texts = ("# Title", "!ls", "# Text", DEFECT)
+        cells = [{"cell_type": "markdown" if text.startswith("#") else "code", "source": text} for text in texts]
+        (project / "a.ipynb").write_text(json.dumps({"cells": cells, "metadata": {}}))
+        assert run("check").out.startswith("a.ipynb:cell 4:8:16: error[ML101]")
+        [found] = json.loads(run("check", "--output-format", "json").out)
+        assert cells[found["cell"] - 1]["source"] == DEFECT
+        assert {place["cell"] for place in found["related"]} == {4}
+        assert all(place["message"].endswith("(cell 4)") for place in found["related"])
+
     def test_an_output_file(self, run: Run, project: Path) -> None:
         (project / "a.py").write_text(DEFECT)
         outcome = run("check", "--no-cache", "--output-format", "json", "--output-file", "found.json")

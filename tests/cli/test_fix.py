@@ -108,20 +108,33 @@ class TestFix:
         lines = BEFORE.splitlines(keepends=True)
         code = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": lines}
         magic = {**code, "source": ["%matplotlib inline\n", "x = 'é'"]}
-        book = {"cells": [magic, code], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+        title = {"cell_type": "markdown", "metadata": {}, "source": lines}
+        book = {"cells": [title, magic, title, code], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
         text = json.dumps(book, indent=1, ensure_ascii=False)
         (project / "a.ipynb").write_text(text, encoding="utf-8")
         assert run("check", "--fix").status == 0
-        expected = text.replace("model.eval ", "model.eval() ")
+        first, last = text.rsplit("model.eval ", 1)  # what looks like it is text
+        expected = f"{first}model.eval() {last}"
         assert (project / "a.ipynb").read_text(encoding="utf-8") == expected
 
     def test_json_places_are_those_of_the_cell(self, run: Run, project: Path) -> None:
         code = {"cell_type": "code", "metadata": {}, "outputs": [], "source": BEFORE}
-        book = {"cells": [{**code, "source": "x = 1\ny = 2"}, code], "metadata": {}}
+        title = {"cell_type": "markdown", "metadata": {}, "source": "# Title"}
+        book = {"cells": [title, {**code, "source": "x = 1\ny = 2"}, title, code], "metadata": {}}
         (project / "a.ipynb").write_text(json.dumps(book))
         [found] = json.loads(run("check", "--select", "ML102", "--output-format", "json").out)
         assert found["fix"]["edits"] == [
-            {"location": {"row": 4, "column": 15}, "end_location": {"row": 4, "column": 15}, "content": "()", "cell": 2}
+            {"location": {"row": 4, "column": 15}, "end_location": {"row": 4, "column": 15}, "content": "()", "cell": 4}
+        ]
+
+    def test_a_diff_names_the_cell(self, run: Run, project: Path) -> None:
+        cells = [{"cell_type": kind, "source": BEFORE} for kind in ("markdown", "code", "markdown", "code")]
+        cells[1]["source"] = "x = 1\n"
+        (project / "a.ipynb").write_text(json.dumps({"cells": cells, "metadata": {}}))
+        out = run("check", "--diff").out
+        assert [line for line in out.splitlines() if line.startswith(("---", "+++"))] == [
+            "--- a.ipynb:cell 4",
+            "+++ a.ipynb:cell 4",
         ]
 
     def test_a_file_that_changed_meanwhile_is_not_overwritten(self, project: Path) -> None:

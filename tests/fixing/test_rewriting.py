@@ -73,7 +73,7 @@ class TestNotebook:
     )
     def test_any_layout_of_the_json_stays(self, layout: dict[str, object]) -> None:
         data = notebook(**layout)
-        new = rewrite(NOTEBOOK, data, [Edit(CALL.span, "()", 2), Edit(CALL.span, "()", 1)])
+        new = rewrite(NOTEBOOK, data, [Edit(CALL.span, "()", 3), Edit(CALL.span, "()", 2)])
         expected = json.loads(data)
         expected["cells"][1]["source"] = "one_string\nm.eval()"
         expected["cells"][2]["source"] = ["x = 'é'\n", "m.eval()\n", "y"]
@@ -81,13 +81,25 @@ class TestNotebook:
 
     def test_only_the_changed_line_changes(self) -> None:
         data = notebook(indent=1)
-        new = rewrite(NOTEBOOK, data, [Edit(CALL.span, "()", 2)])
+        new = rewrite(NOTEBOOK, data, [Edit(CALL.span, "()", 3)])
         pairs = zip(data.splitlines(), new.splitlines(), strict=True)
         assert [pair for pair in pairs if pair[0] != pair[1]] == [(b'    "m.eval\\n",', b'    "m.eval()\\n",')]
 
     def test_new_lines_are_items_of_the_list(self) -> None:
-        new = rewrite(NOTEBOOK, notebook(indent=1), [Edit(Span.of(3, 1, 3, 2), "with a:\n    y", 2)])
+        new = rewrite(NOTEBOOK, notebook(indent=1), [Edit(Span.of(3, 1, 3, 2), "with a:\n    y", 3)])
         assert json.loads(new)["cells"][2]["source"] == ["x = 'é'\n", "m.eval\n", "with a:\n", "    y"]
+
+    @pytest.mark.parametrize("cell", [None, 0, 1, 4])
+    def test_what_is_no_code_cell_is_never_written(self, cell: int | None) -> None:
+        with pytest.raises(NotRewritable, match="no such code cell"):
+            rewrite(NOTEBOOK, notebook(), [Edit(CALL.span, "()", cell)])
+
+    def test_cells_of_format_3_count_over_all_worksheets(self) -> None:
+        code, text = {"cell_type": "code", "input": ["m.eval"]}, {"cell_type": "markdown", "source": ["m.eval"]}
+        data = {"worksheets": [{"cells": [text, code]}, {"cells": [text, None, code]}]}
+        new = rewrite(NOTEBOOK, json.dumps(data).encode(), [Edit(Span.of(1, 7, 1, 7), "()", 5)])
+        data["worksheets"][1]["cells"][2] = {**code, "input": ["m.eval()"]}
+        assert json.loads(new) == data
 
     def test_a_list_in_one_line_of_json(self) -> None:
         data = b'{"cells": [{"cell_type": "code", "source": ["m.eval"]}]}'

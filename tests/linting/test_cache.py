@@ -283,6 +283,33 @@ CHANGES = {
 }  # fmt: skip
 
 
+def notebook(*cells: str) -> str:
+    kinds = {True: "markdown", False: "code"}
+    return json.dumps({"cells": [{"cell_type": kinds[c.startswith("#")], "source": c} for c in cells], "metadata": {}})
+
+
+def test_places_in_notebooks_stay_in_their_cells(project: Path, checked: list[str]) -> None:
+    """A cell of text more leaves the code as it is, and changes the number of every cell behind it."""
+    (project / "helper.py").write_text(
+        "import torch\n\ndef predict(net, x):\n    with torch.no_grad():\n        return net(x).argmax(1)\n"
+    )
+    cells = (
+        "import torch\nfrom net import Net\nfrom helper import predict",
+        "def run(x):\n    net = Net()\n    net.load_state_dict(torch.load('a'))\n    net.train()\n    predict(net, x)",
+    )
+    for told, written in ((2, cells), (3, ("# Title", *cells)), (4, ("# Title", cells[0], "# Text", cells[1]))):
+        (project / "a.ipynb").write_text(notebook(*written))
+        age(project)
+        cold = findings(project)
+        assert cold == findings(project, cache=False)
+        places = [place for d in cold if str(d["filename"]).endswith("helper.py") for place in d["related"]]  # type: ignore[attr-defined]
+        assert {place["cell"] for place in places} == {told}
+        assert all(place["message"].endswith(f"(cell {told})") for place in places)
+        checked.clear()
+        assert findings(project) == cold
+        assert checked == []
+
+
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_warm_run_sees_what_a_cold_one_sees(project: Path, name: str) -> None:
     before = findings(project)

@@ -34,10 +34,12 @@ TRAIN = """def train(loader):
     [
         ([SETUP, EVALUATE, TRAIN], "eval() on line 2 of cell 2 is never undone"),
         ([SETUP, EVALUATE + TRAIN], "eval() on line 2 is never undone"),
+        (["# Title", SETUP, "# Text", EVALUATE, TRAIN], "eval() on line 2 of cell 4 is never undone"),
     ],
 )
 def test_a_line_of_a_cell(tmp_path: Path, cells: list[str], told: str) -> None:
-    written = [{"cell_type": "code", "source": text.splitlines(keepends=True)} for text in cells]
+    kinds = {True: "markdown", False: "code"}
+    written = [{"cell_type": kinds[c.startswith("#")], "source": c.splitlines(keepends=True)} for c in cells]
     notebook = {"cells": written, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
     report = check_text(
         tmp_path / "a.ipynb", json.dumps(notebook).encode(), Resolver(Overrides(select=("ML103",), isolated=True))

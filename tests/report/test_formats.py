@@ -136,10 +136,11 @@ class TestText:
         assert text("text", report(folder, finding(folder, filename="/gone/a.py"))).startswith("/gone/a.py:2:11")
 
     def test_a_notebook_names_the_cell(self, folder: Path) -> None:
-        made = report(folder, finding(folder, Span.of(1, 1, 1, 6), cell=2))
-        made.sources = {str(folder / "a.py"): SourceFile(folder / "a.py", "a\nb\nmodel(x)\n", "notebook", (1, 3))}
+        made = report(folder, finding(folder, Span.of(1, 1, 1, 6), cell=4))
+        source = SourceFile(folder / "a.py", "a\nb\nmodel(x)\n", "notebook", (1, 3), (2, 4))
+        made.sources = {str(folder / "a.py"): source}
         shown = text("text", made)
-        assert shown.startswith("a.py:cell 2:1:1: error[ML101]")
+        assert shown.startswith("a.py:cell 4:1:1: error[ML101]")
         assert " 1 | model(x)\n   | ^^^^^\n" in shown
 
     def test_nothing_reaches_the_terminal_that_moves_its_cursor(self, folder: Path) -> None:

@@ -206,6 +206,24 @@ class TestNotebooks:
         assert essence([found]) == checked(client.folder)[uri]
         assert found["relatedInformation"][0]["location"]["uri"] == f"{uri}#2"
 
+    def test_cells_of_text_count(self, client: Client) -> None:
+        client.start()
+        uri = self.open(
+            client, "# A title", self.CELLS[1], "# A text", self.CELLS[2] + "\n\ntorch.nn.Linear(2, 2).eval"
+        )
+        found = {d["code"]: d for d in client.diagnostics(f"{uri}#3", 1)}
+        assert {d["data"]["cell"] for d in found.values()} == {4}
+        related = found["ML101"]["relatedInformation"][0]
+        assert (related["location"]["uri"], related["message"][-9:]) == (f"{uri}#3", " (cell 4)")
+        (fix, _) = actions(client, f"{uri}#3", 3)
+        assert list(fix["edit"]["changes"]) == [f"{uri}#3"]
+        (everything,) = actions(client, f"{uri}#3", 0, ["source.fixAll"])
+        assert [e["newText"] for e in everything["edit"]["changes"][f"{uri}#3"]] == ["()"]
+        assert (hover(client, f"{uri}#3", 3, 13) or "").startswith("**ML101**")
+        array = {"start": 2, "deleteCount": 1}
+        self.change(client, uri, structure={"array": array, "didClose": [{"uri": f"{uri}#2"}]})
+        client.until(lambda: {d["data"]["cell"] for d in client.published(f"{uri}#3")[-1]["diagnostics"]} == {3})
+
     def test_cells_are_edited_moved_and_removed(self, client: Client) -> None:
         client.start()
         uri = self.open(client, *self.CELLS)

@@ -26,11 +26,26 @@ def read(data: bytes) -> SourceFile:
 def test_code_cells_follow_each_other() -> None:
     source = read(notebook(("markdown", "# Title\n"), ("code", "a = 1\nb = 2"), ("raw", "x"), ("code", "c = 3")))
     assert (source.text, source.kind, source.cells) == ("a = 1\nb = 2\nc = 3\n", "notebook", (1, 3))
+    assert source.numbers == (2, 4)
 
 
 def test_a_row_is_found_in_its_cell() -> None:
     source = read(notebook(("code", "a = 1\nb = 2"), ("code", ""), ("code", "c = 3")))
     assert [source.locate(row) for row in (1, 2, 4)] == [(1, 1), (1, 2), (3, 1)]
+
+
+def test_cells_of_every_kind_count() -> None:
+    data = notebook(("markdown", "# Title\n"), ("code", "a = 1\nb = 2"), ("raw", "x"), ("markdown", ""), ("code", "c"))
+    source = read(data)
+    assert [source.locate(row) for row in (1, 2, 3)] == [(2, 1), (2, 2), (5, 1)]
+    assert [source.first_row(cell) for cell in range(7)] == [None, None, 1, None, None, 3, None]
+    cell, row = source.locate(3)
+    assert cell is not None and json.loads(data)["cells"][cell - 1]["source"][row - 1] == "c"
+
+
+def test_a_python_file_has_no_cells() -> None:
+    source = read_source(Path("/project/file.py"), b"a = 1\n")
+    assert (source.numbers, source.locate(1), source.first_row(1)) == ((), (None, 1), None)
 
 
 @pytest.mark.parametrize(
@@ -86,6 +101,12 @@ def test_format_3_has_worksheets() -> None:
     cells = [{"cell_type": "code", "input": ["a = 1\n", "b = 2"]}]
     data = json.dumps({"worksheets": [{"cells": cells}], "metadata": {}, "nbformat": 3}).encode()
     assert read(data).text == "a = 1\nb = 2\n"
+
+
+def test_cells_of_format_3_count_over_all_worksheets() -> None:
+    code, text = {"cell_type": "code", "input": "a = 1"}, {"cell_type": "markdown", "source": "# Title"}
+    sheets = [{"cells": [text, code]}, 3, {"cells": [text, None, code]}]
+    assert read(json.dumps({"worksheets": sheets, "metadata": {}}).encode()).numbers == (2, 5)
 
 
 @pytest.mark.parametrize(

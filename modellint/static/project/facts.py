@@ -343,7 +343,7 @@ def _fields_in(node: ast.ClassDef) -> Iterator[str]:
 class ModuleInfo:
     """A parsed file. `aliases` are globals that are another name for something: `F = torch.nn.functional`.
 
-    `cells` holds the first row of each code cell of a notebook.
+    `cells` holds the first row of each code cell of a notebook, `numbers` the number of each among all its cells.
     """
 
     def __init__(self, path: Path, text: str, tree: ast.Module) -> None:
@@ -353,6 +353,7 @@ class ModuleInfo:
         self.stars: list[Import] = []
         self.aliases: dict[str, str] = {}
         self.cells: tuple[int, ...] = ()
+        self.numbers: tuple[int, ...] = ()
         self.functions: list[FunctionInfo] = []
         self.classes: list[ClassInfo] = []
         self.body = FunctionInfo(self, BODY, None, None, None)
@@ -390,13 +391,14 @@ class ModuleInfo:
     def table(self) -> str:
         """Return digests of all that looking up a name in the file goes by, and of its text up to the last statement.
 
-        What stands behind that, comments and empty lines, is of no consequence for other files.
+        What stands behind that, comments and empty lines, is of no consequence for other files. Where the cells of a
+        notebook are is: findings of other files name places in them.
         """
         body = self.body
         own = [sorted(body.classes), sorted(body.functions), sorted(body.stores), sorted(self.aliases.items())]
         names = [*own, sorted(map(repr, self.imports.items())), self.stars, self.registers]
         code = "\n".join(self.text.split("\n")[: self._last])
-        return f"{_digest(repr(names))} {_digest(code)}"
+        return f"{_digest(repr(names))} {_digest(f'{self.cells} {self.numbers} {code}')}"
 
     @property
     def tree(self) -> ast.Module:

@@ -67,7 +67,7 @@ class ParsedFiles:
         known = self._modules.get(source.path)
         if known is not None and known.text == source.text:
             known.syntax.restore()
-            known.cells = source.cells
+            known.cells, known.numbers = source.cells, source.numbers
             return known
         module = self._scanned(source)
         if known is not None:  # the old one may be known under any name
@@ -77,7 +77,7 @@ class ParsedFiles:
 
     def _scanned(self, source: SourceFile) -> ModuleInfo:
         module = scan(source.path, source.text, parse_text(source.text, source.path), self._shared_names)
-        module.cells = source.cells
+        module.cells, module.numbers = source.cells, source.numbers
         return module
 
     def changed(self, path: Path) -> None:
