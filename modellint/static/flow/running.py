@@ -146,7 +146,7 @@ def _is_forward_method(caller: _Caller, _call: ast.Call, func: ast.Attribute) ->
 
 
 def _is_entry_point(caller: _Caller, _call: ast.Call, func: ast.Attribute) -> bool:
-    return func.attr in caller.entries
+    return func.attr in caller.entries and not FORWARD_METHOD.match(func.attr)  # of those that rule tells more
 
 
 def _is_loss_of_a_model(caller: _Caller, call: ast.Call, _func: ast.Attribute) -> bool:
