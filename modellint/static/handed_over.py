@@ -6,10 +6,13 @@ import ast
 import re
 from collections.abc import Iterator
 
+from modellint.static.attributes import stored
+from modellint.static.flow.handed import begins_a_thread, function_started, is_readied
 from modellint.static.flow.vocabulary import GRAD_SWITCHES
 from modellint.static.guards import own, values_entered, walk_own
+from modellint.static.narrowing import attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo, Project
-from modellint.static.project.facts import parameters
+from modellint.static.project.facts import is_none, parameters
 from modellint.static.project.names import arguments_of, last_name, names_in
 
 
@@ -28,7 +31,7 @@ def is_handed_over(root: FunctionInfo, project: Project) -> bool:
     if any(_gives_away(method, root, project) for cls in family for method in cls.methods.values()):
         return True
     scopes = (root.module.body, *root.module.functions)
-    return any(_is_argument(scope, root.name, family) for scope in scopes) and not any(
+    return any(_is_argument(scope, root.name, family, project) for scope in scopes) and not any(
         _holds_data(scope, root.name) for scope in scopes
     )
 
@@ -52,17 +55,21 @@ def _holds_data(scope: FunctionInfo, name: str) -> bool:
     return any(isinstance(held, ast.Attribute) and held.attr == name for held in measured + taken_from)
 
 
-def _is_argument(scope: FunctionInfo, name: str, family: list[ClassInfo]) -> bool:
+def _is_argument(scope: FunctionInfo, name: str, family: list[ClassInfo], project: Project) -> bool:
     """Tell whether a call in `scope` is given a method of that name: `run(loader, self.labeler.label)`.
 
-    Some object's method, which may be of the `family`, not what a method of the family has of its own object.
+    Some object's method, which may be of the `family`, not what a method of the family has of its own object, nor what
+    is only run by a thread.
     """
     own_method = scope.cls in family
-    return any(
-        isinstance(value, ast.Attribute) and value.attr == name and not (own_method and _is_self(value.value, scope))
+    given = [
+        value
         for call in scope.calls
         for value in arguments_of(call)
-    )
+        if isinstance(value, ast.Attribute) and value.attr == name and not (own_method and _is_self(value.value, scope))
+    ]
+    started = {id(value) for call in scope.calls for value in _started(call, scope, project) or ()} if given else set()
+    return any(id(value) not in started for value in given)
 
 
 _STARTERS = re.compile(
@@ -109,6 +116,9 @@ def _names(node: ast.AST | None, function: FunctionInfo, scope: FunctionInfo) ->
 
 def _known_to_run(call: ast.Call, scope: FunctionInfo, project: Project) -> Iterator[ast.expr]:
     """Yield the arguments of a call that are only run there: started, or called by a function in sight."""
+    if (started := _started(call, scope, project)) is not None:
+        yield from started
+        return
     symbol = project.resolve_in(scope, call.func)
     starts = symbol is not None and _STARTERS.match(symbol.dotted) is not None
     if last_name(call.func) in _STARTS or starts or _is_asked_of_a_starter(call.func, scope, project):
@@ -124,6 +134,46 @@ def _known_to_run(call: ast.Call, scope: FunctionInfo, project: Project) -> Iter
     names = [parameter.arg for parameter, _ in parameters(callee)][hidden:]
     given = [*zip(names, call.args, strict=False), *((keyword.arg, keyword.value) for keyword in call.keywords)]
     yield from (value for name, value in given if name in callee.callees)
+
+
+def _started(call: ast.Call, scope: FunctionInfo, project: Project) -> list[ast.expr] | None:
+    """Return the function that a call has a thread, or a pool, run: it runs under autograd there, whoever calls.
+
+    Be it prepared by `partial(f, x)`. Whatever else is given may be run by that function as it likes. None where a call
+    does no such thing, nothing where an `initializer` of the pool may switch autograd off.
+    """
+    function = function_started(call)
+    if function is None:
+        return None
+    if begins_a_thread(call):
+        pools = _makers(call.args[0], scope, project) if last_name(call.func) == "run_in_executor" else []
+    else:
+        pools = _makers(call.func.value, scope, project) if isinstance(call.func, ast.Attribute) else []
+        if not pools or not all(last_name(pool) in _POOLS for pool in pools):
+            return None
+    if any(map(is_readied, pools)):
+        return []
+    prepared = function.args[:1] if isinstance(function, ast.Call) and last_name(function) == "partial" else []
+    return [function, *prepared]
+
+
+_POOLS = frozenset({"ThreadPoolExecutor", "ProcessPoolExecutor"})
+
+
+def _makers(pool: ast.expr, scope: FunctionInfo, project: Project) -> list[ast.expr]:
+    """Return what a pool was made by: what a variable of a function, or of one around it, or an attribute holds."""
+    if isinstance(pool, ast.Name):
+        inner: FunctionInfo | None = scope
+        while inner is not None:
+            if values := values_entered(inner, pool.id):
+                return values
+            inner = inner.parent
+        return []
+    kept = attribute_of(pool, scope.self_name or "")
+    if kept is None or scope.cls is None:
+        return [pool]
+    methods = [method for cls in project.ancestry(scope.cls)[0] for method in cls.methods.values()]
+    return [value for method in methods for name, value in stored(method) if name == kept and not is_none(value)]
 
 
 def _is_asked_of_a_starter(func: ast.expr, scope: FunctionInfo, project: Project) -> bool:

@@ -11,6 +11,7 @@ from modellint.static.flow.values import (
     MODEL,
     NOTHING,
     ON,
+    UNKNOWN,
     Args,
     BoundMethod,
     FunctionValue,
@@ -51,12 +52,22 @@ def run_callbacks(machine: Machine, name: str, args: Args, node: ast.Call, state
     if name not in CALLERS:
         return frozenset()
     saved = state.grad
-    if _begins_a_thread(machine, name, node):
-        state.grad = Grad(ON, None)
+    if (begun := _begins_a_thread(machine, name, node)) is not None:
+        state.grad = Grad(begun, None)
     run = _run_packed if name in _PACKED else _run_given
     taint = run(machine, name, args, node, state)
     state.grad = saved
     return taint
+
+
+def function_started(call: ast.Call) -> ast.expr | None:
+    """Return what a call, by its name alone, has a thread, or a pool of them, run; None where it is none of those."""
+    name = last_name(call.func)
+    named = next((keyword.value for keyword in call.keywords if keyword.arg in ("target", "func", "fn")), None)
+    place = _IN_A_THREAD.get(name or "", 0 if name in ("submit", "map", "run_sync") else None)
+    if place is None or named is not None:
+        return named if place is not None else None
+    return call.args[place] if place < len(call.args) else None
 
 
 def begins_a_thread(call: ast.Call) -> bool:
@@ -64,16 +75,22 @@ def begins_a_thread(call: ast.Call) -> bool:
     return last_name(call.func) in _IN_A_THREAD
 
 
-def _begins_a_thread(machine: Machine, name: str, node: ast.Call) -> bool:
-    """Tell whether a call has its function run by another thread (a process that is forked inherits what is set)."""
+def _begins_a_thread(machine: Machine, name: str, node: ast.Call) -> str | None:
+    """Return how autograd stands in the thread that a call has its function run by, None where it is no other one.
+
+    A process that is forked inherits what is set; an `initializer` may switch autograd off in each thread.
+    """
     if name in _IN_A_THREAD and name != "run_in_executor":
-        return True
+        return ON
     pool = node.func.value if isinstance(node.func, ast.Attribute) else None
     if name == "run_in_executor" and node.args:
         pool = node.args[0]
         if isinstance(pool, ast.Constant):
-            return True  # None: asyncio's own pool of threads
-    return any(_is_a_pool(value) for value in _makers_of(machine, pool)) if pool is not None else False
+            return ON  # None: asyncio's own pool of threads
+    pools = [value for value in _makers_of(machine, pool) if _is_a_pool(value)] if pool is not None else []
+    if not pools:
+        return None
+    return UNKNOWN if any(map(is_readied, pools)) else ON
 
 
 def _is_run_by_a_context(machine: Machine, name: str, node: ast.Call) -> bool:
@@ -85,10 +102,12 @@ def _is_run_by_a_context(machine: Machine, name: str, node: ast.Call) -> bool:
 
 
 def _is_a_pool(value: ast.expr) -> bool:
-    """Tell whether a pool of threads is made that nothing readies: an `initializer` may switch autograd off in each."""
-    if not isinstance(value, ast.Call) or last_name(value.func) not in _THREAD_POOLS:
-        return False
-    return not any(keyword.arg == "initializer" for keyword in value.keywords)
+    return isinstance(value, ast.Call) and last_name(value.func) in _THREAD_POOLS
+
+
+def is_readied(pool: ast.expr) -> bool:
+    """Tell whether what makes a pool has each thread, or process, run a function first, an `initializer`."""
+    return any(keyword.arg in ("initializer", None) for keyword in getattr(pool, "keywords", ()))
 
 
 def _makers_of(machine: Machine, pool: ast.expr) -> list[ast.expr]:
