@@ -16,6 +16,7 @@ from modellint.static.flow.startup import (
     assigned_to_self,
     by_name,
     fills,
+    fills_when_used,
     left_to_callers,
     may_end_training,
     may_fill,
@@ -132,8 +133,12 @@ class Instances:
         me = Value(refs=frozenset({oid}))
         family = machine.project.ancestry(cls)[0]
         methods, named = methods_of(family), by_name(family)
+        assigning = [*methods, *(setter for owner in family for setter in owner.setters.values())]
         for method in methods:
-            if method.name.startswith("__") or not sets_up(method):
+            if method.name.startswith("__"):
+                continue
+            in_use = frozenset[str]() if sets_up(method) else fills_when_used(method)
+            if not sets_up(method) and (not in_use or self._is_varied(cls, method)):
                 continue
             if not may_fill(named, method, state.heap[oid].attrs):
                 continue
@@ -145,10 +150,24 @@ class Instances:
             machine.frames.pop()
             before = state.heap[oid].attrs
             attrs = after.heap[oid].attrs
-            fresh = {name: v for name, v in attrs.items() if fills(methods, method, name, before.get(name))}
+            fresh = {name: v for name, v in attrs.items() if fills(assigning, method, name, before.get(name))}
+            if in_use:  # of what is kept for the next time a model alone is followed
+                made = {name: self._made_in(oid, name, fresh[name]) for name in in_use & fresh.keys()}
+                fresh = {name: value for name, value in made.items() if _is_a_model(value, after)}
             if fresh:
                 adopt(state, after)
                 state.heap[oid] = state.heap[oid]._replace(attrs={**before, **fresh})
+
+    def _is_varied(self, cls: ClassInfo, method: FunctionInfo) -> bool:
+        """Tell whether a class of the file that inherits from `cls` has its own in place of what a method calls."""
+        ancestry = self._machine.project.ancestry
+        heirs = (heir for heir in self._module.classes if heir is not cls and cls in ancestry(heir)[0])
+        return any(not method.callees.isdisjoint(heir.methods) for heir in heirs)
+
+    def _made_in(self, oid: int, name: str, value: Value) -> Value:
+        """Return what an attribute is given, without what was made up for it where it was read before."""
+        made_up = self._machine.known_number(("part", oid, name))
+        return value._replace(refs=value.refs - {made_up})
 
     def weaken(self, function: FunctionInfo, cls: ClassInfo, state: State) -> None:
         """What another method may have changed between the constructor and this call, the callers know."""
@@ -186,3 +205,7 @@ class Instances:
         }
         if passing:
             state.heap[oid] = state.heap[oid]._replace(attrs={**attrs, **passing})
+
+
+def _is_a_model(value: Value, state: State) -> bool:
+    return bool(value.refs) and all(state.heap[oid].kind == MODEL for oid in value.refs)

@@ -25,7 +25,8 @@ from modellint.static.guards import own, walk_own
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo
 from modellint.static.project.facts import parameters
-from modellint.static.project.names import asked_of_super, dotted_name
+from modellint.static.project.names import asked_of_super, dotted_name, last_name
+from modellint.static.project.trees import walk
 
 _FILLS = frozenset({"load_state_dict", "from_pretrained", "create_model", "load", "hub", "jit", "eval"})
 MODE_WORDS = frozenset({"eval", "train", "set_training_mode"})
@@ -155,6 +156,33 @@ def sets_up(method: FunctionInfo) -> bool:
 
 
 _LOADS = frozenset({"load_state_dict", "from_pretrained", "create_model", "hub", "jit"})
+
+
+def fills_when_used(method: FunctionInfo) -> frozenset[str]:
+    """Return the attributes that a method fills where it finds them empty: `if self._net is None: self._net = build()`.
+
+    It asks for them in a condition, or looks what is missing up in vain: `except AttributeError:`.
+    """
+    known: frozenset[str] | None = method.memo.get(fills_when_used)
+    if known is None:
+        known = method.memo[fills_when_used] = assigned_to_self(method) & _asked_for(method)
+    return known
+
+
+def _asked_for(method: FunctionInfo) -> set[str]:
+    asked: list[ast.AST] = [node.test for node in own(method, ast.If, ast.IfExp)]
+    asked += [value for node in own(method, ast.BoolOp) for value in node.values[:1]]
+    asked += [part for node in own(method, ast.Try) for part in node.body if any(map(_is_of_attributes, node.handlers))]
+    found = (node for part in asked for node in walk(part))
+    return {
+        node.attr if isinstance(node, ast.Attribute) else str(node.value)
+        for node in found
+        if isinstance(node, (ast.Attribute, ast.Constant))
+    }
+
+
+def _is_of_attributes(handler: ast.ExceptHandler) -> bool:
+    return handler.type is not None and last_name(handler.type) == "AttributeError"
 
 
 def _is_named_for_it(method: FunctionInfo) -> bool:
