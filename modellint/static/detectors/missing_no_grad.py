@@ -31,8 +31,8 @@ from modellint.static.flow.events import FORWARD, Event, Snapshot
 from modellint.static.flow.frames import call_at, holds
 from modellint.static.flow.handed import begins_a_thread
 from modellint.static.flow.values import ENTRY, EVAL, LOADED, OFF, ON, RANDOM, TRAIN, UNKNOWN, Site, kinds
-from modellint.static.flow.vocabulary import LOSS_METHOD
-from modellint.static.guards import bindings, conditions, own, values_of
+from modellint.static.flow.vocabulary import LOSS_METHOD, SWITCHES_OFF
+from modellint.static.guards import bindings, conditions, own, path_to, values_of
 from modellint.static.left_open import (
     leaves_it_to_others,
     sibling_switches_autograd_off,
@@ -72,6 +72,8 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
         wrong = [s for s in event.snapshots if records(s)]
         if wrong and place.outside and all(_is_readied_below(event, s, place, context) for s in wrong):
             continue
+        if wrong and _fails_to_enter_a_switch(event):
+            continue
         if wrong and _confidence(event, wrong[0], context) is not None:
             bad.append((event, wrong[0]))
         elif event.training or event.feeds_training or not wrong:
@@ -104,6 +106,16 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
         site = place.site if call is None else instead or call.site
         cell = bisect_right(scope.module.cells, site.row)  # run one by one, each has to switch autograd off
         yield (scope, cell, "autograd"), _finding(event, snapshot, site, confidence, context)
+
+
+def _fails_to_enter_a_switch(event: Event) -> bool:
+    """Tell whether a forward stands in a `with torch.no_grad:`, which names the switch and makes none: another rule
+    tells that, of the same cause."""
+    ways = [(event.function, event.site), *((step.caller, step.site) for step in event.key.chain)]
+    calls = ((function, call_at(function, site)) for function, site in ways)
+    around = (outer for function, call in calls if call is not None for outer in path_to(function, call))
+    items = (item for outer in around if isinstance(outer, ast.With) for item in outer.items)
+    return any(not isinstance(i.context_expr, ast.Call) and last_name(i.context_expr) in SWITCHES_OFF for i in items)
 
 
 def _is_readied_below(event: Event, snapshot: Snapshot, place: Place, context: FileContext) -> bool:
