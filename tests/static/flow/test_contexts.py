@@ -381,7 +381,7 @@ FOUND = {
         def predict(x):
             net = resnet18(weights="DEFAULT").eval()
             with torch.no_grad:  # ML203
-                return net(x).argmax(-1).item()  # ML201
+                return net(x).argmax(-1).item()
         """,
 }
 
