@@ -39,7 +39,7 @@ from modellint.static.guards import (
 from modellint.static.merge import merged
 from modellint.static.narrowing import MODULE
 from modellint.static.project import ClassInfo, FunctionInfo
-from modellint.static.project.facts import is_left_open
+from modellint.static.project.facts import is_left_open, is_none
 from modellint.static.project.names import arguments_of, last_name, names_in
 from modellint.static.purpose import calls_around, functions_around
 from modellint.static.sites import Place, called_from, calls_at, in_order, places, seen_by_callers, seen_in
@@ -293,6 +293,7 @@ def _put_back(fact: ModeFact, context: FileContext) -> bool:
             untrained
             or _is_behind_backward(function, call)
             or _puts_the_name_back(function, call)
+            or _goes_on_without_data(function, call)
             or any(_restores(function, branch, call) for branch in branches)
         )
     return False
@@ -312,6 +313,30 @@ def _puts_the_name_back(function: FunctionInfo, call: ast.Call) -> bool:
         return False
     put_back = (other for other in function.calls_of("train") if ast.unparse(other.func) == f"{name}.train")
     return any(not kept.isdisjoint(names_in(other)) for other in put_back)
+
+
+def _goes_on_without_data(function: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether train() stands behind eval(), and what returns in between does so where it computed nothing.
+
+    `mask = known(targets)`, `if mask is None: return {}`: that is for data that there never are. An option that is
+    None, or an argument, is another matter.
+    """
+    begins = ast.unparse(call.func).removesuffix("eval") + "train()"
+    ends = [
+        other.lineno
+        for other in function.calls_of("train")
+        if ast.unparse(other) == begins and list(conditions(function, other)) == list(conditions(function, call))
+    ]
+    left = [node for node in own(function, ast.Return) if call.lineno < node.lineno < max(ends, default=0)]
+    return bool(left) and all(any(_lacks(function, *case) for case in conditions(function, node)) for node in left)
+
+
+def _lacks(function: FunctionInfo, test: ast.expr, holds: bool) -> bool:
+    """Tell whether a condition says that a variable which the function itself sets is None."""
+    match unnegated(test, holds):
+        case ast.Compare(ast.Name(name), [ast.Is()], [end]), True:
+            return is_none(end) and name in function.stores
+    return False
 
 
 def _is_behind_backward(function: FunctionInfo, call: ast.Call) -> bool:

@@ -31,7 +31,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     The detector's options: `methods` are the last names of the methods, with `strict` as the second argument;
     `functions` the qualified names of functions that take it by keyword and return the keys as well.
     """
-    if is_test_module(context.module):
+    if is_test_module(context.module) or _TIMES.search(snake(context.module.path.stem)):
         return
     methods = set(rule.rule.detector_options["methods"])
     functions = set(rule.rule.detector_options["functions"])
@@ -54,6 +54,9 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 confidence = Confidence.POSSIBLE if meant else Confidence.CERTAIN
                 yield Finding(context.site(call), {"call": ast.unparse(call.func)}, confidence)
 
+
+_TIMES = re.compile(r"(^|_)(bench\w*|speed\w*|latency|throughput|profil\w*)(_|$)")
+"""Files that measure time: what a model answers is not looked at."""
 
 _STRICT = re.compile(r"strict", re.I)
 """What a comment speaks of that says why a load is not."""
