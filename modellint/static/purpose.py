@@ -77,6 +77,22 @@ def named_for_inference(event: Event) -> bool:
     return next((verdict for verdict in verdicts if verdict is not None), False)
 
 
+def evaluates_a_loss(event: Event) -> bool:
+    """Tell whether a function around is named for the loss of an evaluation, and none for training: `val_loss(batch)`.
+
+    What `evaluate_loss()` computes may as well be what is trained on.
+    """
+    if is_test_code(event):
+        return False
+    names = [function.name for function in functions_around(event) if not function.is_body]
+    if any(speaks_of_inference(name) is False and not speaks_of_loss_alone(name) for name in names):
+        return False
+    return any(speaks_of_loss_alone(name) and _OF_AN_EVALUATION.search(snake(name)) for name in names)
+
+
+_OF_AN_EVALUATION = re.compile(r"(^|_)(eval(uation)?|valid(ation)?|val|test)(_|$)")
+
+
 def over_held_out_data(event: Event) -> bool:
     """Tell whether an event happened to data that is held out for evaluation, outside tests."""
     return not is_test_code(event) and held_out.runs_over_some(event)

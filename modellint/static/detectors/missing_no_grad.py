@@ -48,6 +48,7 @@ from modellint.static.project.names import last_name, names_in
 from modellint.static.purpose import (
     acts_by_name,
     called_for_inference,
+    evaluates_a_loss,
     functions_around,
     is_test_code,
     means_inference,
@@ -206,7 +207,7 @@ def _confidence(event: Event, snapshot: Snapshot, context: FileContext) -> Confi
     if predicts and event.model_trained and any(_EVALUATES.match(f.name) for f in functions_around(event)):
         if in_train(snapshot):
             return Confidence.LIKELY
-    if named and "detached" in event.uses and snapshot.grad.state == ON:
+    if "detached" in event.uses and snapshot.grad.state == ON and (named or (cut_off and evaluates_a_loss(event))):
         return Confidence.LIKELY  # whoever detaches what an evaluation gives has got a graph, whatever the mode
     if _is_cut_off(event, snapshot) and (predicts or _trains_nothing(event.root.module)):
         return Confidence.LIKELY
