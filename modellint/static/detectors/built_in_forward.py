@@ -12,6 +12,7 @@ from modellint.static.dependence import YES
 from modellint.static.flow.values import Site
 from modellint.static.guards import conditions, own, path_to, tied_to_mode, unnegated, walk_own
 from modellint.static.narrowing import attribute_of
+from modellint.static.overriding import calls_plainly
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import arguments_given, is_false, is_none
 from modellint.static.project.names import last_name
@@ -131,9 +132,10 @@ def _built(context: FileContext, method: FunctionInfo, call: ast.Call, parametri
         return ""  # a variable may be named like a class: `for Block in self.blocks`
     if isinstance(symbol.target, ClassInfo):
         if context.classes.is_module(symbol.target) and not _is_given_its_parts(context, method, call, symbol.target):
-            if context.classes.dependence(symbol.target).answer == YES:
+            if context.classes.dependence(symbol.target).answer == YES and not _readies_itself(context, symbol.target):
                 return "is in training mode every time"
-            if _has_weights(context, symbol.target, parametrised, set()):
+            weighty = _has_weights(context, symbol.target, parametrised, set())
+            if weighty and not _loads_its_weights(context, symbol.target):
                 return "has new, untrained weights every time"
         return ""
     if context.classes.of_external(symbol.dotted, call).answer == YES:
@@ -208,6 +210,18 @@ def _has_weights(context: FileContext, cls: ClassInfo, parametrised: set[str], s
         elif symbol.dotted in parametrised or (symbol.dotted in _PARAMETERS and _is_drawn(init, call)):
             return True
     return False
+
+
+def _readies_itself(context: FileContext, cls: ClassInfo) -> bool:
+    """Tell whether the constructor of a module calls `self.eval()`; a base class's does so too early for its heirs."""
+    init = context.project.method(cls, "__init__")
+    return init is not None and calls_plainly(init, f"{init.self_name}.eval")
+
+
+def _loads_its_weights(context: FileContext, cls: ClassInfo) -> bool:
+    """Tell whether building a module loads weights into it, in a constructor of its own or of its bases."""
+    inits = (owner.methods.get("__init__") for owner in context.project.ancestry(cls)[0])
+    return any(init is not None and "load_state_dict" in init.callees for init in inits)
 
 
 _PARAMETERS = frozenset({"torch.nn.Parameter", "torch.nn.parameter.Parameter"})
