@@ -39,6 +39,7 @@ def left_to_others(event: Event, context: FileContext) -> bool:
         or runs_without_gradients(event.root, context.project)
         or _is_asked_by_a_library(event.root, context)
         or _called_without_gradients(event, context)
+        or _answers_for_an_interface(event, context)
         or reads_graphs(event.function.module)
     )
 
@@ -60,6 +61,20 @@ def _is_handed_to_others(root: FunctionInfo, context: FileContext) -> bool:
         for name in names
         for scope in scopes_mentioning(project, f".{name}", mine, MAX_FILES)
     )
+
+
+def _answers_for_an_interface(event: Event, context: FileContext) -> bool:
+    """Tell whether an object is called through what a base of the project leaves open, and gives its graph away, where
+    another file switches autograd off: whoever holds such an object calls it by no name that could be looked for.
+    """
+    root, project, mine = event.root, context.project, context.module.path
+    if root.cls is None or root.name != "__call__" or "returned with its graph" not in event.uses:
+        return False
+    declared = (base.methods.get(root.name) for base in project.ancestry(root.cls)[0])
+    if not any(method is not None and is_left_open(method) for method in declared):
+        return False
+    switching = (path for word in ("no_grad", "inference_mode") for path in project.mentioning(word, mine, "calls"))
+    return any(path != mine and not is_test_file(path) for path in switching)
 
 
 def _is_handed_on_or_switched(scope: FunctionInfo, name: str) -> bool:
