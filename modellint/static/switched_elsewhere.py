@@ -10,7 +10,6 @@ from modellint.static.classes import WITHOUT_LAYERS
 from modellint.static.context import FileContext
 from modellint.static.family import kept_as, runs_without_gradients, under_switch
 from modellint.static.flow.events import Event, Snapshot
-from modellint.static.flow.values import EVAL
 from modellint.static.flow.vocabulary import GRAD_SWITCHES, MODEL_NAME, OTHER_FRAMEWORKS
 from modellint.static.guards import own, values_bound
 from modellint.static.handed_over import is_handed_over
@@ -30,7 +29,7 @@ def left_to_others(event: Event, context: FileContext) -> bool:
     """Tell whether a switch stands where the flow does not lead: in what is run, or around what is called elsewhere."""
     if _may_switch_itself(event, context) or _is_entered(event):
         return True
-    if all(_comes_ready(snapshot) or is_held_by_something(event, snapshot) for snapshot in event.snapshots):
+    if all(is_held_by_something(event, snapshot) for snapshot in event.snapshots):
         return True
     if event.root_trains:
         return False  # nobody calls what trains without gradients
@@ -92,11 +91,6 @@ def _is_entered(event: Event) -> bool:
     """Tell whether objects of the class are entered, and enter a switch of their own then."""
     enter = event.root.cls.methods.get("__enter__") if event.root.cls is not None else None
     return enter is not None and not {"__enter__", "enter_context", "set_grad_enabled"}.isdisjoint(enter.callees)
-
-
-def _comes_ready(snapshot: Snapshot) -> bool:
-    """Tell whether a hub returned a model in evaluation mode: a whole pipeline (YOLOv5's), which switches itself."""
-    return all(fact.mode == EVAL and fact.how.startswith("torch.hub") for fact in snapshot.modes)
 
 
 def _called_without_gradients(event: Event, context: FileContext) -> bool:
