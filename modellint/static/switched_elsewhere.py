@@ -63,11 +63,10 @@ def _is_handed_to_others(root: FunctionInfo, context: FileContext) -> bool:
 
 
 def _answers_for_an_interface(event: Event, context: FileContext) -> bool:
-    """Tell whether an object is called through what a base of the project leaves open, and gives its graph away, where
-    another file switches autograd off: whoever holds such an object calls it by no name that could be looked for.
-    """
+    """Tell whether an object is called through what a base of the project leaves open, where another file switches
+    autograd off: whoever holds such an object calls it by no name that could be looked for."""
     root, project, mine = event.root, context.project, context.module.path
-    if root.cls is None or root.name != "__call__" or "returned with its graph" not in event.uses:
+    if root.cls is None or root.name != "__call__":
         return False
     declared = (base.methods.get(root.name) for base in project.ancestry(root.cls)[0])
     if not any(method is not None and is_left_open(method) for method in declared):
