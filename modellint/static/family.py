@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from modellint.static.classes import Classes
 from modellint.static.flow.vocabulary import SWITCHES_OFF
-from modellint.static.guards import path_to, walk_own
+from modellint.static.guards import conditions, path_to, walk_own
 from modellint.static.naming import speaks_of_inference
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo, Project
 from modellint.static.project.names import last_name
@@ -103,6 +103,41 @@ def _of_parts(method: FunctionInfo) -> list[FunctionInfo | None]:
         and _is_self(call.func.value.value, method)
     }
     return [cls.methods.get(name) for name in sorted(asked) for cls in method.module.classes]
+
+
+def hooks_gradients(cls: ClassInfo, project: Project) -> bool:
+    """Tell whether each forward of `cls`, or of a module that it builds, hooks the gradient of a tensor that it makes.
+
+    `attention.register_hook(self.save_gradient)`: torch refuses that where autograd is off.
+    """
+    seen = [cls]
+    for owner in seen:
+        forward = project.method(owner, "forward")
+        if forward is not None and any(_hooks(method) for method in _run_by(forward, owner, project)):
+            return True
+        init = project.method(owner, "__init__")
+        symbols = (project.resolve_in(init, call.func) for call in init.calls) if init is not None else ()
+        built = (symbol.target for symbol in symbols if symbol is not None and isinstance(symbol.target, ClassInfo))
+        seen += [part for part in dict.fromkeys(built) if part not in seen]
+    return False
+
+
+def _run_by(forward: FunctionInfo, cls: ClassInfo, project: Project) -> list[FunctionInfo]:
+    """Return a forward and the methods that it calls whatever it is given."""
+    called = (call.func for call in forward.calls if next(conditions(forward, call), None) is None)
+    names = [func.attr for func in called if isinstance(func, ast.Attribute) and _is_self(func.value, forward)]
+    methods = (project.method(cls, name) for name in names)
+    return [forward, *(method for method in methods if method is not None)]
+
+
+def _hooks(method: FunctionInfo) -> bool:
+    """Tell whether a method always hooks the gradient of a tensor, which is no parameter: one of these may be a leaf."""
+    return any(
+        isinstance(call.func, ast.Attribute)
+        and isinstance(call.func.value, ast.Name)
+        and next(conditions(method, call), None) is None
+        for call in method.calls_of("register_hook", "retain_grad")
+    )
 
 
 def builds_what_differentiates(module: ModuleInfo, project: Project) -> bool:

@@ -24,6 +24,7 @@ from modellint.static.evidence import (
 from modellint.static.family import (
     builds_what_differentiates,
     differentiates,
+    hooks_gradients,
     is_part_of_a_forward,
     under_switch,
 )
@@ -82,7 +83,8 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
     if not bad:
         return
     classes = {s.obj.cls for event in place.events for s in event.snapshots}
-    if any(isinstance(cls, ClassInfo) and differentiates(cls, context.project) for cls in classes):
+    known = [cls for cls in classes if isinstance(cls, ClassInfo)]
+    if any(differentiates(cls, context.project) or hooks_gradients(cls, context.project) for cls in known):
         return  # whichever of the models it is given, it must be able to
     event, snapshot = bad[0]
     given = isinstance(snapshot.obj.cls, ClassInfo) and context.classes.dependence(snapshot.obj.cls).hangs_on
