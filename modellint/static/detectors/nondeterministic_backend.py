@@ -13,7 +13,7 @@ from modellint.static.context import FileContext, Finding
 from modellint.static.guards import conditions, own, unnegated
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import is_false, parameters
-from modellint.static.project.names import last_name
+from modellint.static.project.names import arguments_of, last_name
 from modellint.static.project.trees import FunctionNode, walk
 
 _GUARD = re.compile(r"determin|seed|reproduc|bench|fast|speed|debug", re.I)
@@ -174,7 +174,7 @@ def _claim(context: FileContext, scope: FunctionInfo, options: Mapping[str, Any]
 def _claims(context: FileContext, scope: FunctionInfo, options: Mapping[str, Any]) -> Iterator[Claim]:
     for call in scope.calls:
         name = last_name(call.func) or ""
-        if not call.args and not call.keywords:
+        if (not call.args and not call.keywords) or _asks_for_none(call):
             continue
         qualified = context.qualified(scope, call.func) or ""
         helper = re.search(options["seed-helpers"], name) is not None and not _ASKED_APART.match(qualified)
@@ -189,6 +189,11 @@ def _claims(context: FileContext, scope: FunctionInfo, options: Mapping[str, Any
     for argument, _ in parameters(scope):
         if _CLAIMS.search(argument.arg):
             yield argument, scope, f"the argument `{argument.arg}`"
+
+
+def _asks_for_none(call: ast.Call) -> bool:
+    """Tell whether a call takes a claim back that was made elsewhere: `use_deterministic_algorithms(False)`."""
+    return bool(_ASKS.search(last_name(call) or "")) and any(map(is_false, arguments_of(call)[:1]))
 
 
 _ASKED_APART = re.compile(r"mm(cv|engine|det\w*|seg|cls|pretrain|pose|action)\.")
