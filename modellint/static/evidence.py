@@ -213,7 +213,7 @@ _PLAIN = frozenset({"", "forward", "__call__"})
 
 
 def is_no_model(event: Event, snapshot: Snapshot) -> bool:
-    """Tell whether what is called is a loss, data or a transform of it, or a session of ONNX Runtime."""
+    """Tell whether what is called is a loss, a metric, data or a transform of it, or a session of ONNX Runtime."""
     # `losses["gan"](x)` as well as `self.criterion(x)`
     if _CRITERION.search(event.text.partition("[")[0]) and LOSS_METHOD.match(event.key.detail) is None:
         return True  # `net.loss(batch)` is an event only of a model that is switched
@@ -304,9 +304,10 @@ def _used_in_branches(event: Event) -> Iterator[set[str]]:
 
 
 _CRITERION = re.compile(
-    r"(^|(?<!_with)(?<!_and)[._])(crit(?!ic)(erion|eria)?|loss(es)?(_?(fn|func|function))?)(_?\w{1,3})?$"
+    r"(^|(?<!_with)(?<!_and)[._])(crit(?!ic)(erion|eria)?|loss(es)?(_?(fn|func|function))?)(_?\w{1,3})?$|"
+    r"(^|[._])metrics?_?(fn|func|function)$"
 )
-"""How a loss is called, which measures the same in every mode."""
+"""How a loss is called, or a function for a metric, which measures the same in every mode."""
 _TRANSFORM = re.compile(
     r"(^|[._])(transforms?(_inputs?)?|augment(ation|ations|er|or)?|perturbation|normali[sz]er?(_\w+)?|"
     r"(mel_?)?spectrogram|mfcc|i?stft|fbank|resampler?|anchor_gen(erator)?)$"
