@@ -11,7 +11,7 @@ from modellint.static.flow.frames import Frame, site_of
 from modellint.static.flow.state import State
 from modellint.static.flow.values import OFF, Args, FunctionValue, Grad, GradContext, Value
 from modellint.static.flow.vocabulary import GRAD_SWITCHES, SWITCHES_OFF
-from modellint.static.guards import own
+from modellint.static.guards import choices, own
 from modellint.static.knowledge import ABSENT, UNSURE, settle
 from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import does_nothing, parameters
@@ -35,7 +35,7 @@ def grad_switch(machine: Machine, function: FunctionInfo, node: ast.expr) -> Gra
     """
     symbol = machine.project.resolve_in(function.parent or function.module.body, bare_decorator(node))
     fact = machine.knowledge.contexts.get(symbol.dotted) if symbol is not None else None
-    if fact is None and symbol is not None and _picks_switch(symbol.target):
+    if fact is None and symbol is not None and (_picks_switch(symbol.target) or _puts_into_switch(symbol.target)):
         return GradContext(OFF, site_of(function.module, node))
     if fact is None and symbol is not None and _calls_under_switch(machine, symbol.target):
         return GradContext(OFF, site_of(function.module, node))
@@ -50,6 +50,33 @@ def _picks_switch(target: object) -> bool:
     if not isinstance(target, FunctionInfo) or target.cls is not None or target.nested:
         return False
     return not SWITCHES_OFF.isdisjoint(target.words)
+
+
+def _puts_into_switch(target: object) -> bool:
+    """Tell whether a decorator that the project makes puts what it is given into a switch, unless one is on already.
+
+    def smart_inference_mode():
+        def decorate(function):
+            if torch.is_inference_mode_enabled():
+                return function
+            return (torch.inference_mode if NEW else torch.no_grad)()(function)
+        return decorate
+    """
+    if not isinstance(target, FunctionInfo) or target.cls is not None or len(target.nested) != 1:
+        return False
+    inner = target.nested[0]
+    returned = [node.value for node in own(inner, ast.Return)]
+    put = [value for value in returned if isinstance(value, ast.Call) and isinstance(value.func, ast.Call)]
+    given = {argument.arg for argument, _ in parameters(inner)}
+    others = [value for value in returned if not (isinstance(value, ast.Name) and value.id in given)]
+    return bool(put) and others == put and all(map(_is_put_into_switch, put))
+
+
+def _is_put_into_switch(value: ast.Call) -> bool:
+    """Tell whether an expression calls a switch, or the one of two that is chosen, and gives it a function."""
+    made = value.func
+    assert isinstance(made, ast.Call)
+    return len(value.args) == 1 and all(last_name(choice) in SWITCHES_OFF for choice in choices(made.func))
 
 
 def _calls_under_switch(machine: Machine, target: object) -> bool:
