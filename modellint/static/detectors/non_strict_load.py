@@ -69,7 +69,7 @@ def _is_of_a_library(qualified: str | None) -> bool:
 
 def _is_of_one_file(scope: FunctionInfo, call: ast.Call) -> bool:
     """Tell whether a state always comes from the same address, or from a table of them: what is in it was known."""
-    state = call.args[0] if call.args else None
+    state = _state_of(call)
     made = values_of(scope, state.id) if isinstance(state, ast.Name) else [state]
     return bool(made) and all(value is not None and _is_fetched(scope, value) for value in made)
 
@@ -103,6 +103,11 @@ def _is_lax(context: FileContext, scope: FunctionInfo, call: ast.Call, positiona
             return False
         return context.resolver.constant(given) == (False,)
     return False
+
+
+def _state_of(call: ast.Call) -> ast.expr | None:
+    """Return the state that a call loads."""
+    return argument_given(call, ("state_dict",), 0)
 
 
 def _parent(scope: FunctionInfo, call: ast.Call) -> ast.AST | None:
@@ -148,7 +153,7 @@ def _comes_with_an_account(scope: FunctionInfo, state: str) -> bool:
 
 def _handled(scope: FunctionInfo, call: ast.Call) -> bool:
     """Tell whether the author knows what does not fit: keys were compared or picked, or the fallback is told."""
-    state = call.args[0] if call.args else None
+    state = _state_of(call)
     if isinstance(state, ast.Name) and _comes_with_an_account(scope, state.id):
         return True
     owner = scope.cls.name if scope.cls is not None else ""
@@ -215,7 +220,8 @@ def _asks_for_part(test: ast.expr, keys: Container[str]) -> bool:
 
 def _tells_of_keys(scope: FunctionInfo, call: ast.Call) -> bool:
     """Tell whether what is told of weights depends on the keys of the state that is loaded, or on the model's own."""
-    keys = {node.id for given in call.args[:1] if isinstance(node := holder(given), ast.Name)}
+    given = holder(_state_of(call) or call)
+    keys = {given.id} if isinstance(given, ast.Name) else set[str]()
     made = [*assignments(scope), *((n, loop.iter) for loop in own(scope, ast.For) for n in names_in(loop.target))]
     for _ in range(_STEPS):
         keys |= {name for name, value in made if not keys.isdisjoint(names_in(value)) or _is_of_the_model(scope, value)}
@@ -252,7 +258,7 @@ def _told_by_a_helper(context: FileContext, scope: FunctionInfo, call: ast.Call)
 
     Or it asserts that every key does.
     """
-    state = call.args[0] if call.args else None
+    state = _state_of(call)
     for made in values_of(scope, state.id) if isinstance(state, ast.Name) else [state]:
         if not isinstance(made, ast.Call) or not any(_is_of_the_model(scope, given) for given in made.args):
             continue
@@ -343,9 +349,10 @@ def _has_a_part(saved: ast.Dict, name: object, scope: FunctionInfo) -> bool:
 
 def _is_compared_before(scope: FunctionInfo, call: ast.Call) -> bool:
     """Tell whether a function that compares has been given the model and the state: `check_keys(net, state)`."""
-    if not isinstance(call.func, ast.Attribute) or not call.args:
+    state = _state_of(call)
+    if not isinstance(call.func, ast.Attribute) or state is None:
         return False
-    both = {ast.unparse(call.func.value), ast.unparse(call.args[0])}
+    both = {ast.unparse(call.func.value), ast.unparse(state)}
     return any(
         other.lineno < call.lineno
         and _COMPARES.search(snake(last_name(other.func) or ""))
