@@ -174,7 +174,7 @@ def _handled(scope: FunctionInfo, call: ast.Call) -> bool:
         return all(key is not None for key in state.keys)  # the keys are named on the spot
     if isinstance(state, ast.DictComp):
         return _picks(state)
-    if state is not None and (_is_in_sight(scope, state) or _is_saved_in_part(scope, state)):
+    if state is not None and (_is_in_sight(scope, state, call) or _is_saved_in_part(scope, state)):
         return True
     if _is_compared_before(scope, call) or _tells_of_keys(scope, call):
         return True
@@ -283,13 +283,13 @@ def _asserts_keys(node: ast.Assert) -> bool:
 _DICTS = frozenset({"dict", "OrderedDict"})
 
 
-def _is_in_sight(scope: FunctionInfo, state: ast.expr) -> bool:
-    """Tell whether no checkpoint is loaded, but what another model holds, or a dict made here key by key."""
+def _is_in_sight(scope: FunctionInfo, state: ast.expr, call: ast.Call) -> bool:
+    """Tell whether `call` loads no checkpoint, but what another model holds, or a dict made here key by key."""
     values = [value for name, value in assignments(scope) if isinstance(state, ast.Name) and name == state.id]
-    return all(_is_written_here(scope, state, value) for value in values or [state])
+    return all(_is_written_here(scope, state, value, call) for value in values or [state])
 
 
-def _is_written_here(scope: FunctionInfo, state: ast.expr, value: ast.expr) -> bool:
+def _is_written_here(scope: FunctionInfo, state: ast.expr, value: ast.expr, call: ast.Call) -> bool:
     made = isinstance(value, ast.Call) and last_name(value) in _DICTS and not value.args
     if isinstance(value, ast.Call) and not made:
         return isinstance(value.func, ast.Attribute) and value.func.attr == "state_dict" and not value.args
@@ -304,9 +304,19 @@ def _is_written_here(scope: FunctionInfo, state: ast.expr, value: ast.expr) -> b
     named = all(
         isinstance(node.slice, ast.Constant)
         or any(holds and _picks_key(test, node.slice) for test, holds in conditions(scope, node))
+        or _has_key(scope, call, node.slice)
         for node in stores
     )
     return (made or (isinstance(value, ast.Dict) and not value.keys)) and bool(stores) and named
+
+
+def _has_key(scope: FunctionInfo, call: ast.Call, key: ast.expr) -> bool:
+    """Tell whether what the model holds under a key is looked up, `net.state_dict()[key]`: it has the key, or raises."""
+    own_state = ast.unparse(call.func).rpartition(".")[0] + ".state_dict()"
+    return any(
+        ast.unparse(node.value) == own_state and ast.unparse(node.slice) == ast.unparse(key)
+        for node in own(scope, ast.Subscript)
+    )
 
 
 def _picks_key(test: ast.expr, key: ast.expr) -> bool:
