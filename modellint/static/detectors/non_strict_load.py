@@ -50,7 +50,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 not _thrown_away(scope, call) or _handled(scope, call) or _told_by_a_helper(context, scope, call)
             )
             if not looked_at and not says(scope.module, call, _STRICT):
-                meant = _fills_a_part(call) or _is_of_one_file(scope, call)
+                meant = _fills_a_part(call) or _fills_a_head(scope, call) or _is_of_one_file(scope, call)
                 confidence = Confidence.POSSIBLE if meant else Confidence.CERTAIN
                 yield Finding(context.site(call), {"call": ast.unparse(call.func)}, confidence)
 
@@ -421,3 +421,17 @@ def _fills_a_part(call: ast.Call) -> bool:
     """Tell whether a whole checkpoint goes into a part of the model, where keys are left over by design."""
     owner = call.func.value if isinstance(call.func, ast.Attribute) else None
     return isinstance(owner, (ast.Attribute, ast.Name)) and bool(_PART.search(snake(last_name(owner) or "")))
+
+
+def _fills_a_head(scope: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether a whole checkpoint goes into a head, by its own prefix: `key.replace("v_head.", "")`.
+
+    One without that head leaves it new, and the keys of the rest are left over.
+    """
+    name = last_name(call.func.value) if isinstance(call.func, ast.Attribute) else None
+    if name is None or not _HEAD.search(snake(name)):
+        return False
+    return any(node.value == f"{name}." for node in own(scope, ast.Constant))
+
+
+_HEAD = re.compile(r"(^|_)heads?$")
