@@ -131,7 +131,7 @@ def _run_by(forward: FunctionInfo, cls: ClassInfo, project: Project) -> list[Fun
 
 
 def _hooks(method: FunctionInfo) -> bool:
-    """Tell whether a method always hooks the gradient of a tensor, which is no parameter: one of these may be a leaf."""
+    """Tell whether a method always hooks the gradient of a tensor in a variable: a parameter has one anyway."""
     return any(
         isinstance(call.func, ast.Attribute)
         and isinstance(call.func.value, ast.Name)

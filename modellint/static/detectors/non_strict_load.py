@@ -10,7 +10,7 @@ from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.comments import says
 from modellint.static.context import FileContext, Finding
-from modellint.static.guards import assignments, conditions, loops_around, own, path_to, values_of, walk_own
+from modellint.static.guards import assignments, conditions, loops_around, own, path_to, unnegated, values_of, walk_own
 from modellint.static.naming import is_test_module, snake
 from modellint.static.origins import Origin, is_parameter
 from modellint.static.project import FunctionInfo
@@ -176,7 +176,7 @@ def _handled(scope: FunctionInfo, call: ast.Call) -> bool:
         return _picks(state)
     if state is not None and (_is_in_sight(scope, state, call) or _is_saved_in_part(scope, state)):
         return True
-    if _is_compared_before(scope, call) or _tells_of_keys(scope, call):
+    if _is_compared_before(scope, call) or _tells_of_keys(scope, call) or _tells_of_differences(scope, call):
         return True
     name = dotted_name(state) if state is not None else None
     kept = _kept_in(_parent(scope, call))
@@ -220,16 +220,53 @@ def _asks_for_part(test: ast.expr, keys: Container[str]) -> bool:
 
 def _tells_of_keys(scope: FunctionInfo, call: ast.Call) -> bool:
     """Tell whether what is told of weights depends on the keys of the state that is loaded, or on the model's own."""
-    given = holder(_state_of(call) or call)
-    keys = {given.id} if isinstance(given, ast.Name) else set[str]()
-    made = [*assignments(scope), *((n, loop.iter) for loop in own(scope, ast.For) for n in names_in(loop.target))]
-    for _ in range(_STEPS):
-        keys |= {name for name, value in made if not keys.isdisjoint(names_in(value)) or _is_of_the_model(scope, value)}
+    keys = _made_of(scope, _loaded(call)) | _made_of(scope, _of_the_model(scope))
     return any(
         not keys.isdisjoint(names_in(node)) or any(not keys.isdisjoint(names_in(t)) for t, _ in conditions(scope, node))
         for node in scope.calls
         if _tells_what_does_not_fit(node)
     )
+
+
+def _tells_of_differences(scope: FunctionInfo, call: ast.Call) -> bool:
+    """Tell whether keys or shapes of the state and of the model are compared, and what differs is told one by one."""
+    theirs, mine = _made_of(scope, _loaded(call)), _made_of(scope, _of_the_model(scope))
+    for told in scope.calls_of(*_TELLS):
+        tests = [unnegated(test, holds) for test, holds in conditions(scope, told)]
+        asked = {name for test, _ in tests for name in names_in(test)}
+        both = not (asked.isdisjoint(theirs) or asked.isdisjoint(mine) or theirs.isdisjoint(names_in(told)))
+        if both and any(_differs(test, holds) for test, holds in tests):
+            return True
+    return False
+
+
+def _differs(test: ast.expr, holds: bool) -> bool:
+    """Tell whether a condition asks for what is missing on one side, or not the same on both."""
+    kinds = (ast.NotIn, ast.NotEq, ast.Is) if holds else (ast.In, ast.Eq, ast.IsNot)
+    return isinstance(test, ast.Compare) and isinstance(test.ops[0], kinds)
+
+
+def _loaded(call: ast.Call) -> set[str]:
+    """Return the variable that holds what a call loads, if there is one."""
+    given = holder(_state_of(call) or call)
+    return {given.id} if isinstance(given, ast.Name) else set()
+
+
+def _of_the_model(scope: FunctionInfo) -> set[str]:
+    """Return the variables that hold what a model holds."""
+    return {name for name, value in _bound(scope) if _is_of_the_model(scope, value)}
+
+
+def _made_of(scope: FunctionInfo, names: set[str]) -> set[str]:
+    """Return variables with those that are made of them in a few steps."""
+    for _ in range(_STEPS):
+        names = names | {name for name, value in _bound(scope) if not names.isdisjoint(names_in(value))}
+    return names
+
+
+def _bound(scope: FunctionInfo) -> list[tuple[str, ast.expr]]:
+    """Return the variables that a function assigns, and those of its loops, with what they are of."""
+    return [*assignments(scope), *((n, loop.iter) for loop in own(scope, ast.For) for n in names_in(loop.target))]
 
 
 _STEPS = 3
@@ -311,7 +348,7 @@ def _is_written_here(scope: FunctionInfo, state: ast.expr, value: ast.expr, call
 
 
 def _has_key(scope: FunctionInfo, call: ast.Call, key: ast.expr) -> bool:
-    """Tell whether what the model holds under a key is looked up, `net.state_dict()[key]`: it has the key, or raises."""
+    """Tell whether what the model holds under a key is looked up, `net.state_dict()[key]`: it has it, or raises."""
     own_state = ast.unparse(call.func).rpartition(".")[0] + ".state_dict()"
     return any(
         ast.unparse(node.value) == own_state and ast.unparse(node.slice) == ast.unparse(key)
