@@ -234,7 +234,7 @@ def _tells_of_differences(scope: FunctionInfo, call: ast.Call) -> bool:
     for told in scope.calls_of(*_TELLS):
         tests = [unnegated(test, holds) for test, holds in conditions(scope, told)]
         asked = {name for test, _ in tests for name in names_in(test)}
-        both = not (asked.isdisjoint(theirs) or asked.isdisjoint(mine) or theirs.isdisjoint(names_in(told)))
+        both = not (asked.isdisjoint(theirs) or asked.isdisjoint(mine) or (theirs | mine).isdisjoint(names_in(told)))
         if both and any(_differs(test, holds) for test, holds in tests):
             return True
     return False
@@ -248,8 +248,8 @@ def _differs(test: ast.expr, holds: bool) -> bool:
 
 def _loaded(call: ast.Call) -> set[str]:
     """Return the variable that holds what a call loads, if there is one."""
-    given = holder(_state_of(call) or call)
-    return {given.id} if isinstance(given, ast.Name) else set()
+    states = filter(None, [_state_of(call)])
+    return {node.id for given in states if isinstance(node := holder(given), ast.Name)}
 
 
 def _of_the_model(scope: FunctionInfo) -> set[str]:
