@@ -12,7 +12,9 @@ from modellint.static.guards import own, walk_own
 from modellint.static.naming import is_test_module
 from modellint.static.origins import Origin
 from modellint.static.project import FunctionInfo
+from modellint.static.project.facts import arguments_given, is_left_to_heirs
 from modellint.static.project.names import arguments_of, last_name
+from modellint.static.project.trees import walk
 
 _VIEWS = frozenset(
     "to cuda cpu float half double view reshape unsqueeze squeeze expand repeat type requires_grad_ permute".split()
@@ -41,6 +43,8 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             for given in arguments_of(call):
                 made = _allocation(context, Origin(given, scope), options, 0)
                 if made is None or not context.is_forward(call) or _only_shape(scope, call):
+                    continue
+                if _is_never_read(context, scope, call, given):
                     continue
                 where = context.site(given)
                 written = ast.unparse(made.func)
@@ -79,6 +83,19 @@ def _allocation(context: FileContext, origin: Origin, options: Mapping[str, Any]
     parts = _listed(node.args[0]) if name in options["joiners"] and node.args else []
     joined = [_allocation(context, origin.at(part), options, depth + 1) for part in parts]
     return joined[0] if joined and None not in joined else None
+
+
+def _is_never_read(context: FileContext, scope: FunctionInfo, call: ast.Call, given: ast.expr) -> bool:
+    """Tell whether the forward of what is called takes `given`, for the sake of others, and never looks at it."""
+    made = map(context.resolver.constructed, context.resolver.origins(Origin(call.func, scope)))
+    forwards = [context.project.method(cls, "forward") if cls is not None else None for cls in made]
+    return bool(forwards) and all(forward is not None and _ignores(forward, call, given) for forward in forwards)
+
+
+def _ignores(forward: FunctionInfo, call: ast.Call, given: ast.expr) -> bool:
+    names = [name for name, value in arguments_given(forward, call).items() if value is given and name in forward.given]
+    read = {node.id for statement in forward.body for node in walk(statement) if isinstance(node, ast.Name)}
+    return bool(names) and read.isdisjoint([*names, "locals"]) and not is_left_to_heirs(forward)
 
 
 def _listed(value: ast.expr) -> list[ast.expr]:
