@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping
 from functools import partial
 
+from modellint.static.attributes import stored
 from modellint.static.context import FileContext
 from modellint.static.detectors.containers import (
     CONTAINERS,
@@ -25,7 +26,7 @@ from modellint.static.guards import is_ruled_out, own, targets_of, unnegated, va
 from modellint.static.narrowing import asked_for_modules, attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import arguments_given
-from modellint.static.project.names import arguments_of, last_name, names_in
+from modellint.static.project.names import arguments_of, is_named, last_name, names_in
 from modellint.static.project.trees import walk
 
 REGISTERS = frozenset({"add_module", "register_module", "register_parameter", "setattr", "__setattr__"})
@@ -55,6 +56,33 @@ def taken_in(context: FileContext, method: FunctionInfo) -> set[str]:
                 attribute = attribute_of(argument, method.self_name or "")
                 found |= {f"self.{attribute}"} if attribute is not None else set()
     return found
+
+
+def is_part_of_another(context: FileContext, method: FunctionInfo, given: ast.expr) -> bool:
+    """Tell whether what is in a variable becomes a part of another module, which is put into an attribute, too.
+
+    `block.qkv = WithLora(block.qkv, down, up)`: torch finds it there, whatever list it is kept in besides.
+    """
+    return isinstance(given, ast.Name) and any(
+        isinstance(node.value, ast.Call)
+        and isinstance(node.targets[0], ast.Attribute)
+        and _keeps(context, method, node.value, given.id)
+        for node in own(method, ast.Assign)
+    )
+
+
+def _keeps(context: FileContext, method: FunctionInfo, call: ast.Call, name: str) -> bool:
+    """Tell whether `call` builds a module of the project that keeps a variable as it is in an attribute."""
+    symbol = context.project.resolve_in(method, call.func)
+    cls = symbol.target if symbol is not None else None
+    if not isinstance(cls, ClassInfo) or not context.classes.is_module(cls):
+        return False
+    init = context.project.method(cls, "__init__")
+    if init is None:  # equivalent: what has no constructor is given nothing
+        return False
+    given = arguments_given(init, call)
+    kept = {value.id for _, value in stored(init) if isinstance(value, ast.Name)}
+    return any(is_named(given[parameter], name) for parameter in kept & given.keys())
 
 
 def _is_container(context: FileContext, method: FunctionInfo, call: ast.Call) -> bool:

@@ -23,7 +23,14 @@ from modellint.static.detectors.containers import (
     stores_of,
 )
 from modellint.static.detectors.makers import Makers, calls_elements, class_body
-from modellint.static.detectors.modules_held import REGISTERS, Holdings, grown_by, owner_of, taken_in
+from modellint.static.detectors.modules_held import (
+    REGISTERS,
+    Holdings,
+    grown_by,
+    is_part_of_another,
+    owner_of,
+    taken_in,
+)
 from modellint.static.guards import own, targets_of, walk_own
 from modellint.static.naming import is_test_module
 from modellint.static.narrowing import attribute_of
@@ -225,6 +232,8 @@ class _ClassReader:
         confidence = Confidence.CERTAIN
         kept = attribute_of(owner, held.method.self_name or "") or ""
         if _is_a_snapshot(held.method, call.args[-1]) and not calls_elements(self.cls, kept):
+            return
+        if is_part_of_another(self.context, held.method, call.args[-1]):
             return
         if not held.takes_in(call):
             if not self._is_layer_called_of(held, owner, call.args[-1]):
