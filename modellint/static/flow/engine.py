@@ -216,7 +216,7 @@ class FileAnalysis:
         finally:
             machine.begin()
         base.path = {}
-        start_up(machine, self.module, base)
+        start_up(machine, self.module, base, self._facts)
         return base
 
     @cached_property

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 
 from modellint.static.flow.binding import unknown_arguments
+from modellint.static.flow.callfacts import CallFacts
 from modellint.static.flow.frames import Frame
 from modellint.static.flow.machine import Exhausted, Machine
 from modellint.static.flow.state import State, VariableKey
@@ -33,7 +34,7 @@ MODE_WORDS = frozenset({"eval", "train", "set_training_mode"})
 """Words of functions that may switch a mode."""
 
 
-def start_up(machine: Machine, module: ModuleInfo, base: State) -> None:
+def start_up(machine: Machine, module: ModuleInfo, base: State, facts: CallFacts) -> None:
     """Let the globals of `module` that are empty in `base` hold what the one function that fills them puts there.
 
     Where other functions switch modes, too, the mode is left open: which of them ran before is not known.
@@ -42,12 +43,11 @@ def start_up(machine: Machine, module: ModuleInfo, base: State) -> None:
     _open_constants(module, base, home)
     fillers: dict[str, list[FunctionInfo]] = {}
     for function in module.functions:
-        if function.parent is module.body and function.cls is None and not _FILLS.isdisjoint(function.words):
-            for name in set(_filled(function)):
-                if _is_empty(base, (home, name)):
-                    fillers.setdefault(name, []).append(function)
-            for text in set(_filled_attributes(function)):
-                if _lacks(base, home, text):
+        if function.parent is module.body and function.cls is None:
+            filled = {name for name in _filled(function) if _is_empty(base, (home, name))}
+            filled |= {text for text in _filled_attributes(function) if _lacks(base, home, text)}
+            if filled and _gets_models(facts, function):
+                for text in filled:
                     fillers.setdefault(text, []).append(function)
     for text, functions in fillers.items():
         name = text.split(".", 1)[0]
@@ -67,6 +67,12 @@ def start_up(machine: Machine, module: ModuleInfo, base: State) -> None:
             continue  # `args.model = "resnet18"`
         others = [f for f in module.functions if f is not functions[0] and not MODE_WORDS.isdisjoint(f.words)]
         _take_over(base, after, (home, name), bool(others))
+
+
+def _gets_models(facts: CallFacts, function: FunctionInfo) -> bool:
+    """Tell whether a function, or one that it calls, loads a model or gets one from a library."""
+    ways = (function, *facts.callees(function))
+    return any(not _FILLS.isdisjoint(way.words) or facts.loads(way) for way in ways)
 
 
 def _open_constants(module: ModuleInfo, base: State, home: int) -> None:
