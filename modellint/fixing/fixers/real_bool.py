@@ -15,28 +15,16 @@ _FALSE = frozenset({"false", "no", "off", "0", "f", "n", "none", "null"})
 
 
 def fix(document: Document, finding: Diagnostic, rule: Rule) -> Change | None:
-    """Replace the text that the marked call is given, itself or in the variable that holds it for this call alone."""
-    call = document.at(finding.span, cst.Call)
-    if call is None:
+    """Replace the marked text, itself or in the variable that holds it for this call alone."""
+    marked = document.at(finding.span, cst.BaseExpression)
+    if isinstance(marked, cst.Call):
+        return _flag(document, marked) if last_name(marked) == "add_argument" else None
+    named = isinstance(marked, cst.Name)
+    literal = _only_value(document, marked) if isinstance(marked, cst.Name) else marked
+    value = _truth(literal)
+    if literal is None or value is None:
         return None
-    if last_name(call) == "add_argument":
-        return _flag(document, call)
-    keywords = {*rule.detector_options["keywords"], *rule.detector_options["named"]}
-    for arg in call.args:
-        if arg.keyword is not None and arg.keyword.value not in keywords:
-            continue
-        named = isinstance(arg.value, cst.Name)
-        literal = _only_value(document, arg.value) if isinstance(arg.value, cst.Name) else arg.value
-        value = _truth(literal)
-        if literal is not None and value is not None and finding.message.startswith(_written(arg, literal)):
-            change = document.replaced(literal, cst.Name(str(value)))
-            return Change(change, f"Write `{value}`", safe=not named)
-    return None
-
-
-def _written(arg: cst.Arg, literal: cst.BaseExpression) -> str:
-    text = repr(literal.evaluated_value) if isinstance(literal, cst.SimpleString) else ""
-    return f"{arg.keyword.value}={text}" if arg.keyword is not None else text
+    return Change(document.replaced(literal, cst.Name(str(value))), f"Write `{value}`", safe=not named)
 
 
 def _truth(node: cst.BaseExpression | None) -> bool | None:

@@ -44,7 +44,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
             name = called_name(context.module, call)
             for keyword in call.keywords if name != "dict" else ():  # a dict is judged where it is handed over
                 if keyword.arg is not None and keyword.arg in keywords:
-                    yield from _judge(context, scope, call, keyword.arg, keyword.value)
+                    yield from _judge(context, scope, call, keyword.arg, keyword.value, keyword.value)
             spread = [keyword.value for keyword in call.keywords if keyword.arg is None]
             if any(_holds_flag(scope, options, keywords) for options in spread):  # equivalent: saves the search
                 yield from _spread(context, scope, call, keywords)
@@ -53,10 +53,10 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 position = functions.get(context.qualified(scope, call.func) or "")
             if position is not None:
                 if position < len(call.args):
-                    yield from _judge(context, scope, call, "", call.args[position])
+                    yield from _judge(context, scope, call, "", call.args[position], call.args[position])
                 for keyword in call.keywords:
                     if keyword.arg is not None and keyword.arg in named:
-                        yield from _judge(context, scope, call, keyword.arg, keyword.value)
+                        yield from _judge(context, scope, call, keyword.arg, keyword.value, keyword.value)
             if name == "add_argument":
                 yield from _parsed(context, call)
 
@@ -87,18 +87,20 @@ def _spread(context: FileContext, scope: FunctionInfo, call: ast.Call, keywords:
     for view in context.resolver.views(Origin(call, scope)):
         for name, given in view.keywords.items():
             if name in keywords and isinstance(given.node, ast.Constant):
-                yield from _judge(context, scope, call, name, given.node)
+                yield from _judge(context, scope, call, name, given.node, call)
         return
 
 
-def _judge(context: FileContext, scope: FunctionInfo, call: ast.Call, name: str, value: ast.expr) -> Iterator[Finding]:
+def _judge(
+    context: FileContext, scope: FunctionInfo, call: ast.Call, name: str, value: ast.expr, place: ast.expr
+) -> Iterator[Finding]:
     text = _text(scope, value)
     if text is None or not (_WORD.match(text) or (name == "pretrained" and _NONE.match(text))):
         return
     if _expects_text(context, scope, call, name):
         return
     written = "=".join(filter(None, (name, repr(text))))
-    yield Finding(context.site(call), {"written": written, "why": "any text that is not empty is true"})
+    yield Finding(context.site(place), {"written": written, "why": "any text that is not empty is true"})
 
 
 def _text(scope: FunctionInfo, value: ast.expr) -> str | None:
