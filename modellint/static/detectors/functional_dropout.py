@@ -23,6 +23,7 @@ from modellint.static.guards import (
     value_tied_to_mode,
     values_of,
 )
+from modellint.static.method_for_flag import is_method_for_flag
 from modellint.static.naming import is_test_module, snake
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.callers import scopes_mentioning
@@ -194,7 +195,7 @@ def _judge(context: FileContext, scope: FunctionInfo, call: ast.Call, entry: Map
             slip = Confidence.LIKELY if _is_without_reason(context, scope, call) else Confidence.POSSIBLE
             named = f"{written}(..., {entry.get('keyword', 'training')}=True)"
             yield _finding(context, call, named, Confidence.CERTAIN if asked or oversight else slip)
-    elif _always_true(scope, training):
+    elif _always_true(context, scope, training):
         yield _finding(context, call, f"training={ast.unparse(training)}, which is always true,", Confidence.CERTAIN)
     elif _turned_round(training):
         yield _finding(
@@ -366,36 +367,20 @@ def _turned_round(node: ast.expr) -> bool:
     return isinstance(inner, ast.Attribute) and inner.attr == "training"
 
 
-def _always_true(scope: FunctionInfo, node: ast.expr) -> bool:
+def _always_true(context: FileContext, scope: FunctionInfo, node: ast.expr) -> bool:
     """Tell whether `node` is `self.train`, the method, or `~self.training`, which is -1 or -2."""
     if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
-        return any((isinstance(v, ast.Constant) and v.value is True) or _always_true(scope, v) for v in node.values)
+        return any(
+            (isinstance(v, ast.Constant) and v.value is True) or _always_true(context, scope, v) for v in node.values
+        )
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
         return isinstance(node.operand, ast.Attribute) and node.operand.attr == "training"
-    return _is_method_for_flag(scope, node)
+    return is_method_for_flag(context, scope, node)
 
 
 def _is_told_the_method(context: FileContext, scope: FunctionInfo, call: ast.Call) -> bool:
     """Tell whether a module gives a function its `train` where the flag is meant."""
-    values = arguments_of(call)
-    told = any(_is_method_for_flag(scope, value) for value in values)
-    return told and scope.cls is not None and context.classes.is_module(scope.cls)
-
-
-def _is_method_for_flag(scope: FunctionInfo, node: ast.expr) -> bool:
-    """Tell whether `node` is `self.train`, the method, where `self.training` is meant."""
-    if isinstance(node, ast.Attribute) and node.attr == "train" and isinstance(node.value, ast.Name):
-        return node.value.id == scope.self_name and "train" not in _stored_attributes(scope)
-    return False
-
-
-def _stored_attributes(scope: FunctionInfo) -> set[str]:
-    found: set[str] = set()
-    for method in scope.cls.methods.values() if scope.cls else ():
-        for node in walk(method.node) if method.node else ():
-            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-                found.add(node.attr)
-    return found
+    return any(is_method_for_flag(context, scope, value) for value in arguments_of(call))
 
 
 def _always_on(context: FileContext, scope: FunctionInfo, call: ast.Call, chance: ast.expr) -> bool:

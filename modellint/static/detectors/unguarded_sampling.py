@@ -20,6 +20,7 @@ from modellint.static.detectors.forward_draws import (
 from modellint.static.detectors.latent_draws import draws_latent
 from modellint.static.detectors.meant_draws import is_meant, regularises
 from modellint.static.guards import assignments, own
+from modellint.static.method_for_flag import meant_for_training
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.names import last_name
 
@@ -29,12 +30,14 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
 
     The detector's options: `functions` are qualified names, `methods` the last names of methods of a tensor or a
     distribution that draw, `modules` qualified names (with `*`) of modules that draw in evaluation mode as well.
+    In a module whose job is to draw, those alone that `self.train` guards, which is always true.
     What drops something by chance, or begins a recurrent state, is reported as the rule says; whether other noise is
     for training alone only the author knows, and it is an info.
     """
     functions: list[str] = rule.rule.detector_options["functions"]
     methods = set(rule.rule.detector_options["methods"])
-    for cls in classes_that_answer(context):
+    answering = set(classes_that_answer(context))
+    for cls in context.module_classes():
         parts = _parts_that_draw(context, cls, rule.rule.detector_options.get("modules", ()))
         for method in run_by_forward(cls):
             for call in method.calls:
@@ -44,10 +47,18 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 if is_dropout(cls.name, call):
                     continue  # dropout that is always on has a rule of its own
                 if what and not guarded(method, call) and not _is_placeholder(method, call):
+                    details = {"draw": what, "class": cls.name}
+                    if meant_for_training(context, method, call):
+                        message = f"`{method.self_name}.train` is a method, and always true: {what} in the forward of "
+                        message += f"{cls.name} draws in evaluation mode too"
+                        yield Finding(context.site(call), details, Confidence.CERTAIN, message=message)
+                        continue
+                    if cls not in answering:
+                        continue
                     meant = draws_latent(method, call) or is_meant(cls, method, call)
                     sure = Confidence.POSSIBLE if meant else Confidence.LIKELY
                     severity = None if regularises(method, call) or _runs_part(method, call, parts) else Severity.INFO
-                    yield Finding(context.site(call), {"draw": what, "class": cls.name}, sure, severity)
+                    yield Finding(context.site(call), details, sure, severity)
 
 
 def _is_placeholder(method: FunctionInfo, call: ast.Call) -> bool:
