@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from modellint.catalog import ActiveRule
@@ -28,7 +29,7 @@ from modellint.static.snapshots import in_eval, in_train, open_mode
 def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     """Report the exporters named in the detector's option `exporters` when their model is in training mode."""
     exporters = set(rule.rule.detector_options["exporters"])
-    trained = {e.key.oid for e in context.flow.events if e.training}
+    trained = {e.key.oid: order for order, e in enumerate(context.flow.events) if e.training}
     found = []
     for place in places(context, EXPORT):
         finding = _judge(place, exporters, trained, context)
@@ -37,7 +38,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
     yield from merged(found)
 
 
-def _judge(place: Place, exporters: set[str], trained: set[int], context: FileContext) -> Finding | None:
+def _judge(place: Place, exporters: set[str], trained: dict[int, int], context: FileContext) -> Finding | None:
     events = [
         e
         for e in place.events
@@ -59,11 +60,15 @@ def _judge(place: Place, exporters: set[str], trained: set[int], context: FileCo
         if call is None:
             return None
         site = call.site
-    if event.key.detail == "torch.jit.script" and (event.key.oid in trained or not _is_saved(event)):
-        return None  # scripted for speed: the flag can still be changed
+    scripted = event.key.detail == "torch.jit.script"
+    learns = scripted and event.key.oid in trained
+    goes_on = learns and (event.loops or not event.after_training or _is_trained_again(event, trained, context))
+    if scripted and (goes_on or not _is_saved(event)):
+        return None  # scripted for speed, or kept to go on from: the flag can still be changed
     related = tuple((f.site, f"in training mode since {f.how}") for f in snapshot.modes if f.site is not None)
-    severity = Severity.INFO if snapshot.obj.depends == NO else None
-    confidence = weighed("ML109", Confidence.CERTAIN, Case(event, snapshot, context))
+    severity = Severity.INFO if snapshot.obj.depends == NO else Severity.WARNING if learns else None
+    sure = Confidence.LIKELY if learns else Confidence.CERTAIN
+    confidence = weighed("ML109", sure, Case(event, snapshot, context))
     return Finding(site, {"exporter": event.text}, confidence, severity, related=related)
 
 
@@ -75,11 +80,28 @@ def _prepares_data(snapshot: Snapshot) -> bool:
 
 
 def _is_saved(event: Event) -> bool:
-    """Tell whether what is made is saved: `made.save(path)`, `torch.jit.save(made, path)`, or without a name for it."""
+    """Tell whether what is made is saved: `made.save(path)`, `torch.jit.save(made, path)`, or without a name for it.
+
+    Not where it is put into evaluation mode itself: the flag of what was scripted counts.
+    """
+    switched = (call.func.value for call in event.function.calls_of("eval") if isinstance(call.func, ast.Attribute))
+    if not _names_of(event).isdisjoint(map(ast.unparse, switched)):
+        return False
     made = {ast.unparse(call) for call in event.function.calls if _is_made_by(event, call)} | _names_of(event)
     saves = event.function.calls_of("save")
     saved = [call.func.value for call in saves if isinstance(call.func, ast.Attribute)]
     return any(ast.unparse(node) in made for node in (*saved, *(arg for call in saves for arg in call.args)))
+
+
+def _is_trained_again(event: Event, trained: dict[int, int], context: FileContext) -> bool:
+    """Tell whether a model is trained after it was scripted, or is saved as a checkpoint, to go on from."""
+    if trained[event.key.oid] > context.flow.events.index(event):
+        return True
+    saved = [ast.unparse(call) for call in event.function.calls_of("save")]
+    return any(_CHECKPOINT.search(text) for text in (event.function.name, *saved))
+
+
+_CHECKPOINT = re.compile(r"checkpoint|ckpt|resume|snapshot", re.I)
 
 
 def _is_to_be_trained(event: Event) -> bool:
