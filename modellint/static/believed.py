@@ -201,9 +201,10 @@ def _is_synthetic(function: FunctionInfo, value: ast.expr, depth: int) -> bool:
             if name == "next" and any(isinstance(n, ast.Name) and _TRAINING.search(snake(n.id)) for n in walk(node)):
                 return True  # one batch of the training data, to try the network out
         elif isinstance(node, ast.Name) and depth < _HOPS:
-            if _MADE_UP.search(snake(node.id)):
+            made = values_bound(function, node.id)
+            if _MADE_UP.search(snake(node.id)) or (not made and _CODE.search(snake(node.id))):
                 return True
-            if any(_is_synthetic(function, v, depth + 1) for v in values_bound(function, node.id)):
+            if any(_is_synthetic(function, v, depth + 1) for v in made):
                 return True
     return False
 
@@ -212,7 +213,9 @@ _OF_SIZES_OR_VALUES = frozenset({"Tensor", "FloatTensor", "LongTensor"})
 _OF_VALUES = _OF_SIZES_OR_VALUES | {"tensor", "array", "as_tensor"}
 _HOPS = 3
 _TRAINING = re.compile(r"(^|_)train(ing)?(_|$)")
-_MADE_UP = re.compile(r"(^|_)(dummy|fake|random|rand|toy|noise|example_input|sample_input|latent|z)(_|$)")
+_MADE_UP = re.compile(r"(^|_)(dummy|fake|random|rand|toy|noise|example_input|sample_input)(_|$)")
+_CODE = re.compile(r"(^|_)(latent|z)(_|$)")
+"""What an encoder answers, too: where a variable is assigned in sight, that tells whether it was drawn."""
 
 
 _LITERAL = (ast.List, ast.Tuple, ast.Constant, ast.UnaryOp, ast.BinOp, ast.operator, ast.unaryop, ast.expr_context)

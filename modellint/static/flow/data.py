@@ -150,6 +150,8 @@ def method(machine: Machine, receiver: Value, name: str, args: Args, node: ast.C
         machine.recorder.use(taint, "detached")
         taint = cut_off(taint)
     else:
+        if WRITES.search(name):
+            machine.recorder.use(receiver.taint, "reported")  # `to_pil_image(restored).save(path)`
         escape(machine, node, args, state, name, computes=bool(receiver.taint))
         if args.taint and not receiver.taint:
             taint = after_unknown(Value(taint=taint), node).taint
