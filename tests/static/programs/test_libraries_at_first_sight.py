@@ -76,7 +76,8 @@ def test_a_part_in_front_of_the_switch(lint: Lint, layer: str, mark: str) -> Non
 
 
 GRAPHS = """
-from torch_geometric.nn import GATConv, TransformerConv
+from torch_geometric.nn import CGConv, DMoNPooling, GATConv, HANConv, HEATConv, RGATConv, SGFormer
+from torch_geometric.nn import TransformerConv, XConv
 from torch_geometric.nn.conv import GCNConv, SAGEConv
 
 class Local(GCNConv):
@@ -108,6 +109,15 @@ def predict(path, x, edges):
         ("GATConv(width, width, dropout=0.0)", "ML101:info"),
         ("GATConv(width, width, dropout=0.6)", "ML101"),
         ("TransformerConv(width, width, 1, True, False, 0.5)", "ML101"),
+        ("HANConv(width, width, None)", "ML101:info"),
+        ("HANConv(width, width, None, dropout=0.5)", "ML101"),
+        ("HEATConv(width, width, 2, 3, 4, 5, 6, 1, True, 0.2, 0.5)", "ML101"),
+        ("RGATConv(width, width, 3, None, None, 'additive')", "ML101:info"),
+        ("DMoNPooling(width, 4, 0.5)", "ML101"),
+        ("CGConv(width)", "ML101:info"),
+        ("CGConv(width, batch_norm=True)", "ML101"),
+        ("XConv(width, width, 3, 8)", "ML101"),
+        ("SGFormer(width, width, width)", "ML101"),
     ],
 )
 def test_convolutions_of_graphs(lint: Lint, layer: str, mark: str) -> None:
