@@ -62,7 +62,7 @@ def _judge(place: Place, exporters: set[str], trained: dict[int, int], context: 
         site = call.site
     scripted = event.key.detail == "torch.jit.script"
     learns = scripted and event.key.oid in trained
-    goes_on = learns and (event.loops or not event.after_training or _is_trained_again(event, trained, context))
+    goes_on = learns and (not event.after_training or _is_trained_again(event, trained, context))
     if scripted and (goes_on or not _is_saved(event)):
         return None  # scripted for speed, or kept to go on from: the flag can still be changed
     related = tuple((f.site, f"in training mode since {f.how}") for f in snapshot.modes if f.site is not None)
