@@ -28,6 +28,7 @@ BY_HAND = {
     ("ML106", "In the body of the class"),
     ("ML305", "Left in the pipeline of the test set"),
     ("ML305", "A data set of one's own"),
+    ("ML305", "The transform of the training set for the validation set"),
     ("ML305", "Built in another file"),
     ("ML306", "By phase"),
     ("ML306", "A random sampler"),

@@ -47,12 +47,12 @@ def held_out_loaders(
     for scope in context.scopes_calling({name for name in context.callees if "oader" in name}):
         if is_test_scope(scope) or looks_at_samples(scope) or any(map(_is_meant, _around(scope))):
             continue
-        for name, call in _placed(scope):
+        for name, call in placed(scope):
             if call in known or not _evaluates(name) or _is_meant(name) or name in run_over:
                 continue
             for view in context.resolver.views(Origin(call, scope)):
                 fits = is_loader(context.resolver, view, patterns) and _hands_out_in_order(context.resolver, view)
-                by_name = paired and _is_named_held_out(view) and any(map(_shuffles, scope.calls))
+                by_name = paired and _is_named_held_out(view) and any(map(shuffles, scope.calls))
                 if fits and (by_name or _is_held_out(context.resolver, view)):
                     yield view
 
@@ -93,7 +93,7 @@ def _evaluates(name: str) -> bool:
     return _EVALUATES.search(snake(name)) is not None and not names_training(name)
 
 
-def _placed(scope: FunctionInfo) -> Iterator[tuple[str, ast.Call]]:
+def placed(scope: FunctionInfo) -> Iterator[tuple[str, ast.Call]]:
     """Yield calls with what their values are called: where they are assigned, returned or put into a dictionary.
 
     What is returned beside something that shuffles is called for a test.
@@ -107,7 +107,7 @@ def _placed(scope: FunctionInfo) -> Iterator[tuple[str, ast.Call]]:
     for node in own(scope, ast.Return):
         if isinstance(node.value, ast.Call):
             yield scope.name, node.value
-        elif isinstance(node.value, ast.Tuple) and any(map(_shuffles, node.value.elts[:1])):
+        elif isinstance(node.value, ast.Tuple) and any(map(shuffles, node.value.elts[:1])):
             yield from (("test", value) for value in node.value.elts[1:] if isinstance(value, ast.Call))
     for node in own(scope, ast.Dict):
         for key, value in zip(node.keys, node.values, strict=True):
@@ -125,7 +125,8 @@ def _is_named_held_out(view: CallView) -> bool:
 _DATA = re.compile(r"(^|_)(test|val(id(ation)?)?|dev|eval(uation)?)_?(data)?_?(sub)?(sets?|ds)?$")
 
 
-def _shuffles(node: ast.expr) -> bool:
+def shuffles(node: ast.expr) -> bool:
+    """Tell whether a call says `shuffle=True`."""
     given = node.keywords if isinstance(node, ast.Call) else []
     return any(k.arg == "shuffle" and isinstance(k.value, ast.Constant) and k.value.value is True for k in given)
 

@@ -15,7 +15,7 @@ from modellint.static.datapath.evidence import (
 )
 from modellint.static.datapath.transforms import gives_views
 from modellint.static.guards import path_to
-from modellint.static.naming import snake
+from modellint.static.naming import TRAINING_NAME, snake
 from modellint.static.origins import Activation, Origin, Resolver
 from modellint.static.project import FunctionInfo, ModuleInfo
 from modellint.static.project.names import last_name
@@ -38,6 +38,19 @@ def inference_forwards(
                     continue
                 named = not scope.is_body and evaluates_by_name(scope.name)
                 if named or infers(resolver, scope, call, activation):
+                    yield call, scope, activation
+
+
+def training_forwards(
+    resolver: Resolver, module: ModuleInfo, is_forward: Callable[[ast.Call], bool]
+) -> Iterator[tuple[ast.Call, FunctionInfo, Activation]]:
+    """Yield the forwards of a file, told by `is_forward`, that are training: their results lead to gradients."""
+    for scope in [module.body, *module.functions]:
+        forwards = [call for call in scope.calls if is_forward(call) and (call.args or call.keywords)]
+        for activation in resolver.activations(scope) if forwards and not scope.is_body else [Activation()]:
+            for call in forwards:
+                named = not scope.is_body and TRAINING_NAME.search(snake(scope.name)) is not None
+                if named or trains(resolver, scope, _around(scope, call), activation):
                     yield call, scope, activation
 
 
@@ -71,6 +84,11 @@ def applied(resolver: Resolver, value: Origin) -> Iterator[Origin]:
             queue += [one.at(one.node) for one in found]
             if isinstance(node, ast.Attribute) and not found:
                 queue.append(origin.at(node.value))
+        elif isinstance(node, ast.IfExp):
+            known = resolver.truth(origin.at(node.test))
+            queue += [
+                origin.at(one) for one, holds in ((node.body, True), (node.orelse, False)) if known in (None, holds)
+            ]
         else:
             queue += [origin.at(child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
 

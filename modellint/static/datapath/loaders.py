@@ -41,7 +41,7 @@ class Loader:
         """Whether the names on its way, or else those of its data set, speak of training."""
         if any(names_training(name) for name in self.names):
             return True
-        if any(_HELD_OUT.search(snake(name)) for name in self.names):
+        if any(names_held_out(name) for name in self.names):
             return False
         dataset = self.view.argument("dataset", 0)
         return dataset is not None and dataset.node is not None and speaks_of_training(dataset.node)
@@ -82,6 +82,11 @@ _PROCESSES = re.compile(r"transform|aug|process|(^|_)(tf|tfms?|prep)(_|$)")
 def names_training(name: str) -> bool:
     """Tell whether the name of a loader speaks of training."""
     return _TRAIN.search(snake(name)) is not None
+
+
+def names_held_out(name: str) -> bool:
+    """Tell whether a name speaks of what is held out from training."""
+    return _HELD_OUT.search(snake(name)) is not None
 
 
 def speaks_of_training(node: ast.expr) -> bool:

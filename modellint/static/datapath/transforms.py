@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, TypeAlias
 
 from modellint.static.guards import walk_own
 from modellint.static.origins import Activation, CallView, Origin, Resolver
@@ -17,19 +17,28 @@ from modellint.static.project.trees import walk
 
 MAX_DEPTH = 14
 _READS = ("__getitem__", "__iter__", "__getitems__", "get", "process", "_transform", "__call__", "forward")
+_HOLDS = ("__getitem__", "__iter__", "__getitems__")
+_APPLIED = ("__call__", "forward")
 _GUARD = re.compile(
     r"(?:\b|_)(train\w*|aug\w*|split\w*|phase|mode|stage|eval\w*|val|test\w*|infer\w*|random|rand|uniform)(?:\b|_)",
     re.I,
 )
 
 
+Link: TypeAlias = "tuple[Origin, Origin]"
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Randomness:
-    """A random transform: the call that constructs it, or the use of a training preprocess of a library."""
+    """A random transform: the call that constructs it, or the use of a training preprocess of a library.
+
+    `links` lead to it from what was asked: each an expression, and what makes its value, which holds the next one.
+    """
 
     scope: FunctionInfo
     node: ast.expr
     what: str
+    links: tuple[Link, ...] = ()
 
 
 class Transforms:
@@ -51,7 +60,7 @@ class Transforms:
     def within(self, value: Origin) -> Iterator[Randomness]:
         """Yield the random transforms that `value` is, or was made of."""
         self._seen = set()
-        yield from self._value(value, 0)
+        yield from self._value(value, ())
 
     def flagged(self, view: CallView) -> Iterator[Randomness]:
         """Yield the call itself where it asks a library's factory for its augmentation."""
@@ -60,22 +69,33 @@ class Transforms:
         if flag is not None and given is not None and self._resolver.truth(given) is True:
             yield Randomness(view.origin.scope, view.node, f"{last_name(view.node.func)}({flag['name']}=True)")
 
-    def _value(self, value: Origin, depth: int) -> Iterator[Randomness]:
-        if depth > MAX_DEPTH or value.node is None:
+    def holds_samples(self, made: Origin) -> bool:
+        """Tell whether what a call makes is a data set, or a part of one, and not a step of a pipeline."""
+        for view in self._resolver.views(made):
+            target = view.callee.symbol.target if view.callee.symbol is not None else None
+            if isinstance(target, ClassInfo):
+                own = {name for owner in self._resolver.project.ancestry(target)[0] for name in owner.methods}
+                return own.isdisjoint(_APPLIED) or not own.isdisjoint(_HOLDS)
+            named = (self._random, self._deterministic, tuple(self._flags))
+            return not (isinstance(target, FunctionInfo) or any(_matches(view.dotted, known) for known in named))
+        return False
+
+    def _value(self, value: Origin, links: tuple[Link, ...]) -> Iterator[Randomness]:
+        if len(links) > MAX_DEPTH or value.node is None:
             return
         replaced = _transform_set(value)
         if replaced is not None:
-            yield from self._value(replaced, depth + 1)
+            yield from self._value(replaced, (*links, (value, replaced)))
             return
         if isinstance(value.node, ast.Subscript) and isinstance(value.node.slice, ast.Slice):
             for item in self._sliced(value.at(value.node.value), value.node.slice):
-                yield from self._value(item, depth + 1)
+                yield from self._value(item, (*links, (value, item)))
             return
         for origin in self._resolver.origins(value):
             if origin.unsure or origin.key in self._seen:
                 continue
             self._seen.add(origin.key)
-            yield from self._made(origin, value, depth)
+            yield from self._made(origin, value, (*links, (value, origin)))
 
     def _sliced(self, listed: Origin, bounds: ast.Slice) -> Iterator[Origin]:
         """Yield what a slice takes of the elements of a list, nothing where its bounds are not known."""
@@ -90,53 +110,53 @@ class Transforms:
             if isinstance(origin.node, (ast.List, ast.Tuple)):
                 yield from (origin.at(item) for item in origin.node.elts[taken])
 
-    def _made(self, origin: Origin, used: Origin, depth: int) -> Iterator[Randomness]:
+    def _made(self, origin: Origin, used: Origin, links: tuple[Link, ...]) -> Iterator[Randomness]:
         node = origin.node
         if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
             for item in node.elts:
-                yield from self._value(origin.at(item), depth + 1)
-            yield from self._grown(origin, used, depth)
+                yield from self._value(origin.at(item), links)
+            yield from self._grown(origin, used, links)
         elif isinstance(node, (ast.ListComp, ast.GeneratorExp)):
-            yield from self._value(origin.at(node.elt), depth + 1)
+            yield from self._value(origin.at(node.elt), links)
         elif isinstance(node, ast.BinOp):
-            yield from self._value(origin.at(node.left), depth + 1)
-            yield from self._value(origin.at(node.right), depth + 1)
+            yield from self._value(origin.at(node.left), links)
+            yield from self._value(origin.at(node.right), links)
         elif isinstance(node, ast.Lambda):
             if gives_views(node):
                 return
             for call in (n for n in walk(node.body) if isinstance(n, ast.Call)):
-                yield from self._value(origin.at(call.func), depth + 1)
+                yield from self._value(origin.at(call.func), links)
         elif isinstance(origin.symbol and origin.symbol.target, FunctionInfo):
-            yield from self._function(origin, depth)
+            yield from self._function(origin, links)
         elif isinstance(node, ast.Call):
             for view in self._resolver.views(origin):
-                yield from self._call(origin, view, used, depth)
-            yield from self._grown(origin, used, depth)
+                yield from self._call(origin, view, used, links)
+            yield from self._grown(origin, used, links)
 
-    def _call(self, origin: Origin, view: CallView, used: Origin, depth: int) -> Iterator[Randomness]:
+    def _call(self, origin: Origin, view: CallView, used: Origin, links: tuple[Link, ...]) -> Iterator[Randomness]:
         dotted = view.dotted
         index = self._preprocess.get(dotted)
         if index is not None:
             if origin.path == (index,) and used.node is not None:
-                yield Randomness(used.scope, used.node, f"the training preprocess of {dotted}()")
+                yield Randomness(used.scope, used.node, f"the training preprocess of {dotted}()", links)
             return
         if (origin.path and not dotted.endswith("random_split")) or last_name(view.node.func) in _COUNTS:
             return
         if dotted in self._flags:
-            yield from self.flagged(view)
+            yield from (replace(found, links=links) for found in self.flagged(view))
             return
         symbol = view.callee.symbol
         target = symbol.target if symbol is not None else None
         if isinstance(target, ClassInfo):
-            yield from self._instance(origin, target, depth)
+            yield from self._instance(origin, target, links)
             return
         if symbol is not None and self._is_random(view):
-            yield Randomness(origin.scope, view.node, str(last_name(view.node.func)))
+            yield Randomness(origin.scope, view.node, str(last_name(view.node.func)), links)
             return
         if symbol is None and isinstance(view.node.func, ast.Attribute):
-            yield from self._value(origin.at(view.node.func.value), depth + 1)
+            yield from self._value(origin.at(view.node.func.value), links)
         for given in view.every():
-            yield from self._value(given, depth + 1)
+            yield from self._value(given, links)
 
     def _is_random(self, view: CallView) -> bool:
         dotted = view.dotted
@@ -178,7 +198,7 @@ class Transforms:
         ends = [self._resolver.constant(given.at(end)) for end in node.elts]
         return None not in ends and all(end == ((0,) if kind == "extent" else ends[0]) for end in ends)
 
-    def _grown(self, origin: Origin, used: Origin, depth: int) -> Iterator[Randomness]:
+    def _grown(self, origin: Origin, used: Origin, links: tuple[Link, ...]) -> Iterator[Randomness]:
         """Yield what is appended or assigned to the variable that holds the value, later."""
         name = used.node.id if isinstance(used.node, ast.Name) else None
         if name is None or used.scope is not origin.scope:
@@ -194,7 +214,7 @@ class Transforms:
                     and owner.id == name
                     and self._is_sure(origin.scope, call, origin.activation)
                 ):
-                    yield from self._value(Origin(call.args[-1], origin.scope, origin.activation), depth + 1)
+                    yield from self._value(Origin(call.args[-1], origin.scope, origin.activation), links)
 
     def _is_sure(self, scope: FunctionInfo, node: ast.AST, activation: Activation) -> bool:
         """Tell whether `node` runs, as far as conditions go that tell training from evaluation."""
@@ -206,24 +226,24 @@ class Transforms:
                 return False
         return True
 
-    def _function(self, origin: Origin, depth: int) -> Iterator[Randomness]:
+    def _function(self, origin: Origin, links: tuple[Link, ...]) -> Iterator[Randomness]:
         """A function of the project is given as a transform: whatever it applies."""
         assert origin.symbol is not None
         function = origin.symbol.target
         assert isinstance(function, FunctionInfo)
         for call in function.calls:
             if self._is_sure(function, call, Activation()):
-                yield from self._applied(Origin(call.func, function), depth + 1)
+                yield from self._applied(Origin(call.func, function), links)
 
-    def _applied(self, func: Origin, depth: int) -> Iterator[Randomness]:
+    def _applied(self, func: Origin, links: tuple[Link, ...]) -> Iterator[Randomness]:
         """A callable is applied: a transform in a variable or an attribute, or one constructed on the spot."""
         if isinstance(func.node, ast.Name) and self._resolver.project.resolve_in(func.scope, func.node) is not None:
             symbol = self._resolver.project.resolve_in(func.scope, func.node)
             if symbol is not None and symbol.variable is None:
                 return
-        yield from self._value(func, depth)
+        yield from self._value(func, links)
 
-    def _instance(self, origin: Origin, cls: ClassInfo, depth: int) -> Iterator[Randomness]:
+    def _instance(self, origin: Origin, cls: ClassInfo, links: tuple[Link, ...]) -> Iterator[Randomness]:
         """Yield the random transforms that an instance of a project class applies when it is read or called."""
         init = self._resolver.project.method(cls, "__init__")
         own = {name for owner in self._resolver.project.ancestry(cls)[0] for name in owner.methods}
@@ -231,12 +251,12 @@ class Transforms:
         if not outside:  # the library's class reads: whatever it is given, and hands on
             view = self._resolver.view(origin)
             for given in view.every() if view is not None else ():
-                yield from self._value(given, depth + 1)
+                yield from self._value(given, links)
             for call in init.calls if init is not None else ():
                 if isinstance(call.func, ast.Attribute) and call.func.attr == "__init__":
                     activation = self._resolver.instance(cls, origin)
                     for value in arguments_of(call):
-                        yield from self._value(Origin(value, init, activation), depth + 1)  # type: ignore[arg-type]
+                        yield from self._value(Origin(value, init, activation), links)  # type: ignore[arg-type]
             return
         queue = [name for name in _READS if name in own]
         done: set[str] = set()
@@ -259,13 +279,13 @@ class Transforms:
                     if func.attr in own:
                         queue.append(func.attr)
                         continue
-                    yield from self._value(Origin(func, method, activation), depth + 1)
+                    yield from self._value(Origin(func, method, activation), links)
                 elif isinstance(func, (ast.Call, ast.Subscript)) or (
                     isinstance(func, ast.Name) and func.id in method.stores
                 ):
-                    yield from self._value(Origin(func, method, activation), depth + 1)
+                    yield from self._value(Origin(func, method, activation), links)
                 elif isinstance(func, ast.Name):
-                    yield from self._applied(Origin(func, method, activation), depth + 1)
+                    yield from self._applied(Origin(func, method, activation), links)
 
 
 def gives_views(function: ast.Lambda) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -14,16 +15,19 @@ from modellint.static.comments import says
 from modellint.static.context import FileContext, Finding
 from modellint.static.datapath.evidence import CORRUPTS, REPEATS, is_forward
 from modellint.static.datapath.held_out import held_out_loaders
-from modellint.static.datapath.inputs import applied, inference_forwards
-from modellint.static.datapath.loaders import calls_to, enclosing_names, loaders
+from modellint.static.datapath.inputs import applied, inference_forwards, training_forwards
+from modellint.static.datapath.loaders import Loader, calls_to, enclosing_names, loaders
 from modellint.static.datapath.reports import arrival
+from modellint.static.datapath.taken import Way, taken_at, ways
+from modellint.static.datapath.training import training_data
 from modellint.static.datapath.transforms import Randomness, Transforms
 from modellint.static.flow.frames import site_of
 from modellint.static.flow.values import Site
 from modellint.static.guards import path_to
 from modellint.static.merge import merged
 from modellint.static.naming import snake
-from modellint.static.origins import Origin
+from modellint.static.origins import Activation, Origin
+from modellint.static.project import FunctionInfo
 from modellint.static.project.facts import called_name
 from modellint.static.project.names import arguments_of
 
@@ -62,22 +66,60 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
         return
     if any(CORRUPTS.search(snake(name)) for name in context.module.path.with_suffix("").parts[-_AROUND:]):
         return
-    found = [*_through_loaders(context, transforms, names, options), *_direct(context, transforms, names)]
-    found = [seen for seen in found if not _is_said_to_be_meant(seen[0])]
-    yield from merged((finding.site, finding) for finding in map(_finding, found))
+    over = list(loaders(context, names, options["loaders"]))
+    known = {call for loader in over for call in calls_to(loader)}
+    seen = [*_through_loaders(context, transforms, over, known, options), *_direct(context, transforms, names)]
+    found = [one for one in seen if not _is_said_to_be_meant(one[0].scope, one[0].node)]
+    if found:  # equivalent: spares the search
+        served = ways(context.resolver, _for_training(context, transforms, names, (over, known), options))
+        yield from _findings(context, transforms, found, served)
 
 
-def _finding(seen: Found) -> Finding:
+def _findings(
+    context: FileContext, transforms: Transforms, found: list[Found], served: Mapping[ast.expr, list[Way]]
+) -> Iterator[Finding]:
+    """Yield one finding for each place where evaluation takes what serves training, and one a transform elsewhere."""
+    taken: dict[Site, tuple[Origin, list[Found]]] = {}
+    alone: list[Finding] = []
+    for one in found:
+        place = taken_at(context.resolver, transforms, one[0], served)
+        if place is None or place.node is None:
+            alone.append(_finding(one, None))
+        elif place.scope.module is not context.module or one[0].scope.module is not context.module:
+            alone.append(_finding(one, site_of(place.scope.module, place.node)))
+        elif not _is_said_to_be_meant(place.scope, place.node):
+            taken.setdefault(site_of(context.module, place.node), (place, []))[1].append(one)
+    yield from merged((finding.site, finding) for finding in alone)
+    for site, (place, ones) in taken.items():
+        yield _finding_at(site, place, ones)
+
+
+def _finding(seen: Found, taken: Site | None) -> Finding:
     found, use, arrives, confidence = seen
     site = site_of(found.scope.module, found.node)
-    return Finding(site, {"what": found.what}, confidence, related=arrival(site, use, arrives))
+    places = () if taken is None else ((taken, "evaluation takes it here, and training as well"),)
+    return Finding(site, {"what": found.what}, confidence, related=places + arrival(site, use, arrives))
 
 
-def _is_said_to_be_meant(found: Randomness) -> bool:
-    """Tell whether a comment where a transform is made, or the whole pipeline, says: test-time augmentation."""
-    path = path_to(found.scope, found.node)
+def _finding_at(site: Site, place: Origin, ones: list[Found]) -> Finding:
+    """Return the finding for what serves training, too, where evaluation takes it; the surest of `ones` tells why."""
+    drawn = {site_of(found.scope.module, found.node): found.what for found, *_ in ones}
+    _, use, arrives, confidence = max(ones, key=lambda one: one[3].rank)
+    assert place.node is not None
+    what = ", ".join(dict.fromkeys(drawn[one] for one in sorted(drawn)))
+    message = (
+        f"`{ast.unparse(place.node)}` serves training as well: it changes what the model sees at random ({what}),"
+        " and its result reaches inference"
+    )
+    related = tuple((one, f"{drawn[one]} draws here") for one in sorted(drawn))
+    return Finding(site, {}, confidence, message=message, related=related + arrival(site, use, arrives))
+
+
+def _is_said_to_be_meant(scope: FunctionInfo, node: ast.expr) -> bool:
+    """Tell whether a comment says, where a transform or its pipeline is made or taken: test-time augmentation."""
+    path = path_to(scope, node)
     made = next((node for node in reversed(path) if isinstance(node, ast.stmt)), None)
-    return made is not None and says(found.scope.module, made, _AT_TEST_TIME)
+    return made is not None and says(scope.module, made, _AT_TEST_TIME)
 
 
 _AT_TEST_TIME = re.compile(r"^(?!.*\b(no|not|without|instead)\b).*(\bTTA\b|test[- ]time[- ]aug)", re.I)
@@ -92,11 +134,13 @@ def _first_cut(words: tuple[str, ...]) -> Callable[[str], bool]:
 
 
 def _through_loaders(
-    context: FileContext, transforms: Transforms, names: set[str], options: Mapping[str, Any]
+    context: FileContext,
+    transforms: Transforms,
+    over: Iterable[Loader],
+    known: Container[ast.AST],
+    options: Mapping[str, Any],
 ) -> Iterator[Found]:
-    known: set[ast.AST] = set()
-    for loader in loaders(context, names, options["loaders"]):
-        known.update(calls_to(loader))
+    for loader in over:
         if any(REPEATS.search(snake(name)) for name in loader.names | {use.scope.name for use in loader.uses}):
             continue
         uses = [use for use in loader.evaluates if not use.partly or use.sure]
@@ -116,14 +160,54 @@ def _through_loaders(
 
 
 def _direct(context: FileContext, transforms: Transforms, names: set[str]) -> Iterator[Found]:
+    for call, scope, activation in _forwards(context, names, inference_forwards):
+        if scope.name == "forward" and scope.cls is not None and context.classes.is_module(scope.cls):
+            continue  # views for a teacher: whether the whole module infers, its callers tell
+        for found in _before(context, transforms, call, scope, activation):
+            yield found, site_of(scope.module, call), _AT_MODEL, Confidence.CERTAIN
+
+
+def _for_training(
+    context: FileContext,
+    transforms: Transforms,
+    names: set[str],
+    loaded: tuple[list[Loader], set[ast.AST]],
+    options: Mapping[str, Any],
+) -> Iterator[Randomness]:
+    """Yield the random transforms that training is served by."""
+    for data in training_data(context, *loaded, options["loaders"]):
+        yield from transforms.within(data)
+    for call, scope, activation in _forwards(context, names, training_forwards):
+        yield from _before(context, transforms, call, scope, activation)
+
+
+def _forwards(
+    context: FileContext, names: set[str], kind: Callable[..., Iterator[tuple[ast.Call, FunctionInfo, Activation]]]
+) -> Iterator[tuple[ast.Call, FunctionInfo, Activation]]:
+    """Yield the forwards of a kind in this file, and in those around it."""
     for module in context.consumptions.files_around(context.module, names):
         # equivalent: of another file the flow has seen nothing, unless a call stands at the very same row and column
-        known = context.is_forward if module is context.module else is_forward  # equivalent: see above
-        for call, scope, activation in inference_forwards(context.resolver, module, known):
-            if scope.name == "forward" and scope.cls is not None and context.classes.is_module(scope.cls):
-                continue  # views for a teacher: whether the whole module infers, its callers tell
-            for given in arguments_of(call):
-                value = given.value if isinstance(given, ast.Starred) else given
-                for func in applied(context.resolver, Origin(value, scope, activation)):
-                    for found in transforms.within(func):
-                        yield found, site_of(scope.module, call), _AT_MODEL, Confidence.CERTAIN
+        yield from kind(
+            context.resolver, module, context.is_forward if module is context.module else is_forward
+        )  # equivalent: see above
+
+
+def _before(
+    context: FileContext, transforms: Transforms, call: ast.Call, scope: FunctionInfo, activation: Activation
+) -> Iterator[Randomness]:
+    """Yield the random transforms that are applied to what a forward is given."""
+    for given in arguments_of(call):
+        value = given.value if isinstance(given, ast.Starred) else given
+        for func in applied(context.resolver, Origin(value, scope, activation)):
+            helpers = tuple((one, one) for one in _calls_between(func, activation))
+            yield from (replace(found, links=helpers + found.links) for found in transforms.within(func))
+
+
+def _calls_between(func: Origin, activation: Activation) -> list[Origin]:
+    """Return the calls of helpers that lead from an activation to where `func` is applied, the outermost first."""
+    calls: list[Origin] = []
+    inner = func.activation
+    while inner.call is not None and inner.key != activation.key:
+        calls.insert(0, inner.call)
+        inner = inner.call.activation
+    return calls

@@ -163,31 +163,8 @@ class Resolver:
             self._cuts += 1
             return
         seen |= {key}
-        if isinstance(node, ast.Name):
-            sources: Iterable[Origin] = of_name(self, origin, node)
-        elif isinstance(node, ast.Attribute):
-            sources = of_attribute(self, origin, node, depth, seen)
-        elif isinstance(node, ast.Subscript):
-            step = self._step(origin.at(node.slice))
-            sources = [origin.at(node.value).along((step, *origin.path))]
-        elif isinstance(node, ast.IfExp):
-            known = self.truth(origin.at(node.test))
-            unsure = known is None and self._tells_split(node.test) and not asks_for(node.test, node.body)
-            branches = ((node.body, True), (node.orelse, False))
-            sources = [origin.at(n).along(origin.path, unsure=unsure) for n, k in branches if known in (None, k)]
-        elif isinstance(node, ast.BoolOp):
-            sources = [origin.at(value).along(origin.path) for value in node.values]
-        elif isinstance(node, (ast.NamedExpr, ast.Await, ast.Starred)):
-            sources = [origin.at(node.value).along(origin.path)]
-        elif isinstance(node, ast.Call):
-            inner = self._call(origin, node, depth)
-            if inner is None:
-                yield origin
-                return
-            sources = inner
-        elif origin.path:
-            sources = element(origin, node)
-        else:
+        sources = self._sources(origin, node, depth, seen)
+        if sources is None:
             yield origin
             return
         for source in sources:
@@ -195,6 +172,48 @@ class Resolver:
                 yield source
             else:
                 yield from self.follow(source, depth + 1, seen)
+
+    def _sources(self, origin: Origin, node: ast.expr, depth: int, seen: frozenset[object]) -> Iterable[Origin] | None:
+        """Return where the value of `origin` may come from, one step back; None where it is made there."""
+        if isinstance(node, ast.Name):
+            return of_name(self, origin, node)
+        if isinstance(node, ast.Attribute):
+            return of_attribute(self, origin, node, depth, seen)
+        if isinstance(node, ast.Subscript):
+            step = self._step(origin.at(node.slice))
+            return [origin.at(node.value).along((step, *origin.path))]
+        if isinstance(node, ast.IfExp):
+            known = self.truth(origin.at(node.test))
+            unsure = known is None and self._tells_split(node.test) and not asks_for(node.test, node.body)
+            branches = ((node.body, True), (node.orelse, False))
+            return [origin.at(n).along(origin.path, unsure=unsure) for n, k in branches if known in (None, k)]
+        if isinstance(node, ast.BoolOp):
+            return [origin.at(value).along(origin.path) for value in node.values]
+        if isinstance(node, (ast.NamedExpr, ast.Await, ast.Starred)):
+            return [origin.at(node.value).along(origin.path)]
+        if isinstance(node, ast.Call):
+            return self._call(origin, node, depth)
+        return element(origin, node) if origin.path else None
+
+    def way(self, used: Origin, made: Origin) -> list[Origin]:
+        """Return the expressions that a value goes through from `used` back to `made`, one of its origins, with both.
+
+        None is told between the two where the budget ends the search.
+        """
+        self._steps = 0
+        return self._way(used, made.key, 0, set()) or [used, made]
+
+    def _way(self, origin: Origin, made: object, depth: int, tried: set[object]) -> list[Origin]:
+        if origin.key == made:
+            return [origin]
+        self._steps += 1
+        spent = depth > MAX_DEPTH or self._steps > MAX_STEPS or origin.key in tried
+        tried.add(origin.key)
+        sources = None if spent or origin.node is None else self._sources(origin, origin.node, depth, frozenset())
+        for source in sources or ():
+            if found := self._way(source, made, depth + 1, tried):
+                return [origin, *found]
+        return []
 
     def own_class(self, origin: Origin, owner: ast.expr) -> ClassInfo | None:
         """Return the class whose instance `owner` is, where it is the first parameter of a method around it."""

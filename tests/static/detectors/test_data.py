@@ -322,11 +322,11 @@ FOUND = {
         """,
     "the training pipeline reused for validation": """
         transform = transforms.Compose([
-            transforms.RandomHorizontalFlip(),  # ML305
+            transforms.RandomHorizontalFlip(),
             transforms.ToTensor(),
         ])
         train_set = datasets.ImageFolder("train", transform=transform)
-        val_set = datasets.ImageFolder("val", transform=transform)
+        val_set = datasets.ImageFolder("val", transform=transform)  # ML305
         train_loader = DataLoader(train_set, shuffle=True)
         val_loader = DataLoader(val_set)
 

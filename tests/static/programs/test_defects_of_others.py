@@ -271,14 +271,14 @@ _SPLIT = """
     from torchvision import transforms
     from torchvision.datasets import ImageFolder
 
-    augmented = transforms.Compose([transforms.RandomHorizontalFlip(), transforms.ToTensor()])MARK
+    augmented = transforms.Compose([transforms.RandomHorizontalFlip(), transforms.ToTensor()])
     plain = transforms.Compose([transforms.Resize(256), transforms.ToTensor()])
     for_training = ImageFolder("images", transform=augmented)
     for_validation = ImageFolder("images", transform=plain)
     count = len(for_training)
     train_part, valid_part = random_split(range(count), [count - count // 5, count // 5])
     train_loader = DataLoader(Subset(for_training, list(train_part)), shuffle=True)
-    valid_loader = DataLoader(Subset(KEPT, list(valid_part)))
+    valid_loader = DataLoader(Subset(KEPT, list(valid_part)))MARK
     model = torch.jit.load("model.pt").eval()
     with torch.no_grad():
         for x, _ in valid_loader:

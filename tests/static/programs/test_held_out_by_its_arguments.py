@@ -120,10 +120,7 @@ def test_files_about_something_else(lint: Lint, path: str, name: str) -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        f"{SET}; return {TRAIN}, DataLoader(test_set, 128)",
         f"{SET}; test_loader = DataLoader(test_set, 128); return test_loader",
-        f"{SET}; train, test_dl = {TRAIN}, DataLoader(test_set, 128, shuffle=False); return train, test_dl",
-        f'{SET}; return {{"train": {TRAIN}, "val": DataLoader(test_set, 128, sampler=None)}}',
         f'{SET}; loaders = {{}}; loaders["test"] = DataLoader(test_set, 128); return loaders',
         f"{SET}; self.valloader = DataLoader(test_set, 128)",
         'val_loader = DataLoader(Scans(root, split="valid", transform=tf), 128); return val_loader',
@@ -133,6 +130,18 @@ def test_files_about_something_else(lint: Lint, path: str, name: str) -> None:
 )
 def test_crops_of_held_out_data(lint: Lint, body: str) -> None:
     lint(program(body, "  # ML305"), rules=RULES)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"{SET}  # ML305\n            return {TRAIN}, DataLoader(test_set, 128)",
+        f"{SET}  # ML305\n            train, test_dl = {TRAIN}, DataLoader(test_set, 128, shuffle=False)",
+        f'{SET}  # ML305\n            return {{"train": {TRAIN}, "val": DataLoader(test_set, 128, sampler=None)}}',
+    ],
+)
+def test_crops_of_held_out_data_and_of_training_data(lint: Lint, body: str) -> None:
+    lint(program(body), rules=RULES)
 
 
 def test_a_function_named_for_the_loader_it_returns(lint: Lint) -> None:
