@@ -187,9 +187,8 @@ def _forwards(
     """Yield the forwards of a kind in this file, and in those around it."""
     for module in context.consumptions.files_around(context.module, names):
         # equivalent: of another file the flow has seen nothing, unless a call stands at the very same row and column
-        yield from kind(
-            context.resolver, module, context.is_forward if module is context.module else is_forward
-        )  # equivalent: see above
+        known = context.is_forward if module is context.module else is_forward  # equivalent: see above
+        yield from kind(context.resolver, module, known)
 
 
 def _before(
