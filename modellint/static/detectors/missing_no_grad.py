@@ -74,7 +74,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
         wrong = [s for s in event.snapshots if records(s)]
         if wrong and place.outside and all(_is_readied_below(event, s, place, context) for s in wrong):
             continue
-        if wrong and _fails_to_enter_a_switch(event):
+        if wrong and _fails_to_enter_a_switch(event):  # equivalent: saves the look
             continue
         if wrong and _confidence(event, wrong[0], context) is not None:
             bad.append((event, wrong[0]))
