@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable
-from functools import partial
 
 from modellint.static.context import FileContext
 from modellint.static.evidence import PREDICTS, is_shape_check
@@ -14,7 +13,8 @@ from modellint.static.flow.frames import call_at
 from modellint.static.flow.values import OFF, RANDOM, Site
 from modellint.static.guards import own, values_bound, values_of
 from modellint.static.naming import snake
-from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo
+from modellint.static.project import ClassInfo, FunctionInfo
+from modellint.static.project.callers import is_imported
 from modellint.static.project.names import last_name
 from modellint.static.project.trees import walk
 from modellint.static.purpose import (
@@ -122,7 +122,7 @@ def _taught_elsewhere(context: FileContext, event: Event) -> bool:
     if root.cls is None:
         others = [root.module.body, *root.module.functions]
     else:
-        handed_out = context.classes.is_module(root.cls) or _is_imported(context, root.module, root.cls.name)
+        handed_out = context.classes.is_module(root.cls) or is_imported(context.project, root.module, root.cls.name)
         if handed_out and makers.isdisjoint(root.callees):
             return True  # whoever loads the whole loads a part of it, whoever builds the object may load its model
         others = [method for cls in context.project.ancestry(root.cls)[0] for method in cls.methods.values()]
@@ -142,13 +142,6 @@ def _is_made_anew(context: FileContext, event: Event, born: Site) -> bool:
 
 def _is_put_away(place: ast.Subscript) -> bool:
     return isinstance(place.ctx, ast.Store)
-
-
-def _is_imported(context: FileContext, module: ModuleInfo, name: str) -> bool:
-    """Tell whether another file of the project speaks of `name` and of the file that defines it."""
-    mentioning = partial(context.project.mentioning, callee=context.module.path, purpose="calls")
-    importing = set(mentioning(module.imported_as))
-    return any(path in importing for path in mentioning(name) if path != module.path)
 
 
 def _teaches(function: FunctionInfo, known: set[str]) -> bool:

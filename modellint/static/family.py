@@ -116,7 +116,8 @@ def hooks_gradients(cls: ClassInfo, project: Project) -> bool:
         if forward is not None and any(_hooks(method) for method in _run_by(forward, owner, project)):
             return True
         init = project.method(owner, "__init__")
-        symbols = (project.resolve_in(init, call.func) for call in init.calls) if init is not None else ()
+        always = (c for c in init.calls if next(conditions(init, c), None) is None) if init is not None else ()
+        symbols = (project.resolve_in(init, call.func) for call in always) if init is not None else ()
         built = (symbol.target for symbol in symbols if symbol is not None and isinstance(symbol.target, ClassInfo))
         seen += [part for part in dict.fromkeys(built) if part not in seen]
     return False

@@ -237,15 +237,19 @@ def _is_without_reason(context: FileContext, scope: FunctionInfo, call: ast.Call
         and scope.name == "forward"
         and context.classes.is_module(scope.cls)
         and not any(conditions(scope, call))
+        and _DROPS_BY_TRADE.search(scope.cls.name) is None
         and _REASONS.search(context.module.text) is None
     )
 
+
+_DROPS_BY_TRADE = re.compile(r"drop|noise|mask|augment|jitter|perturb|transform", re.I)
+"""How modules are called whose job it is: who runs them decides when."""
 
 _REASONS = re.compile(
     r"(?<![a-z])n?mcd?(?![a-z])|monte.?carlo|bayes|uncertain|epistemic|posterior|variational|laplace|thompson|bandit|ensembl|"
     r"stochastic|active.?learning|(num|n)_?(samples|passes|draws)|generator|discriminator|contrastive|simcse|r-?drop|gumbel|"
     r"pre[-_ ]?net|tacotron|spectrogram|(?<![a-z])mels?(?![a-z])|w_init_gain|always|even (at|in|during|when|if|for)\b|"
-    r"on purpose|deliberate|intention",
+    r"on purpose|deliberate|intention|noise|pix2pix|(?<![a-z])gans?(?![a-z])|(test|inference|eval\w*)[- ]time|augment",
     re.I,
 )
 """What files speak of whose dropout is never to be switched off: samples of predictions, noise of generative networks,

@@ -55,7 +55,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                 yield Finding(context.site(call), {"call": ast.unparse(call.func)}, confidence)
 
 
-_TIMES = re.compile(r"(^|_)(bench\w*|speed\w*|latency|throughput|profil\w*)(_|$)")
+_TIMES = re.compile(r"(^|_)(bench\w*|speed\w*|latency|throughput|profil(er|ing))(_|$)")
 """Files that measure time: what a model answers is not looked at."""
 
 _STRICT = re.compile(r"strict", re.I)

@@ -268,12 +268,16 @@ def _run_methods(machine: Machine, oid: int, node: ast.Call, state: State) -> No
             later = state.over()
             if later.grad.state != OFF:
                 served = _SERVES.match(last_name(node.func) or "") is not None
+                served = served and _READIES.search(machine.frame.function.module.text) is None
                 later.grad = Grad(ON if served else UNKNOWN, None)  # else whoever calls it decides
             machine.call(value, Value(refs=frozenset({oid})), Args(), node, later)
 
 
 _SERVES = re.compile(r"^add_\w+_to_server$")
 """What gRPC generates: a server calls the methods of what it is given in threads of its own, where autograd is on."""
+
+_READIES = re.compile(r"\b(interceptors|initializer)\b")
+"""Arguments of servers and pools by which something else is run around, or before, the methods."""
 
 
 def _records(event: Event) -> bool:

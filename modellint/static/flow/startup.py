@@ -25,6 +25,7 @@ from modellint.static.flow.vocabulary import MODEL_NAME
 from modellint.static.guards import own, walk_own
 from modellint.static.narrowing import attribute_of
 from modellint.static.project import ClassInfo, FunctionInfo, ModuleInfo
+from modellint.static.project.callers import is_imported
 from modellint.static.project.facts import parameters
 from modellint.static.project.names import asked_of_super, dotted_name, last_name
 from modellint.static.project.trees import walk
@@ -37,7 +38,8 @@ MODE_WORDS = frozenset({"eval", "train", "set_training_mode"})
 def start_up(machine: Machine, module: ModuleInfo, base: State, facts: CallFacts) -> None:
     """Let the globals of `module` that are empty in `base` hold what the one function that fills them puts there.
 
-    Where other functions switch modes, too, the mode is left open: which of them ran before is not known.
+    Where other functions switch modes, or other files speak of a global that a helper fills, the mode is left open:
+    which of them ran before is not known.
     """
     home = machine.module_frame(module)
     _open_constants(module, base, home)
@@ -66,7 +68,8 @@ def start_up(machine: Machine, module: ModuleInfo, base: State, facts: CallFacts
         if name != text and not _holds_model(after, home, text):
             continue  # `args.model = "resnet18"`
         others = [f for f in module.functions if f is not functions[0] and not MODE_WORDS.isdisjoint(f.words)]
-        _take_over(base, after, (home, name), bool(others))
+        handed_out = _FILLS.isdisjoint(functions[0].words) and is_imported(machine.project, module, name)
+        _take_over(base, after, (home, name), bool(others) or handed_out)
 
 
 def _gets_models(facts: CallFacts, function: FunctionInfo) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from modellint.static.naming import is_test_file
-from modellint.static.project.facts import ClassInfo, FunctionInfo
+from modellint.static.project.facts import ClassInfo, FunctionInfo, ModuleInfo
 from modellint.static.project.index import Project
 from modellint.static.project.trails import Purpose
 from modellint.static.project.trees import walk
@@ -18,6 +18,12 @@ MAX_FILES = 12
 def name_in_calls(function: FunctionInfo) -> str:
     """Return the name by which a function is called: of `__init__` and the like, that of the class."""
     return function.cls.name if function.cls is not None and function.name.startswith("__") else function.name
+
+
+def is_imported(project: Project, module: ModuleInfo, name: str) -> bool:
+    """Tell whether another file of the project speaks of `name` and of the file that defines it."""
+    importing = set(project.mentioning(module.imported_as, module.path, "calls"))
+    return any(path in importing for path in project.mentioning(name, module.path, "calls") if path != module.path)
 
 
 def files_calling(project: Project, function: FunctionInfo, purpose: Purpose) -> tuple[list[Path], set[Path]]:
