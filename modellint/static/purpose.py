@@ -47,6 +47,14 @@ def functions_around(event: Event) -> list[FunctionInfo]:
     return [event.function, *(step.caller for step in reversed(event.key.chain))]
 
 
+def calls_leading_to(event: Event) -> Iterator[tuple[FunctionInfo, ast.Call]]:
+    """Yield the call that an event is, and those that lead to it, each with the function that it stands in."""
+    for function, site in ((event.function, event.site), *((step.caller, step.site) for step in event.key.chain)):
+        call = call_at(function, site)
+        if call is not None:
+            yield function, call
+
+
 def calls_around(event: Event) -> Iterator[str]:
     """Yield the names that are called in the files of an event and of the way to it, each scope's in turn."""
     modules = {function.module for function in functions_around(event)}

@@ -41,7 +41,7 @@ from modellint.static.narrowing import MODULE
 from modellint.static.project import ClassInfo, FunctionInfo
 from modellint.static.project.facts import is_left_open, is_none
 from modellint.static.project.names import arguments_of, last_name, names_in
-from modellint.static.purpose import calls_around, functions_around
+from modellint.static.purpose import calls_around, calls_leading_to, functions_around
 from modellint.static.sites import Place, called_from, calls_at, in_order, places, seen_by_callers, seen_in
 from modellint.static.snapshots import open_mode
 
@@ -169,11 +169,9 @@ def _excludes(fact: ModeFact, event: Event, context: FileContext) -> bool:
     `if not args.train: net.eval()`, and `if args.train and full(memory):` around what trains. The flow tells so many
     options of a run apart and no more.
     """
-    ways = [(event.function, event.site), *((step.caller, step.site) for step in event.key.chain)]
     for function, call in calls_at(context, fact.site):
         left = _options(function, call)
-        trains = (call_at(scope, site) for scope, site in ways)
-        asked = {option for node in trains if node is not None for option in _options(function, node)}
+        asked = {option for _, node in calls_leading_to(event) for option in _options(function, node)}
         if any((option, not wanted) in left for option, wanted in asked):
             return True
     return False
@@ -322,10 +320,11 @@ def _goes_on_without_data(function: FunctionInfo, call: ast.Call) -> bool:
     None, or an argument, is another matter.
     """
     begins = ast.unparse(call.func).removesuffix("eval") + "train()"
+    around = list(conditions(function, call))
     ends = [
         other.lineno
         for other in function.calls_of("train")
-        if ast.unparse(other) == begins and list(conditions(function, other)) == list(conditions(function, call))
+        if ast.unparse(other) == begins and list(conditions(function, other)) == around
     ]
     left = [node for node in own(function, ast.Return) if call.lineno < node.lineno < max(ends, default=0)]
     return bool(left) and all(any(_lacks(function, *case) for case in conditions(function, node)) for node in left)

@@ -49,6 +49,7 @@ from modellint.static.project.names import last_name, names_in
 from modellint.static.purpose import (
     acts_by_name,
     called_for_inference,
+    calls_leading_to,
     evaluates_a_loss,
     functions_around,
     is_test_code,
@@ -114,9 +115,7 @@ def _judge(place: Place, context: FileContext) -> Iterator[tuple[object, Finding
 def _fails_to_enter_a_switch(event: Event) -> bool:
     """Tell whether a forward stands in a `with torch.no_grad:`, which names the switch and makes none: another rule
     tells that, of the same cause."""
-    ways = [(event.function, event.site), *((step.caller, step.site) for step in event.key.chain)]
-    calls = ((function, call_at(function, site)) for function, site in ways)
-    around = (outer for function, call in calls if call is not None for outer in path_to(function, call))
+    around = (outer for function, call in calls_leading_to(event) for outer in path_to(function, call))
     items = (item for outer in around if isinstance(outer, ast.With) for item in outer.items)
     return any(not isinstance(i.context_expr, ast.Call) and last_name(i.context_expr) in SWITCHES_OFF for i in items)
 
@@ -263,15 +262,8 @@ def _is_for_some_releases(event: Event) -> bool:
 
     Not one that holds for later versions alone.
     """
-    ways = [(event.function, event.site), *((step.caller, step.site) for step in event.key.chain)]
-    calls = ((function, call_at(function, site)) for function, site in ways)
-    tests = (
-        (f, test)
-        for f, call in calls
-        if call is not None
-        for test, to in conditions(f, call)
-        if not _is_since(test, to)
-    )
+    ways = calls_leading_to(event)
+    tests = ((f, test) for f, call in ways for test, to in conditions(f, call) if not _is_since(test, to))
     return any(
         "torch.__version__" in ast.unparse(part)
         for function, test in tests

@@ -11,6 +11,7 @@ from modellint.catalog import ActiveRule
 from modellint.diagnostic import Confidence
 from modellint.static.attributes import stored
 from modellint.static.context import FileContext, Finding
+from modellint.static.family import under_switch
 from modellint.static.flow.decorators import bare_decorator
 from modellint.static.flow.vocabulary import SWITCHES_OFF
 from modellint.static.guards import alone, assignments, conditions, entered, own, path_to, values_bound, values_of
@@ -38,7 +39,7 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
                     if isinstance(node, ast.Call) and node.args and not isinstance(node.args[0], ast.Constant):
                         continue  # `torch.no_grad(f)` decorates f
                     if _switches(context, scope, bare) and isinstance(bare, (ast.Attribute, ast.Name)):
-                        if last_name(bare) != "enable_grad" or _is_off_at(scope, node):
+                        if last_name(bare) != "enable_grad" or under_switch(scope, node):
                             yield Finding(context.site(node), {"written": ast.unparse(node)})
             else:
                 for item in statement.items:
@@ -65,15 +66,6 @@ def detect(context: FileContext, rule: ActiveRule) -> Iterator[Finding]:
 def _is_off_around(scope: FunctionInfo) -> bool:
     """Tell whether a decorator switches autograd off for a whole function: that this is lost inside changes nothing."""
     return any(last_name(bare_decorator(one)) in SWITCHES_OFF for one in getattr(scope.node, "decorator_list", ()))
-
-
-def _is_off_at(scope: FunctionInfo, node: ast.expr) -> bool:
-    """Tell whether autograd is off where an expression stands, by a decorator or a `with` around it."""
-    blocks = (outer for outer in path_to(scope, node) if isinstance(outer, (ast.With, ast.AsyncWith)))
-    managers = (item.context_expr for block in blocks for item in block.items)
-    return _is_off_around(scope) or any(
-        isinstance(manager, ast.Call) and last_name(manager) in SWITCHES_OFF for manager in managers
-    )
 
 
 def _detached_in_vain(context: FileContext, scope: FunctionInfo) -> Iterator[Finding]:
